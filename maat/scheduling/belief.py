@@ -1,0 +1,92 @@
+"""What the scheduler believes of a job: the samples it has seen, the models fitted to them, the gradient statistics reported.
+
+Never the truth: the simulator's true step times live in maat.simulation.truth, which nothing here can import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.efficiency import noise_scale
+from maat.scheduling.fitting import Sample, fit_throughput
+
+SampleKey = tuple[int, int, int]
+
+
+class Fitter(Protocol):
+    """Samples of one (job, GPU type) -> the seven throughput parameters, shape (7,)."""
+
+    def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray: ...
+
+
+class MemoisingFitter:
+    """fit_throughput, once per distinct set of samples: jobs of one model report the same step times again and again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Sample, ...], FloatArray] = {}
+
+    def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
+        found = self._known.get(samples)
+        if found is None:
+            found = self._known[samples] = fit_throughput(samples)
+            found.setflags(write=False)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class GradientStatistics:
+    """Squared norm of the gradient and its variance, both at the initial batch size."""
+
+    square: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class TypeBelief:
+    """One job on one GPU type: its distinct samples in the order seen (the first of a kind stays), and the model fitted to them."""
+
+    samples: tuple[Sample, ...]
+    parameters: FloatArray
+
+    @property
+    def knows_synchronisation(self) -> bool:
+        """Whether more than one replica was ever measured."""
+        return any(s.replica_count > 1 for s in self.samples)
+
+    @property
+    def largest_replica_count(self) -> int:
+        return max(s.replica_count for s in self.samples)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is believed of one job, by GPU type, and of its gradients. `peak_gpu_count`: most GPUs it ever ran on, any type."""
+
+    by_type: Mapping[str, TypeBelief] = field(default_factory=dict)
+    gradient: GradientStatistics | None = None
+    peak_gpu_count: int = 0
+
+    def with_samples(self, gpu_type: str, samples: Iterable[Sample], *, fitter: Fitter) -> Belief:
+        """The belief after these samples; itself, where none of them is new."""
+        known = self.by_type.get(gpu_type)
+        rows = {_key(s): s for s in (known.samples if known else ())}
+        before = len(rows)
+        for sample in samples:
+            rows.setdefault(_key(sample), sample)
+        if len(rows) == before:
+            return self
+        everything = tuple(rows.values())
+        return replace(self, by_type={**self.by_type, gpu_type: TypeBelief(everything, fitter(everything))})
+
+    def noise_scale(self, initial_batch_size: float) -> float:
+        """phi in samples; 0 (a larger batch is worth nothing) until gradients were measured."""
+        if self.gradient is None:
+            return 0.0
+        return float(noise_scale(self.gradient.square, self.gradient.variance, initial_batch_size))
+
+
+def _key(sample: Sample) -> SampleKey:
+    return sample[:3]

@@ -1,0 +1,75 @@
+"""The rules that every decision and every placement keeps, checked in production too: a fault of a policy must not reach a GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from maat.scheduling.errors import ContractViolation
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
+
+
+def check_decision(decision: Decision, round_input: RoundInput) -> None:
+    """Limits kept, pins kept, rigid jobs exactly or nothing, nobody granted what it cannot use. Raises ContractViolation."""
+    for job_id, grant in decision.grants.items():
+        _check_grant(job_id, grant, round_input)
+    for job_id, pin in round_input.pinned.items():
+        got = decision.grants.get(job_id)
+        if got is None or (got.gpu_type, got.gpu_count) != (pin.gpu_type, pin.gpu_count):
+            raise ContractViolation(f"job {job_id} is pinned to {pin.gpu_count} {pin.gpu_type} and was granted {got}")
+    _check_limits(decision, round_input)
+
+
+def check_placement(placed: PlacementResult, decision: Decision, round_input: RoundInput) -> None:
+    """Every GPU exists, is usable, of the granted type and in the granted number; no place taken twice. Raises ContractViolation."""
+    cluster, gpus = round_input.cluster, placed.placement.gpus
+    if len(gpus) and (gpus.min() < 0 or gpus.max() >= cluster.gpu_count):
+        raise ContractViolation("a placement names a GPU that the cluster does not have")
+    if not cluster.gpu_available[gpus].all():
+        raise ContractViolation("a placement uses a drained GPU")
+    if len(gpus) and np.bincount(gpus).max() > cluster.jobs_per_gpu:
+        raise ContractViolation("a placement gives one place to two jobs")
+    for job_id, held in placed.placement.by_job.items():
+        grant = decision.grants.get(job_id)
+        if grant is None or len(held) != grant.gpu_count or len(set(held)) != len(held):
+            raise ContractViolation(f"job {job_id} was granted {grant} and placed on GPUs {held}")
+        if {cluster.type_names[t] for t in cluster.gpu_type_of[list(held)]} != {grant.gpu_type}:
+            raise ContractViolation(f"job {job_id} was granted {grant.gpu_type} and placed on other types")
+    missing = set(decision.grants) - set(placed.placement.by_job) - set(placed.unplaced)
+    if missing:
+        raise ContractViolation(f"granted, neither placed nor explained: {sorted(missing)}")
+
+
+def _check_grant(job_id: str, grant: Grant, round_input: RoundInput) -> None:
+    job = round_input.job_by_id.get(job_id)
+    if job is None:
+        raise ContractViolation(f"a grant to {job_id}, which is not in this round")
+    if job_id in round_input.pinned:
+        return
+    spec = job.spec
+    if grant.gpu_count < 1 or not spec.may_use(grant.gpu_type):
+        raise ContractViolation(f"job {job_id} cannot use {grant.gpu_count} {grant.gpu_type}")
+    if spec.is_rigid and grant.gpu_count != spec.gpu_count:
+        raise ContractViolation(f"rigid job {job_id} asks for {spec.gpu_count} GPUs and was granted {grant.gpu_count}")
+    if grant.gpu_count < spec.min_gpus or (spec.max_gpus is not None and grant.gpu_count > spec.max_gpus):
+        raise ContractViolation(f"job {job_id} was granted {grant.gpu_count} GPUs outside its {spec.min_gpus} to {spec.max_gpus}")
+    if grant.gpu_count % spec.replica_gpus(grant.gpu_type):
+        raise ContractViolation(f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, granted {grant.gpu_count}")
+
+
+def _check_limits(decision: Decision, round_input: RoundInput) -> None:
+    used: Counter[str] = Counter()
+    for job_id, grant in decision.grants.items():
+        spec = round_input.job_by_id[job_id].spec
+        for limit in round_input.limits:
+            if limit.counts(spec, grant.gpu_type, grant.gpu_count):
+                used[limit.name] += grant.gpu_count
+    pinned: Counter[str] = Counter()
+    for job_id, grant in round_input.pinned.items():
+        for limit in round_input.limits:
+            if limit.counts(round_input.job_by_id[job_id].spec, grant.gpu_type, grant.gpu_count):
+                pinned[limit.name] += grant.gpu_count
+    for limit in round_input.limits:
+        if used[limit.name] > max(limit.places, pinned[limit.name]):
+            raise ContractViolation(f"limit {limit.name} allows {limit.places} places; the decision takes {used[limit.name]}")

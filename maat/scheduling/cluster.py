@@ -1,0 +1,204 @@
+"""What there is to give: GPU types, nodes, GPUs. Knows nothing of who holds what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from maat.scheduling.arrays import BoolArray, IntArray
+from maat.scheduling.errors import ClusterError
+
+NodeId = str
+
+MAX_GPUS_PER_NODE = 64
+MAX_GPUS = 1_000_000
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,47}")
+_GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d+)x(?P<gpus>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuType:
+    """A kind of device, with its own capacity row. `memory_gib` of one GPU, None where it does not matter."""
+
+    name: str
+    memory_gib: float | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ClusterError(
+                "is no usable name", field="gpu_type", value=self.name, remedy="Use lower-case letters, digits, '-', '_' or '.'."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine with GPUs of one type.
+
+    `drained` holds the indices on this node of GPUs that may not be used (being repaired, or the whole node put out of service).
+    """
+
+    id: NodeId
+    gpu_type: str
+    gpu_count: int
+    drained: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.gpu_count <= MAX_GPUS_PER_NODE:
+            raise ClusterError(
+                "is not between 1 and 64 GPUs",
+                field=f"nodes[{self.id}].gpu_count",
+                value=self.gpu_count,
+                remedy="Give a node at least one GPU, or leave it out.",
+            )
+        if not all(0 <= index < self.gpu_count for index in self.drained):
+            raise ClusterError(
+                "names a GPU that the node does not have",
+                field=f"nodes[{self.id}].drained",
+                value=sorted(self.drained),
+                remedy=f"Use indices 0 to {self.gpu_count - 1}.",
+            )
+
+    @property
+    def available_count(self) -> int:
+        return self.gpu_count - len(self.drained)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes in a fixed order. GPUs are numbered 0..G-1 through the nodes in that order.
+
+    `scores` are per-GPU slowness factors by job class, shape (G,) each; 1.0 is the median GPU, larger is slower (PAL).
+    """
+
+    nodes: tuple[Node, ...]
+    gpu_types: tuple[GpuType, ...]
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    jobs_per_gpu: int = 1
+
+    def __post_init__(self) -> None:
+        names = [t.name for t in self.gpu_types]
+        if len(set(names)) != len(names):
+            raise ClusterError("lists a GPU type twice", field="gpu_types", value=names, remedy="Give each type one entry.")
+        if len({n.id for n in self.nodes}) != len(self.nodes):
+            raise ClusterError("has two nodes of the same name", field="nodes", remedy="Give each node a name of its own.")
+        for node in self.nodes:
+            if node.gpu_type not in names:
+                raise ClusterError(
+                    "is not among the cluster's types",
+                    field=f"nodes[{node.id}].gpu_type",
+                    value=node.gpu_type,
+                    remedy=f"Use one of {names}.",
+                )
+        if self.gpu_count == 0:
+            raise ClusterError("has no GPUs", field="nodes", value=0, remedy="Add at least one node, such as t4=1x4.")
+        if self.gpu_count > MAX_GPUS:
+            raise ClusterError(
+                "is larger than Maat accepts", field="nodes", value=self.gpu_count, remedy=f"Stay at or below {MAX_GPUS} GPUs."
+            )
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], *, memory_gib: Mapping[str, float] | None = None, jobs_per_gpu: int = 1) -> Cluster:
+        """A cluster whose types stand in the order in which the nodes name them."""
+        memory = memory_gib or {}
+        names = dict.fromkeys(node.gpu_type for node in nodes)
+        return cls(tuple(nodes), tuple(GpuType(name, memory.get(name)) for name in names), jobs_per_gpu=jobs_per_gpu)
+
+    @classmethod
+    def parse(cls, text: str) -> Cluster:
+        """Read the short form `t4=6x4,rtx=3x8,a100=2x8`: type = nodes x GPUs per node.
+
+        Raises ClusterError naming the group that does not parse.
+        """
+        nodes: list[Node] = []
+        for group in text.split(","):
+            match = _GROUP.fullmatch(group.strip())
+            if match is None:
+                raise ClusterError(
+                    "does not read as type=NODESxGPUS", field="cluster", value=group, remedy="Write for example t4=6x4,rtx=3x8,a100=2x8."
+                )
+            name, node_count, gpus = match["type"], int(match["nodes"]), int(match["gpus"])
+            if node_count * gpus == 0 or node_count * gpus > MAX_GPUS:
+                raise ClusterError(
+                    "has zero GPUs, or more than Maat accepts",
+                    field="cluster",
+                    value=group,
+                    remedy="Give every type at least one node with one GPU.",
+                )
+            first = sum(1 for node in nodes if node.gpu_type == name)
+            nodes += [Node(f"{name}-{first + i}", name, gpus) for i in range(node_count)]
+        return cls.of(nodes)
+
+    @cached_property
+    def type_names(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.gpu_types)
+
+    @cached_property
+    def type_index(self) -> Mapping[str, int]:
+        return {name: i for i, name in enumerate(self.type_names)}
+
+    @cached_property
+    def gpu_count(self) -> int:
+        return sum(node.gpu_count for node in self.nodes)
+
+    @cached_property
+    def node_offsets(self) -> IntArray:
+        """Number of each node's first GPU, and G at the end; shape (N + 1,)."""
+        return np.concatenate(([0], np.cumsum([node.gpu_count for node in self.nodes]))).astype(np.int64)
+
+    @cached_property
+    def gpu_node(self) -> IntArray:
+        """Node index of every GPU, shape (G,)."""
+        return np.repeat(np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes]).astype(np.int64)
+
+    @cached_property
+    def gpu_type_of(self) -> IntArray:
+        """Type index of every GPU, shape (G,)."""
+        return self.node_type[self.gpu_node]
+
+    @cached_property
+    def node_type(self) -> IntArray:
+        """Type index of every node, shape (N,)."""
+        return np.array([self.type_index[node.gpu_type] for node in self.nodes], dtype=np.int64)
+
+    @cached_property
+    def gpu_available(self) -> BoolArray:
+        """Whether a GPU may be used, shape (G,)."""
+        available = np.ones(self.gpu_count, dtype=bool)
+        for node, offset in zip(self.nodes, self.node_offsets, strict=False):
+            for index in node.drained:
+                available[offset + index] = False
+        return available
+
+    @cached_property
+    def node_available(self) -> IntArray:
+        """Usable GPUs of every node, shape (N,)."""
+        return np.array([node.available_count for node in self.nodes], dtype=np.int64)
+
+    @cached_property
+    def capacity(self) -> IntArray:
+        """Usable places by type, shape (T,): GPUs x jobs allowed per GPU."""
+        counts = np.bincount(self.node_type, weights=self.node_available, minlength=len(self.gpu_types)).astype(np.int64)
+        return counts * self.jobs_per_gpu
+
+    @cached_property
+    def gpus_per_node(self) -> IntArray:
+        """Most usable GPUs on one node, by type, shape (T,)."""
+        most = np.zeros(len(self.gpu_types), dtype=np.int64)
+        np.maximum.at(most, self.node_type, self.node_available)
+        return most
+
+    def nodes_of(self, gpu_type: str) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.gpu_type == gpu_type)
+
+    def describe(self) -> str:
+        """The short form `t4=6x4,...` (drained GPUs are not in it)."""
+        groups: dict[tuple[str, int], int] = {}
+        for node in self.nodes:
+            key = (node.gpu_type, node.gpu_count)
+            groups[key] = groups.get(key, 0) + 1
+        return ",".join(f"{name}={count}x{gpus}" for (name, gpus), count in groups.items())

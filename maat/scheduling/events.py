@@ -1,0 +1,78 @@
+"""What happened to a job, as data. The life of a job and which transition may follow which stand here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from maat.scheduling.job import JobId
+
+
+class JobState(StrEnum):
+    SUBMITTED = "submitted"
+    PROFILING = "profiling"
+    PENDING = "pending"
+    STARTING = "starting"
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    PAUSED = "paused"
+    PREEMPTED = "preempted"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+_S = JobState
+_WAITING = frozenset({_S.SUBMITTED, _S.PROFILING, _S.PENDING, _S.PREEMPTED, _S.PAUSED})
+_HOLDING = frozenset({_S.STARTING, _S.RUNNING, _S.RESTARTING})
+TERMINAL = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
+_ENDS = TERMINAL
+
+TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
+    _S.SUBMITTED: frozenset({_S.PROFILING, _S.PENDING, _S.FAILED, _S.CANCELLED}),
+    _S.PROFILING: frozenset({_S.PENDING, _S.FAILED, _S.CANCELLED}),
+    _S.PENDING: frozenset({_S.STARTING, _S.PAUSED, _S.FAILED, _S.CANCELLED}),
+    _S.STARTING: frozenset({_S.RUNNING, _S.RESTARTING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
+    _S.RUNNING: frozenset({_S.RESTARTING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
+    _S.RESTARTING: frozenset({_S.RUNNING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
+    _S.PAUSED: frozenset({_S.PENDING, _S.RESTARTING, _S.FAILED, _S.CANCELLED}),
+    _S.PREEMPTED: frozenset({_S.RESTARTING, _S.PAUSED, _S.FAILED, _S.CANCELLED}),
+    _S.SUCCEEDED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.CANCELLED: frozenset(),
+}
+
+
+def may_follow(before: JobState, after: JobState) -> bool:
+    """Whether a job in state `before` may pass to `after`."""
+    return after in TRANSITIONS[before]
+
+
+def is_waiting(state: JobState) -> bool:
+    """Holds no GPU and has not ended."""
+    return state in _WAITING
+
+
+def is_holding(state: JobState) -> bool:
+    """Holds GPUs."""
+    return state in _HOLDING
+
+
+class EventKind(StrEnum):
+    STATE = "state"
+    EPOCH = "epoch"
+    ALLOCATED = "allocated"
+    UNPLACED = "unplaced"
+    NODE_FAILED = "node-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """At cluster time `time`, this happened to this job. `data` is what a reader needs to understand it."""
+
+    time: float
+    job_id: JobId
+    kind: EventKind
+    state: JobState | None = None
+    data: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""Why each job got what it got: computed in the pass that decides, from the numbers that decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ReasonCode(StrEnum):
+    """Most structural first; a job's primary reason is the first that is true."""
+
+    GRANTED = "GRANTED"
+    PINNED = "PINNED"
+    HELD_BY_USER = "HELD_BY_USER"
+    NO_COMPATIBLE_GPU_TYPE = "NO_COMPATIBLE_GPU_TYPE"
+    EXCEEDS_CLUSTER = "EXCEEDS_CLUSTER"
+    EXCEEDS_QUOTA_LIMIT = "EXCEEDS_QUOTA_LIMIT"
+    PROFILE_INCOMPLETE = "PROFILE_INCOMPLETE"
+    WAITING_QUOTA = "WAITING_QUOTA"
+    WAITING_CAPACITY = "WAITING_CAPACITY"
+    FRAGMENTED = "FRAGMENTED"
+    BEHIND_IN_ORDER = "BEHIND_IN_ORDER"
+    LOWER_GOODPUT_GAIN = "LOWER_GOODPUT_GAIN"
+    SOLVER_FALLBACK = "SOLVER_FALLBACK"
+    NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
+
+
+_SENTENCES: Mapping[ReasonCode, str] = {
+    ReasonCode.GRANTED: "It has what the policy chose for it.",
+    ReasonCode.PINNED: "It keeps what it has: it is starting or restarting, or it may not be preempted.",
+    ReasonCode.HELD_BY_USER: "Its owner paused it.",
+    ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
+    ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has.",
+    ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant may ever hold.",
+    ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
+    ReasonCode.WAITING_QUOTA: "Its tenant holds all that it may.",
+    ReasonCode.WAITING_CAPACITY: "All GPUs that it could use are held by jobs that make more of them.",
+    ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
+    ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
+    ReasonCode.LOWER_GOODPUT_GAIN: "Another job gains more from the GPUs that are left.",
+    ReasonCode.SOLVER_FALLBACK: "The solver gave no better answer in time; the present allocation stays.",
+    ReasonCode.NOT_YET_CONSIDERED: "No round has considered it yet.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """The primary reason and the numbers behind it, units in their names."""
+
+    primary: ReasonCode
+    evidence: Mapping[str, float | int | str | None] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self.primary]
+
+
+def sentence_of(code: str) -> str:
+    """The sentence of a stored reason code."""
+    return _SENTENCES[ReasonCode(code)]

@@ -1,0 +1,137 @@
+"""Goodput = throughput x efficiency, and the batch plan that makes most of a configuration (Pollux eq. 12-13), over arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.efficiency import efficiency
+from maat.scheduling.throughput import overlapped, pass_seconds, sync_seconds
+
+BATCH_CANDIDATES = 50
+_CHUNK = 512  # pairs: 512 x 50 candidates of float64 stay in the second-level cache
+_EPSILON = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """total = replicas x per-GPU x (accumulation + 1)."""
+
+    total_batch_size: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+
+
+class BatchLimits(NamedTuple):
+    """What batch sizes a configuration may use. Arrays of shape (P,), samples."""
+
+    smallest_total: FloatArray
+    largest_total: FloatArray
+    smallest_per_gpu: FloatArray
+    largest_per_gpu: FloatArray
+
+
+@dataclass(frozen=True)
+class BestPlans:
+    """The best batch plan of P pairs: goodput in effective samples/s (zero where no plan fits), and the plan. Shapes (P,)."""
+
+    goodput: FloatArray
+    total_batch_size: IntArray
+    per_gpu_batch_size: IntArray
+    accumulation_steps: IntArray
+
+    def plan(self, pair: int) -> BatchPlan:
+        return BatchPlan(int(self.total_batch_size[pair]), int(self.per_gpu_batch_size[pair]), int(self.accumulation_steps[pair]))
+
+
+class Candidates(NamedTuple):
+    """Batch candidates B of P pairs, shapes (P, B): what a plan costs in memory does not depend on the model's speed."""
+
+    per_gpu: FloatArray
+    accumulation: FloatArray
+    total: FloatArray
+    fits: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def batch_candidates(limits: BatchLimits, replica_count: FloatArray, initial_batch_size: FloatArray) -> Candidates:
+    """Fifty geometrically spaced total batch sizes per pair and the smallest accumulation that fits memory; shapes (P, B).
+
+    One GPU above the initial batch size accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4).
+    """
+    replicas = replica_count[:, None]
+    low = np.maximum(limits.smallest_total, limits.smallest_per_gpu * replica_count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        span = np.log(np.maximum(limits.largest_total, 1.0) / low)
+    spread = np.exp(span[:, None] * np.linspace(0.0, 1.0, BATCH_CANDIDATES))
+    spread[:, -1] = limits.largest_total / low
+    local = low[:, None] * spread / replicas
+    accumulation = np.ceil(local / limits.largest_per_gpu[:, None] - _EPSILON) - 1
+    must_accumulate = (replicas == 1) & (local > initial_batch_size[:, None] + _EPSILON)
+    accumulation = np.maximum(accumulation, np.where(must_accumulate, 1.0, 0.0))
+    per_gpu = np.ceil(local / (accumulation + 1) - _EPSILON)
+    fits = (per_gpu >= limits.smallest_per_gpu[:, None]) & (per_gpu <= limits.largest_per_gpu[:, None])
+    fits &= (low <= limits.largest_total + _EPSILON)[:, None]
+    return Candidates(per_gpu, accumulation, replicas * per_gpu * (accumulation + 1), fits)
+
+
+def best_plans(
+    parameters: FloatArray,
+    *,
+    noise_scale: FloatArray,
+    initial_batch_size: FloatArray,
+    limits: BatchLimits,
+    node_count: FloatArray,
+    replica_count: FloatArray,
+) -> BestPlans:
+    """Maximise GOODPUT(K, m, s) = M / T_iter x EFFICIENCY(M) over the batch candidates of every pair (Pollux eq. 13).
+
+    `parameters` has shape (P, 7), everything else (P,). The first maximum wins. Done in chunks that stay in cache.
+    """
+    pairs = len(parameters)
+    goodput = np.zeros(pairs)
+    total, per_gpu, accumulation = (np.zeros(pairs, dtype=np.int64) for _ in range(3))
+    for start in range(0, pairs, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        found = batch_candidates(BatchLimits(*(np.asarray(x)[part] for x in limits)), replica_count[part], initial_batch_size[part])
+        value = goodput_of(
+            parameters[part],
+            found,
+            noise_scale=noise_scale[part],
+            initial_batch_size=initial_batch_size[part],
+            node_count=node_count[part],
+            replica_count=replica_count[part],
+        )
+        best = np.argmax(value, axis=1)
+        rows = np.arange(len(best))
+        goodput[part] = value[rows, best]
+        total[part] = found.total[rows, best].astype(np.int64)
+        per_gpu[part] = found.per_gpu[rows, best].astype(np.int64)
+        accumulation[part] = found.accumulation[rows, best].astype(np.int64)
+    return BestPlans(goodput, total, per_gpu, accumulation)
+
+
+def goodput_of(
+    parameters: FloatArray,
+    candidates: Candidates,
+    *,
+    noise_scale: FloatArray,
+    initial_batch_size: FloatArray,
+    node_count: FloatArray,
+    replica_count: FloatArray,
+) -> FloatArray:
+    """Effective samples per second of every candidate, shape (P, B); zero where it does not fit memory."""
+    throughput = throughput_of(parameters, candidates, node_count=node_count, replica_count=replica_count)
+    worth = efficiency(noise_scale[:, None], initial_batch_size[:, None], candidates.total)
+    return throughput * worth
+
+
+def throughput_of(parameters: FloatArray, candidates: Candidates, *, node_count: FloatArray, replica_count: FloatArray) -> FloatArray:
+    """Samples per second of every candidate, shape (P, B); zero where it does not fit memory. `parameters` has shape (P, 7)."""
+    wide = parameters[:, None, :]
+    compute = pass_seconds(wide, candidates.per_gpu)
+    sync = sync_seconds(parameters, node_count, replica_count)[:, None]
+    seconds = candidates.accumulation * compute + overlapped(compute, sync, wide[..., 6])
+    return np.where(candidates.fits, candidates.total / seconds, 0.0)

@@ -1,0 +1,153 @@
+"""A job as the scheduler sees it: what its owner declared (JobSpec) and how it stands this round (Job)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from maat.scheduling.belief import Belief
+from maat.scheduling.errors import JobError
+
+JobId = str
+
+MAX_TEXT = 200
+
+
+class Adaptivity(StrEnum):
+    """What may vary besides the GPU type: nothing; GPU count; GPU count and batch size (Sia section 3.4)."""
+
+    RIGID = "rigid"
+    STRONG_SCALING = "strong-scaling"
+    ADAPTIVE = "adaptive"
+
+
+class WorkSource(StrEnum):
+    """Where the figure for remaining work comes from."""
+
+    DECLARED = "declared"
+    REPORTED = "reported"
+    ORACLE = "oracle"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimits:
+    """Per-GPU batch sizes that a GPU type can hold, samples."""
+
+    smallest_per_gpu: int
+    largest_per_gpu: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """What is declared of a job. Raises JobError naming the field on a combination that can never run.
+
+    `work`: effective samples to train (iterations at the initial batch size x that size). `max_batch_size`: the most that the
+    scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
+    `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
+    stop + start + restore, as the policy reckons it.
+    """
+
+    id: JobId
+    model: str
+    submitted_at: float
+    work: float
+    initial_batch_size: int
+    max_batch_size: int
+    memory: Mapping[str, MemoryLimits]
+    name: str = ""
+    owner: str = "local"
+    tenant: str = "default"
+    adaptivity: Adaptivity = Adaptivity.ADAPTIVE
+    gpu_count: int | None = None
+    min_gpus: int = 1
+    max_gpus: int | None = None
+    batch_size: int | None = None
+    preemptible: bool = True
+    gpu_types: tuple[str, ...] | None = None
+    gpus_per_replica: Mapping[str, int] = field(default_factory=dict)
+    restart_seconds: float = 30.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("work", "submitted_at", "restart_seconds", "weight"):
+            value = getattr(self, name)
+            if not (value >= 0 and value < float("inf")):
+                raise JobError("is no finite number of at least zero", field=name, value=value, remedy="Give a number from 0 up.")
+        for name in ("min_gpus", "initial_batch_size", "max_batch_size"):
+            if getattr(self, name) < 1:
+                raise JobError("must be at least 1", field=name, value=getattr(self, name), remedy="Give a whole number from 1 up.")
+        if self.max_batch_size < self.initial_batch_size:
+            raise JobError(
+                "is below the initial batch size",
+                field="max_batch_size",
+                value=self.max_batch_size,
+                remedy=f"Give at least {self.initial_batch_size}.",
+            )
+        if self.max_gpus is not None and self.max_gpus < self.min_gpus:
+            raise JobError(
+                "is below min_gpus", field="max_gpus", value=self.max_gpus, remedy=f"Give at least {self.min_gpus}, or leave it out."
+            )
+        if self.adaptivity is Adaptivity.RIGID and self.gpu_count is None:
+            raise JobError("is missing for a rigid job", field="gpu_count", remedy="Say how many GPUs it needs.")
+        if self.adaptivity is not Adaptivity.ADAPTIVE and self.batch_size is None:
+            raise JobError("is missing for a job of fixed batch size", field="batch_size", remedy="Give the total batch size.")
+
+    @property
+    def is_rigid(self) -> bool:
+        return self.adaptivity is Adaptivity.RIGID
+
+    @property
+    def has_fixed_batch(self) -> bool:
+        return self.adaptivity is not Adaptivity.ADAPTIVE
+
+    @property
+    def requested_gpus(self) -> int:
+        """GPUs that a policy which does not choose counts gives this job."""
+        return self.gpu_count if self.gpu_count is not None else self.min_gpus
+
+    def replica_gpus(self, gpu_type: str) -> int:
+        return self.gpus_per_replica.get(gpu_type, 1)
+
+    def may_use(self, gpu_type: str) -> bool:
+        """Whether the job fits a GPU of this type and its owner allows it."""
+        return gpu_type in self.memory and (self.gpu_types is None or gpu_type in self.gpu_types)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a job holds: GPU numbers of the cluster, ascending, all of one type."""
+
+    gpu_type: str
+    gpus: tuple[int, ...]
+
+    @property
+    def gpu_count(self) -> int:
+        return len(self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a job stands at the beginning of a round.
+
+    `remaining_work`: effective samples. `attained_gpu_seconds`: service so far, by type. `restarting`: its checkpoint-restore is not
+    over, so its grant is pinned. `frozen_until`: cluster time at which that ends.
+    """
+
+    spec: JobSpec
+    belief: Belief
+    remaining_work: float
+    work_source: WorkSource = WorkSource.DECLARED
+    allocation: Allocation | None = None
+    attained_gpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    restarts: int = 0
+    restarting: bool = False
+    started_at: float | None = None
+
+    @property
+    def id(self) -> JobId:
+        return self.spec.id
+
+    def age_seconds(self, now: float) -> float:
+        """Seconds since submission, queueing included."""
+        return max(now - self.spec.submitted_at, 0.0)

@@ -1,0 +1,93 @@
+"""Limits: linear rows over GPU counts that every decision keeps. Capacity, quotas and reservations are all rows, with one price each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from maat.scheduling.arrays import BoolArray, IntArray
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.configuration import virtual_node_sizes
+from maat.scheduling.job import Job, JobSpec
+
+
+class LimitKind(StrEnum):
+    CAPACITY = "capacity"
+    SHAPE = "shape"
+    QUOTA = "quota"
+    RESERVATION = "reservation"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Grants that match (type, tenant, at least `smallest_count` GPUs) may hold at most `places` together.
+
+    None matches everything. A place is one job on one GPU.
+    """
+
+    name: str
+    kind: LimitKind
+    places: int
+    gpu_type: str | None = None
+    tenant: str | None = None
+    smallest_count: int = 1
+
+    def counts(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> bool:
+        """Whether a grant to this job falls under the limit."""
+        return (
+            (self.gpu_type is None or self.gpu_type == gpu_type)
+            and (self.tenant is None or self.tenant == spec.tenant)
+            and gpu_count >= self.smallest_count
+        )
+
+
+def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
+    """One row of capacity per GPU type."""
+    return tuple(
+        Limit(f"capacity:{name}", LimitKind.CAPACITY, int(places), gpu_type=name)
+        for name, places in zip(cluster.type_names, cluster.capacity, strict=True)
+    )
+
+
+def shape_limits(cluster: Cluster) -> tuple[Limit, ...]:
+    """Rows that make every choice of Sia's configurations placeable where nodes are uneven.
+
+    Sizes are powers of two, so allocations of at least s GPUs fit if and only if they need no more than all virtual nodes of at least s
+    offer. A row is left out where it says no more than capacity does: on intact nodes there are none.
+    """
+    limits = []
+    for name, capacity in zip(cluster.type_names, cluster.capacity, strict=True):
+        sizes = virtual_node_sizes(cluster, name)
+        for size in sorted(sizes):
+            places = sum(s * n for s, n in sizes.items() if s >= size) * cluster.jobs_per_gpu
+            if size > 1 and places < capacity:
+                limits.append(
+                    Limit(f"shape:{name}>={size}", LimitKind.SHAPE, places, gpu_type=name, smallest_count=_first_count_above(sizes, size))
+                )
+    return tuple(limits)
+
+
+def _first_count_above(sizes: dict[int, int], size: int) -> int:
+    """The smallest allocation that no virtual node below `size` can hold."""
+    smaller = [s for s in sizes if s < size]
+    return max(smaller) + 1 if smaller else 1
+
+
+def membership(
+    limits: Sequence[Limit], jobs: Sequence[Job], type_names: Sequence[str], *, job: IntArray, gpu_type: IntArray, count: IntArray
+) -> BoolArray:
+    """Which limits each of P pairs falls under, shape (P, R)."""
+    tenants = np.array([j.spec.tenant for j in jobs], dtype=object)
+    order = {name: i for i, name in enumerate(type_names)}
+    rows = np.ones((len(job), len(limits)), dtype=bool)
+    for r, limit in enumerate(limits):
+        if limit.gpu_type is not None:
+            rows[:, r] &= gpu_type == order.get(limit.gpu_type, -1)
+        if limit.tenant is not None:
+            rows[:, r] &= tenants[job] == limit.tenant
+        if limit.smallest_count > 1:
+            rows[:, r] &= count >= limit.smallest_count
+    return rows

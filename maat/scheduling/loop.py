@@ -1,0 +1,158 @@
+"""The loop that turns one round after another: the only way in which Maat decides, simulated or live. See rounds.py for the parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from maat.scheduling.checks import check_decision, check_placement
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import Allocation, Job, JobId
+from maat.scheduling.limits import Limit, capacity_limits, shape_limits
+from maat.scheduling.rounds import (
+    Change,
+    ChangeKind,
+    Changes,
+    Clock,
+    ClusterState,
+    Decision,
+    Executor,
+    Grant,
+    PlacementResult,
+    Placer,
+    Policy,
+    RoundInput,
+    RoundResult,
+    RoundSeconds,
+    RoundStore,
+    StoredState,
+)
+
+
+def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> RoundResult:
+    """Decide one round. Pure: the same input gives the same answer, live and simulated.
+
+    Raises ContractViolation where the policy or the placer broke a rule; nothing has changed then.
+    """
+    began = time.process_time()
+    decision = policy.allocate(round_input)
+    check_decision(decision, round_input)
+    decided = time.process_time()
+    placed = placer.place(decision, round_input)
+    check_placement(placed, decision, round_input)
+    ended = time.process_time()
+    reasons = {**decision.reasons, **placed.unplaced}
+    changes = difference(round_input, decision, placed)
+    return RoundResult(round_input, decision, placed, changes, reasons, RoundSeconds(decided - began, ended - decided))
+
+
+def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:
+    """What the placement changes against what jobs hold now."""
+    cluster, by_job = round_input.cluster, placed.placement.by_job
+    items = []
+    for job in round_input.jobs:
+        gpus = by_job.get(job.id, ())
+        after = Allocation(cluster.type_names[cluster.gpu_type_of[gpus[0]]], gpus) if gpus else None
+        grant = decision.grants.get(job.id) if after else None
+        kind = _change_kind(job, after, grant)
+        if kind is not None:
+            items.append(Change(job.id, kind, job.allocation, after, grant))
+    return Changes(round_input.round_number, round_input.now, tuple(items))
+
+
+def _change_kind(job: Job, after: Allocation | None, grant: Grant | None) -> ChangeKind | None:
+    before = job.allocation
+    if before == after:
+        return ChangeKind.BATCH if grant is not None and grant.batch is not None else None
+    if after is None:
+        return ChangeKind.PREEMPT
+    if before is None:
+        return ChangeKind.START if job.started_at is None else ChangeKind.RESUME
+    if before.gpu_type == after.gpu_type and before.gpu_count != after.gpu_count:
+        return ChangeKind.RESCALE
+    return ChangeKind.MIGRATE
+
+
+def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant]:
+    """Grants that no policy may change: jobs in checkpoint-restore, and running jobs that may not be preempted."""
+    pins = {}
+    for job in jobs:
+        held = job.allocation
+        if held is not None and (job.restarting or not job.spec.preemptible):
+            nodes = np.unique(cluster.gpu_node[list(held.gpus)])
+            pins[job.id] = Grant(held.gpu_type, held.gpu_count, node_count=len(nodes))
+    return pins
+
+
+def standing_limits(cluster: Cluster) -> tuple[Limit, ...]:
+    """The limits that follow from the cluster alone: capacity per type, and shape where nodes are uneven."""
+    return capacity_limits(cluster) + shape_limits(cluster)
+
+
+class RoundLoop:
+    """Rounds, one after the other. The worker's periodic task calls `step`; the simulator calls `run`."""
+
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        placer: Placer,
+        executor: Executor,
+        store: RoundStore,
+        clock: Clock,
+        round_seconds: float | None = None,
+        extra_limits: Sequence[Limit] = (),
+        interference: Mapping[tuple[str, str, int], float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._policy, self._placer = policy, placer
+        self._executor, self._store, self._clock = executor, store, clock
+        self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
+        self._extra_limits = tuple(extra_limits)
+        self._interference = interference or {}
+        self._seed = seed
+        self._standing: tuple[Cluster, tuple[Limit, ...]] | None = None
+
+    def step(self) -> tuple[RoundResult, ClusterState] | None:
+        """One round: None where another worker committed it first. Changes left over by a killed worker are carried out before."""
+        for left_over in self._store.unapplied():
+            self._store.applied(left_over, self._executor.apply(left_over))
+        observed = self._executor.observe()
+        stored = self._store.load()
+        result = plan_round(self._input(observed, stored), self._policy, self._placer)
+        if not self._store.commit(result, observed):
+            return None
+        self._store.applied(result.changes, self._executor.apply(result.changes))
+        return result, observed
+
+    def run(self, *, until: float = float("inf")) -> None:
+        """Rounds until no job is left and none is to come, or cluster time `until`."""
+        next_time = self._clock.now()
+        while next_time <= until:
+            self._clock.sleep_until(next_time)
+            stepped = self.step()
+            if stepped is not None and not stepped[1].jobs and not stepped[1].jobs_to_come:
+                return
+            next_time += self.round_seconds
+
+    def _input(self, observed: ClusterState, stored: StoredState) -> RoundInput:
+        return RoundInput(
+            now=observed.now,
+            round_number=stored.next_round_number,
+            round_seconds=self.round_seconds,
+            jobs=observed.jobs,
+            cluster=observed.cluster,
+            limits=self._limits(observed.cluster),
+            pinned=pinned_grants(observed.jobs, observed.cluster),
+            interference=self._interference,
+            state=stored.policy_state,
+            placer_state=stored.placer_state,
+            seed=self._seed,
+        )
+
+    def _limits(self, cluster: Cluster) -> tuple[Limit, ...]:
+        if self._standing is None or self._standing[0] is not cluster:
+            self._standing = (cluster, standing_limits(cluster) + self._extra_limits)
+        return self._standing[1]

@@ -1,0 +1,16 @@
+"""The restart factor: what a change of configuration is discounted by (Sia eq. 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+
+
+def restart_factor(age_seconds: FloatArray, restarts: FloatArray, restart_seconds: FloatArray) -> FloatArray:
+    """r = max(T - N S, 0) / (T + S), and 1 while T < S: a job younger than one restart is not held to its first place.
+
+    T is age, N restarts so far, S the seconds of one; shapes broadcast.
+    """
+    factor = np.maximum(age_seconds - restarts * restart_seconds, 0.0) / np.maximum(age_seconds + restart_seconds, 1e-12)
+    return np.where(age_seconds < restart_seconds, 1.0, factor)

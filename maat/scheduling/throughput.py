@@ -1,0 +1,64 @@
+"""The throughput model: how long one optimiser step takes on K replicas (Pollux eq. 8-11). What a step is worth is efficiency.py's."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+
+PARAMETER_COUNT = 7
+NEGLIGIBLE_SECONDS = 1e-8
+
+
+class ThroughputParameters(NamedTuple):
+    """The seven parameters of the model, in the order of every array of shape (..., 7). All in seconds but gamma."""
+
+    alpha_compute: float
+    beta_compute: float  # seconds per sample
+    alpha_across_nodes: float
+    beta_across_nodes: float  # seconds per replica beyond two
+    alpha_within_node: float
+    beta_within_node: float
+    gamma: float  # overlap of compute and synchronisation: 1 none, 10 nearly all
+
+
+def pass_seconds(parameters: FloatArray, per_gpu_batch_size: FloatArray) -> FloatArray:
+    """Forward and backward pass over one per-GPU batch: T_grad = alpha + beta m (Pollux eq. 9). Shapes broadcast."""
+    return parameters[..., 0] + parameters[..., 1] * per_gpu_batch_size
+
+
+def sync_seconds(parameters: FloatArray, node_count: FloatArray, replica_count: FloatArray) -> FloatArray:
+    """Gradient synchronisation: 0 for one replica, alpha + beta (K - 2) else, by locality (Pollux eq. 10). Shapes broadcast."""
+    across = np.asarray(node_count) > 1
+    alpha = np.where(across, parameters[..., 2], parameters[..., 4])
+    beta = np.where(across, parameters[..., 3], parameters[..., 5])
+    seconds = alpha + beta * np.maximum(np.asarray(replica_count) - 2, NEGLIGIBLE_SECONDS)
+    return np.where(np.asarray(replica_count) > 1, seconds, NEGLIGIBLE_SECONDS)
+
+
+def step_seconds(
+    parameters: FloatArray,
+    per_gpu_batch_size: FloatArray,
+    *,
+    node_count: FloatArray,
+    replica_count: FloatArray,
+    accumulation_steps: FloatArray | float = 0,
+) -> FloatArray:
+    """One optimiser step with s extra accumulation passes (Pollux eq. 11).
+
+        T = s T_grad + (T_grad^gamma + T_sync^gamma)^(1/gamma)
+
+    `parameters` has shape (..., 7); all other arguments broadcast against its leading axes. Seconds.
+    """
+    compute = pass_seconds(parameters, per_gpu_batch_size)
+    sync = sync_seconds(parameters, node_count, replica_count)
+    return accumulation_steps * compute + overlapped(compute, sync, parameters[..., 6])
+
+
+def overlapped(compute: FloatArray, sync: FloatArray, gamma: FloatArray) -> FloatArray:
+    """(compute^gamma + sync^gamma)^(1/gamma), scaled by the larger so that no power under- or overflows."""
+    larger = np.maximum(compute, sync)
+    ratio = np.minimum(compute, sync) / larger
+    return larger * (1.0 + ratio**gamma) ** (1.0 / gamma)
