@@ -63,11 +63,12 @@ class TypeBelief:
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed of one job, by GPU type, and of its gradients. `peak_gpu_count`: most GPUs it ever ran on, any type."""
+    """What is believed of one job, by GPU type, and of its gradients. `peak_replica_count`: the most replicas it ever ran
+    on, on any type."""
 
     by_type: Mapping[str, TypeBelief] = field(default_factory=dict)
     gradient: GradientStatistics | None = None
-    peak_gpu_count: int = 0
+    peak_replica_count: int = 0
 
     def with_samples(self, gpu_type: str, samples: Iterable[Sample], *, fitter: Fitter) -> Belief:
         """The belief after these samples; itself, where none of them is new."""

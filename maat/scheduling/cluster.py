@@ -68,9 +68,11 @@ class Node:
         return self.gpu_count - len(self.drained)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cluster:
-    """Nodes in a fixed order. GPUs are numbered 0..G-1 through the nodes in that order.
+    """Nodes in a fixed order; the same only as itself, so that what follows from it can be kept beside it.
+
+    GPUs are numbered 0..G-1 through the nodes in that order.
 
     `scores` are per-GPU slowness factors by job class, shape (G,) each; 1.0 is the median GPU, larger is slower (PAL).
     """

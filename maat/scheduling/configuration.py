@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from maat.scheduling.arrays import IntArray
+from maat.scheduling.arrays import BoolArray, IntArray
 from maat.scheduling.cluster import Cluster
 
 
@@ -24,10 +24,14 @@ class Configuration:
 
 @dataclass(frozen=True)
 class ConfigurationTable:
-    """The columns C of every matrix, grouped by type in the cluster's order, by GPU count within a type."""
+    """The columns C of every matrix, grouped by type in the cluster's order, by GPU count within a type.
+
+    `requested_only`: columns that are there because a rigid or hybrid-parallel job asked for that count; elastic jobs do not get them.
+    """
 
     configurations: tuple[Configuration, ...]
     type_names: tuple[str, ...]
+    requested_only: frozenset[Configuration] = frozenset()
 
     @cached_property
     def node_count(self) -> IntArray:
@@ -44,6 +48,11 @@ class ConfigurationTable:
         """Index into the cluster's types, shape (C,)."""
         order = {name: i for i, name in enumerate(self.type_names)}
         return np.array([order[c.gpu_type] for c in self.configurations], dtype=np.int64)
+
+    @cached_property
+    def elastic(self) -> BoolArray:
+        """Which columns an elastic job may have, shape (C,)."""
+        return np.array([c not in self.requested_only for c in self.configurations], dtype=bool)
 
     @cached_property
     def _columns(self) -> dict[tuple[str, int], int]:
@@ -70,6 +79,7 @@ def virtual_node_sizes(cluster: Cluster, gpu_type: str) -> Counter[int]:
     return sizes
 
 
+@lru_cache(maxsize=16)
 def sia_configurations(cluster: Cluster) -> ConfigurationTable:
     """Sia's valid set: on one (virtual) node powers of two up to its size R, and k = 2, 3, ... whole nodes of the largest size.
 
@@ -91,13 +101,13 @@ def with_counts(table: ConfigurationTable, cluster: Cluster, counts: Sequence[in
 
     Such a configuration may be no power of two; it takes as few nodes as it can.
     """
-    extra: list[Configuration] = []
+    extra: set[Configuration] = set()
     for t, gpu_type in enumerate(cluster.type_names):
         per_node = int(cluster.gpus_per_node[t])
         fresh = (n for n in counts if 0 < n <= cluster.capacity[t] and table.column(gpu_type, n) is None)
-        extra += [Configuration(-(-n // per_node), n, gpu_type) for n in fresh]
+        extra |= {Configuration(-(-n // per_node), n, gpu_type) for n in fresh}
     if not extra:
         return table
     order = {name: i for i, name in enumerate(cluster.type_names)}
     everything = sorted({*table.configurations, *extra}, key=lambda c: (order[c.gpu_type], c.gpu_count))
-    return ConfigurationTable(tuple(everything), table.type_names)
+    return ConfigurationTable(tuple(everything), table.type_names, table.requested_only | extra)

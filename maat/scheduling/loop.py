@@ -43,9 +43,8 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
     placed = placer.place(decision, round_input)
     check_placement(placed, decision, round_input)
     ended = time.process_time()
-    reasons = {**decision.reasons, **placed.unplaced}
     changes = difference(round_input, decision, placed)
-    return RoundResult(round_input, decision, placed, changes, reasons, RoundSeconds(decided - began, ended - decided))
+    return RoundResult(round_input, decision, placed, changes, RoundSeconds(decided - began, ended - decided))
 
 
 def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:

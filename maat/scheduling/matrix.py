@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -36,10 +35,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.job)
 
-    @cached_property
-    def job_offsets(self) -> IntArray:
-        """Where each job's pairs begin, with P at the end: see `offsets_for`."""
-        return np.concatenate((np.flatnonzero(np.diff(self.job, prepend=-1)), [len(self.job)])).astype(np.int64)
+    def keep(self, mask: BoolArray) -> Pairs:
+        """Only the pairs under `mask`, shape (P,)."""
+        plans = BestPlans(*(array[mask] for array in vars(self.plans).values()))
+        return Pairs(
+            self.job[mask], self.gpu_type[mask], self.gpu_count[mask], self.node_count[mask], self.column[mask], self.known[mask], plans
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class GoodputMatrix:
     job_ids: tuple[str, ...]
     table: ConfigurationTable
     pairs: Pairs
+
+    def keep(self, mask: BoolArray) -> GoodputMatrix:
+        """The matrix with only the pairs under `mask`, shape (P,)."""
+        return GoodputMatrix(self.job_ids, self.table, self.pairs.keep(mask))
 
     def dense(self) -> FloatArray:
         """Shape (J, C); NaN where a job may not have a configuration. For pages and tests, not for the round."""
@@ -60,35 +65,33 @@ class GoodputMatrix:
 def feasible_mask(jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray) -> BoolArray:
     """Which configurations each job may have by its own declaration and its scale-up limit, shape (J, C).
 
-    `scale_up`, shape (J,): the most GPUs it may have this round. A rigid job has exactly its count; a hybrid-parallel one multiples of
-    the GPUs that one replica spans; nobody less than min_gpus.
+    `scale_up`, shape (J,): the most replicas it may have this round; the smallest configuration of at least min_gpus is always allowed. A
+    rigid job has exactly its count; a hybrid-parallel one whole replicas.
     """
     count = table.gpu_count[None, :]
-    specs = [job.spec for job in jobs]
-    low = np.array([s.min_gpus for s in specs], dtype=np.int64)[:, None]
-    high = np.array([s.max_gpus if s.max_gpus is not None else np.iinfo(np.int64).max for s in specs], dtype=np.int64)[:, None]
-    rigid = np.array([s.gpu_count if s.is_rigid and s.gpu_count is not None else 0 for s in specs], dtype=np.int64)[:, None]
-    usable = np.array([[s.may_use(name) for name in table.type_names] for s in specs], dtype=bool).reshape(len(specs), -1)
-    unit = np.array([[s.replica_gpus(name) for name in table.type_names] for s in specs], dtype=np.int64).reshape(len(specs), -1)
-    mask = np.where(rigid > 0, count == rigid, (count >= low) & (count <= np.minimum(high, scale_up[:, None])))
-    mask &= usable[:, table.type_index]
-    mask &= count % unit[:, table.type_index] == 0
-    return mask & ~_odd_counts(table)[None, :] | mask & (rigid > 0) | mask & (unit[:, table.type_index] > 1)
+    low, high, rigid = (np.array([_counts(job)[i] for job in jobs], dtype=np.int64)[:, None] for i in range(3))
+    unit = np.array([[job.spec.replica_gpus(name) for name in table.type_names] for job in jobs], dtype=np.int64)[:, table.type_index]
+    usable = np.array([[job.spec.may_use(name) for name in table.type_names] for job in jobs], dtype=bool)[:, table.type_index]
+    elastic = (count >= low) & (count <= high) & (table.elastic | (unit > 1))
+    fits = np.where(rigid > 0, count == rigid, elastic) & usable & (count % unit == 0)
+    allowed: BoolArray = fits & ((count // unit <= scale_up[:, None]) | (count == _smallest(fits, table)))
+    return allowed
 
 
-def _odd_counts(table: ConfigurationTable) -> BoolArray:
-    """Columns that were added for rigid or hybrid-parallel jobs: on one node, no power of two; shape (C,)."""
-    count = table.gpu_count
-    per_node = np.array([_whole_node(table, t) for t in range(len(table.type_names))], dtype=np.int64)[table.type_index]
-    power = (count & (count - 1)) == 0
-    return ~np.where(count < per_node, power, count % np.maximum(per_node, 1) == 0)
+def _counts(job: Job) -> tuple[int, int, int]:
+    spec = job.spec
+    high = spec.max_gpus if spec.max_gpus is not None else np.iinfo(np.int64).max
+    return spec.min_gpus, high, spec.requested_gpus if spec.is_rigid else 0
 
 
-def _whole_node(table: ConfigurationTable, gpu_type: int) -> int:
-    """GPUs of a whole (virtual) node: the largest power of two that the table offers on one node."""
-    counts = table.gpu_count[(table.type_index == gpu_type) & (table.node_count == 1)]
-    powers = counts[(counts & (counts - 1)) == 0]
-    return int(powers.max()) if len(powers) else 1
+def _smallest(fits: BoolArray, table: ConfigurationTable) -> IntArray:
+    """The smallest count among a job's configurations of the same type, shape (J, C)."""
+    count = np.where(fits, table.gpu_count, np.iinfo(np.int64).max)
+    smallest = np.empty_like(count)
+    for t in range(len(table.type_names)):
+        columns = table.type_index == t
+        smallest[:, columns] = count[:, columns].min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
+    return smallest
 
 
 def evaluate_pairs(
@@ -129,7 +132,8 @@ def goodput_matrix(
     jobs: Sequence[Job], cluster: Cluster, table: ConfigurationTable, *, scale_up: IntArray, projection: Projection
 ) -> GoodputMatrix:
     """Goodput of every job in every configuration that it may have this round, in one broadcast."""
-    rows, columns = np.nonzero(feasible_mask(jobs, table, scale_up)) if jobs else (np.zeros(0, dtype=np.int64),) * 2
+    none = np.zeros(0, dtype=np.int64)
+    rows, columns = np.nonzero(feasible_mask(jobs, table, scale_up)) if jobs else (none, none)
     pairs = evaluate_pairs(
         jobs,
         cluster,

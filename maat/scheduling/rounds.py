@@ -197,8 +197,12 @@ class RoundResult:
     decision: Decision
     placement: PlacementResult
     changes: Changes
-    reasons: Mapping[JobId, Reasons]
     seconds: RoundSeconds
+
+    @cached_property
+    def reasons(self) -> Mapping[JobId, Reasons]:
+        """Why every job of the round got what it got: the placer's word where it could not place a grant, else the policy's."""
+        return {**self.decision.reasons, **self.placement.unplaced}
 
     @property
     def round_number(self) -> int:

@@ -1,0 +1,164 @@
+"""From a goodput matrix and a worth per pair to grants: builds the assignment programme around what is pinned, and reads its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.job import Job, JobId
+from maat.scheduling.limits import membership
+from maat.scheduling.matrix import GoodputMatrix
+from maat.scheduling.rounds import Decision, Grant, RoundInput
+from maat.scheduling.solver import AssignmentProblem, SolveOptions, SolveReport, solve
+
+
+def assign(
+    round_input: RoundInput, matrix: GoodputMatrix, value: FloatArray, *, options: SolveOptions, with_batch: bool = True
+) -> Decision:
+    """The grants that maximise the summed value of the chosen pairs, pins and limits kept.
+
+    `value`, shape (P,): what each pair of the matrix is worth above getting nothing.
+    """
+    pairs = matrix.pairs
+    rows = membership(
+        round_input.limits, round_input.jobs, round_input.cluster.type_names, job=pairs.job, gpu_type=pairs.gpu_type, count=pairs.gpu_count
+    )
+    open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
+    problem = AssignmentProblem(
+        value=value[open_pairs],
+        places=pairs.gpu_count[open_pairs],
+        job=pairs.job[open_pairs],
+        membership=rows[open_pairs],
+        capacity=free_places(round_input),
+        present=present_pairs(round_input, matrix)[open_pairs],
+        limit_names=tuple(limit.name for limit in round_input.limits),
+    )
+    answer = solve(problem, options)
+    chosen = open_pairs[answer.chosen]
+    grants = dict(round_input.pinned)
+    names = round_input.cluster.type_names
+    for pair, j, t, count, nodes in zip(
+        chosen.tolist(),
+        pairs.job[chosen].tolist(),
+        pairs.gpu_type[chosen].tolist(),
+        pairs.gpu_count[chosen].tolist(),
+        pairs.node_count[chosen].tolist(),
+        strict=True,
+    ):
+        plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
+        grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
+    reasons = AssignmentReasons(round_input, matrix, value, rows, grants, answer.report)
+    return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
+
+
+def free_places(round_input: RoundInput) -> IntArray:
+    """Places that each limit has left beside the pinned grants, shape (R,); never below zero."""
+    free = np.array([limit.places for limit in round_input.limits], dtype=np.int64)
+    for job_id, pin in round_input.pinned.items():
+        spec = round_input.job_by_id[job_id].spec
+        for r, limit in enumerate(round_input.limits):
+            if limit.counts(spec, pin.gpu_type, pin.gpu_count):
+                free[r] -= pin.gpu_count
+    return np.maximum(free, 0)
+
+
+def present_pairs(round_input: RoundInput, matrix: GoodputMatrix) -> BoolArray:
+    """Which pairs are what their job holds now, shape (P,)."""
+    kind = np.full(len(round_input.jobs), -1, dtype=np.int64)
+    count = np.zeros(len(round_input.jobs), dtype=np.int64)
+    for j, job in enumerate(round_input.jobs):
+        if job.allocation is not None:
+            kind[j] = round_input.cluster.type_index[job.allocation.gpu_type]
+            count[j] = job.allocation.gpu_count
+    pairs = matrix.pairs
+    present: BoolArray = (pairs.gpu_type == kind[pairs.job]) & (pairs.gpu_count == count[pairs.job])
+    return present
+
+
+def _pinned_rows(round_input: RoundInput) -> BoolArray:
+    return np.array([job.id in round_input.pinned for job in round_input.jobs], dtype=bool)
+
+
+@dataclass(frozen=True)
+class AssignmentReasons(Mapping[JobId, Reasons]):
+    """The reason of each job, from the values, prices and grants of the pass that decided; worked out when it is read."""
+
+    round_input: RoundInput
+    matrix: GoodputMatrix
+    value: FloatArray
+    membership: BoolArray
+    grants: Mapping[JobId, Grant]
+    report: SolveReport
+
+    def __iter__(self) -> Iterator[JobId]:
+        return iter(self.round_input.job_by_id)
+
+    def __len__(self) -> int:
+        return len(self.round_input.jobs)
+
+    def __getitem__(self, job_id: JobId) -> Reasons:
+        job = self.round_input.job_by_id[job_id]
+        if job_id in self.round_input.pinned:
+            return Reasons(ReasonCode.PINNED, {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)})
+        row = self.matrix.job_ids.index(job_id)
+        start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
+        if start == end:
+            return never_fits(job, self.round_input)
+        return self._chosen(job, int(start), int(end)) if job_id in self.grants else self._waiting(int(start), int(end))
+
+    def _chosen(self, job: Job, start: int, end: int) -> Reasons:
+        grant, pairs = self.grants[job.id], self.matrix.pairs
+        t = self.round_input.cluster.type_index[grant.gpu_type]
+        mine = start + int(np.flatnonzero((pairs.gpu_type[start:end] == t) & (pairs.gpu_count[start:end] == grant.gpu_count))[0])
+        net = self._net(start, end)
+        others = [i for i in range(end - start) if start + i != mine]
+        runner_up = start + max(others, key=lambda i: net[i]) if others else None
+        return Reasons(
+            ReasonCode.GRANTED,
+            {
+                **self._described(mine, ""),
+                **({} if runner_up is None else self._described(runner_up, "runner_up_")),
+            },
+        )
+
+    def _waiting(self, start: int, end: int) -> Reasons:
+        """Priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be elsewhere."""
+        net = self._net(start, end)
+        best = start + int(np.argmax(net))
+        binding = [limit for limit, inside in zip(self.round_input.limits, self.membership[best], strict=True) if inside]
+        dearest = max(binding, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
+        code = ReasonCode.SOLVER_FALLBACK if self.report.fallback else ReasonCode.WAITING_CAPACITY
+        if dearest is not None and dearest.kind == "quota" and not self.report.fallback:
+            code = ReasonCode.WAITING_QUOTA
+        return Reasons(code, {**self._described(best, ""), "binding_limit": None if dearest is None else dearest.name})
+
+    def _net(self, start: int, end: int) -> FloatArray:
+        """Value less the price of the places it takes, shape (end - start,)."""
+        prices = np.array([self.report.prices.get(limit.name, 0.0) for limit in self.round_input.limits])
+        net: FloatArray = self.value[start:end] - (self.membership[start:end] @ prices) * self.matrix.pairs.gpu_count[start:end]
+        return net
+
+    def _described(self, pair: int, prefix: str) -> dict[str, float | int | str | None]:
+        pairs = self.matrix.pairs
+        return {
+            f"{prefix}gpu_type": self.round_input.cluster.type_names[pairs.gpu_type[pair]],
+            f"{prefix}gpu_count": int(pairs.gpu_count[pair]),
+            f"{prefix}goodput_samples_per_second": float(pairs.goodput[pair]) if pairs.known[pair] else None,
+            f"{prefix}value": float(self.value[pair]),
+            f"{prefix}price": float(self.value[pair] - self._net(pair, pair + 1)[0]),
+        }
+
+
+def never_fits(job: Job, round_input: RoundInput) -> Reasons:
+    """Why a job has no configuration at all in this cluster."""
+    cluster = round_input.cluster
+    usable = [name for name in cluster.type_names if job.spec.may_use(name)]
+    if not usable:
+        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
+    most = max(int(cluster.capacity[cluster.type_index[name]]) for name in usable)
+    needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
+    return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})

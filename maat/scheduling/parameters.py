@@ -1,0 +1,120 @@
+"""Parameters of policies, placers and generators as data: a dataclass field with metadata is a knob that forms and the API can show."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from maat.scheduling.errors import ParameterError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One knob: its JSON type (number, integer, boolean, string), default, range and unit, and where the default comes from."""
+
+    name: str
+    type: str
+    default: float | int | bool | str | None
+    help: str
+    unit: str | None = None
+    source: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] | None = None
+
+
+def knob(
+    default: Any,
+    help: str,
+    *,
+    unit: str | None = None,
+    source: str | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """A dataclass field that is a parameter. Fields without it are wiring, not knobs."""
+    return dataclasses.field(
+        default=default, metadata={"knob": {"help": help, "unit": unit, "source": source, "minimum": minimum, "maximum": maximum}}
+    )
+
+
+def parameters_of(cls: type) -> tuple[Parameter, ...]:
+    """The knobs of a dataclass, in order."""
+    hints = typing.get_type_hints(cls)
+    found = []
+    for field in dataclasses.fields(cls):
+        if "knob" in field.metadata:
+            kind, choices = _kind(hints[field.name])
+            default = None if field.default is MISSING else field.default
+            found.append(Parameter(field.name, kind, default, choices=choices, **field.metadata["knob"]))
+    return tuple(found)
+
+
+def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
+    """An instance with these knobs set. Raises ParameterError naming the knob, the value and what would be right."""
+    known = {p.name: p for p in parameters_of(cls)}
+    hints = typing.get_type_hints(cls)
+    checked = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ParameterError(
+                f"is no parameter of {owner}", field=name, value=value, remedy=f"Use one of: {', '.join(known) or 'none'}."
+            )
+        checked[name] = _checked(known[name], value, hints[name])
+    return cls(**checked)
+
+
+def parameter_hash(instance: Any) -> str:
+    """A short digest of an instance's knobs: state left by other parameters is not read."""
+    values = {p.name: getattr(instance, p.name) for p in parameters_of(type(instance))}
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _kind(hint: Any) -> tuple[str, tuple[str, ...] | None]:
+    base = _without_none(hint)
+    if isinstance(base, type) and issubclass(base, StrEnum):
+        return "string", tuple(member.value for member in base)
+    return {bool: "boolean", int: "integer", float: "number", str: "string"}[base], None
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next(a for a in typing.get_args(hint) if a is not type(None))
+    return hint
+
+
+def _checked(parameter: Parameter, value: object, hint: Any) -> object:
+    if value is None and _without_none(hint) is not hint:
+        return None
+    base = _without_none(hint)
+    if parameter.choices is not None:
+        if value not in parameter.choices:
+            raise ParameterError(
+                "is not one of its choices", field=parameter.name, value=value, remedy=f"Use one of: {', '.join(parameter.choices)}."
+            )
+        return base(value)
+    if base is bool or base is str:
+        if not isinstance(value, base):
+            raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a {parameter.type}.")
+        return value
+    return _checked_number(parameter, value, base)
+
+
+def _checked_number(parameter: Parameter, value: object, base: type) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or (base is int and value != int(value)):
+        raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a finite {parameter.type}.")
+    low = -math.inf if parameter.minimum is None else parameter.minimum
+    high = math.inf if parameter.maximum is None else parameter.maximum
+    if not low <= value <= high:
+        raise ParameterError("is out of range", field=parameter.name, value=value, remedy=f"Give a value from {low:g} to {high:g}.")
+    return int(value) if base is int else float(value)

@@ -1,0 +1,14 @@
+"""Every policy that Maat has: one file and one line here for each."""
+
+from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.registry import Entry, Registry
+from maat.scheduling.rounds import Policy
+
+POLICIES: Registry[Policy] = Registry(
+    "policy",
+    Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia),
+    Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+)

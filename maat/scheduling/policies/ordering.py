@@ -1,0 +1,168 @@
+"""What policies that only order jobs share: walk the order, give each the GPUs it asked for on the fastest single type with room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.assignment import free_places, never_fits
+from maat.scheduling.bootstrap import Projection
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
+from maat.scheduling.matrix import Pairs, evaluate_pairs
+from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
+from maat.scheduling.solver import SolveReport
+
+
+class HeadOfLine(StrEnum):
+    """What happens behind a job that does not fit: everyone waits, or later ones that fit go ahead."""
+
+    BLOCK = "block"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What each of J jobs would make of the GPUs that it asked for, on every type T: goodput (J, T), zero where it cannot run."""
+
+    jobs: tuple[Job, ...]
+    pairs: Pairs
+    pair_of: IntArray
+    goodput: FloatArray
+
+    def remaining_seconds(self) -> FloatArray:
+        """Time to the end on the fastest type, shape (J,); infinite where a job can run nowhere."""
+        best = self.goodput.max(axis=1, initial=0.0)
+        work = np.array([job.remaining_work for job in self.jobs])
+        seconds: FloatArray = np.divide(work, best, out=np.full(len(work), np.inf), where=best > 0)
+        return seconds
+
+
+def requests(round_input: RoundInput, projection: Projection) -> Requests:
+    """Evaluate every job at its own request: its GPU count and, where it declared one, its batch size."""
+    cluster = round_input.cluster
+    jobs = tuple(replace(job, spec=_as_requested(job)) for job in round_input.jobs)
+    can = np.array([[_can_run(job, t, round_input) for t in range(len(cluster.type_names))] for job in jobs], dtype=bool)
+    can = can.reshape(len(jobs), len(cluster.type_names))
+    rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(can))
+    count = np.array([job.spec.requested_gpus for job in jobs], dtype=np.int64)[rows] if jobs else rows
+    nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
+    pairs = evaluate_pairs(
+        jobs, cluster, job=rows, gpu_type=kinds, gpu_count=count, node_count=nodes, column=np.zeros_like(rows), projection=projection
+    )
+    pair_of = np.full(can.shape, -1, dtype=np.int64)
+    pair_of[rows, kinds] = np.arange(len(rows))
+    goodput = np.zeros(can.shape)
+    goodput[rows, kinds] = np.where(pairs.known, pairs.goodput, 1e-9)
+    return Requests(jobs, pairs, pair_of, goodput)
+
+
+def walk(
+    round_input: RoundInput, wanted: Requests, order: Sequence[int], *, head_of_line: HeadOfLine, keep_running: bool, state: PolicyState
+) -> Decision:
+    """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at."""
+    walker = _Walker(round_input, wanted)
+    if keep_running:
+        for row in order:
+            if wanted.jobs[row].allocation is not None:
+                walker.offer(row)
+    blocked = False
+    for row in order:
+        if wanted.jobs[row].id in walker.grants:
+            continue
+        if blocked or not walker.offer(row):
+            walker.refuse(row)
+            blocked = blocked or (head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row))
+    return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
+
+
+class _Walker:
+    """Grants given so far in one round, and the places that are left."""
+
+    def __init__(self, round_input: RoundInput, wanted: Requests) -> None:
+        self._input, self._wanted = round_input, wanted
+        self._free = free_places(round_input)
+        self.grants: dict[JobId, Grant] = dict(round_input.pinned)
+        self.reasons: dict[JobId, Reasons] = {
+            job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
+        }
+
+    def offer(self, row: int) -> bool:
+        """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
+        job = self._wanted.jobs[row]
+        if job.id in self.grants:
+            return True
+        for t in self._types_in_order(row):
+            if self._fits(job, t):
+                self._grant(row, t)
+                return True
+        return False
+
+    def refuse(self, row: int) -> None:
+        job = self._input.jobs[row]
+        if not self.could_ever_run(row):
+            self.reasons[job.id] = never_fits(self._wanted.jobs[row], self._input)
+            return
+        room = any(self._fits(self._wanted.jobs[row], t) for t in self._types_in_order(row))
+        code = ReasonCode.BEHIND_IN_ORDER if room else ReasonCode.WAITING_CAPACITY
+        self.reasons[job.id] = Reasons(code, {"needed_gpus": job.spec.requested_gpus, "free_gpus": self._most_free(row)})
+
+    def could_ever_run(self, row: int) -> bool:
+        return bool((self._wanted.goodput[row] > 0).any())
+
+    def _types_in_order(self, row: int) -> list[int]:
+        goodput = self._wanted.goodput[row]
+        fastest = [int(t) for t in np.argsort(-goodput, kind="stable") if goodput[t] > 0]
+        held = self._wanted.jobs[row].allocation
+        if held is None:
+            return fastest
+        present = self._input.cluster.type_index[held.gpu_type]
+        return [present, *(t for t in fastest if t != present)] if goodput[present] > 0 else fastest
+
+    def _rows(self, job: Job, t: int) -> list[int]:
+        name, count = self._input.cluster.type_names[t], job.spec.requested_gpus
+        return [r for r, limit in enumerate(self._input.limits) if limit.counts(job.spec, name, count)]
+
+    def _fits(self, job: Job, t: int) -> bool:
+        return all(self._free[r] >= job.spec.requested_gpus for r in self._rows(job, t))
+
+    def _grant(self, row: int, t: int) -> None:
+        job, pair = self._wanted.jobs[row], int(self._wanted.pair_of[row, t])
+        self._free[self._rows(job, t)] -= job.spec.requested_gpus
+        pairs = self._wanted.pairs
+        plan = pairs.plans.plan(pair) if pairs.known[pair] else None
+        name = self._input.cluster.type_names[t]
+        self.grants[job.id] = Grant(name, job.spec.requested_gpus, batch=plan)
+        evidence: dict[str, float | int | str | None] = {
+            "gpu_type": name,
+            "gpu_count": job.spec.requested_gpus,
+            "goodput_samples_per_second": float(pairs.goodput[pair]),
+        }
+        self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
+
+    def _most_free(self, row: int) -> int:
+        job = self._wanted.jobs[row]
+        free = [min((int(self._free[r]) for r in self._rows(job, t)), default=0) for t in self._types_in_order(row)]
+        return max(free, default=0)
+
+
+def _as_requested(job: Job) -> JobSpec:
+    """The job's declaration with its batch size fixed where it declared one: these policies adapt nothing."""
+    if job.spec.batch_size is None:
+        return job.spec
+    return replace(job.spec, adaptivity=Adaptivity.RIGID, gpu_count=job.spec.requested_gpus)
+
+
+def _can_run(job: Job, t: int, round_input: RoundInput) -> bool:
+    cluster = round_input.cluster
+    name, count = cluster.type_names[t], job.spec.requested_gpus
+    return job.spec.may_use(name) and count <= cluster.capacity[t] and count % job.spec.replica_gpus(name) == 0
+
+
+def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:
+    """Row numbers by key, ties by row."""
+    return sorted(keys, key=lambda row: (*keys[row], row))

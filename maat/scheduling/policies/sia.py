@@ -1,0 +1,143 @@
+"""Sia: heterogeneity-aware goodput as an integer programme (Sia sections 3.1-3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.assignment import assign, present_pairs
+from maat.scheduling.bootstrap import Projection, project_by_profile
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
+from maat.scheduling.errors import ParameterError
+from maat.scheduling.job import Job
+from maat.scheduling.matrix import GoodputMatrix, Pairs, goodput_matrix
+from maat.scheduling.parameters import knob
+from maat.scheduling.restart import restart_factor
+from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solver import SolveOptions
+
+SMALLEST_GOODPUT = 1e-4
+LARGEST_COST = 3000.0
+
+
+class ScaleUpBase(StrEnum):
+    """What the scale-up factor multiplies: what the job holds, or the most that it ever ran on."""
+
+    CURRENT = "current"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True)
+class Sia:
+    """Maximise the summed, normalised, fairness-powered goodput of the chosen (job, configuration) pairs (eq. 4)."""
+
+    p: float = knob(-0.5, "Fairness power: below zero favours the worst-off jobs.", source="Sia section 3.4", minimum=-10.0, maximum=10.0)
+    idle_penalty: float = knob(1.1, "lambda: what leaving a job without GPUs costs.", source="Sia section 4.3", minimum=0.0, maximum=1000.0)
+    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", source="Sia section 4.3", minimum=1.0, maximum=86400.0)
+    scale_up_factor: float = knob(
+        2.0, "A job's GPU count grows at most by this factor.", source="Sia section 3.1", minimum=1.0, maximum=64.0
+    )
+    scale_up_base: ScaleUpBase = knob(ScaleUpBase.CURRENT, "What the factor multiplies.", source="Sia section 3.1")
+    utility_decimals: int | None = knob(
+        None,
+        "Decimals to which the powered matrix is rounded; none does not round.",
+        source="published simulator: 2",
+        minimum=0,
+        maximum=12,
+    )
+    tolerance: float = knob(
+        1e-4, "Relative gap at which the programme counts as solved.", source="Sia section 3.5", minimum=0.0, maximum=0.1
+    )
+    solve_seconds: float = knob(0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0)
+    projection: Projection = project_by_profile
+    tie_seed: int | None = None
+    name: str = "sia"
+
+    def __post_init__(self) -> None:
+        if self.p == 0:
+            raise ParameterError(
+                "makes all configurations equal", field="p", value=self.p, remedy="Use a value below or above zero, such as -0.5."
+            )
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        """One configuration per job at most, within the limits; pinned jobs keep theirs."""
+        table = table_for(round_input.cluster, round_input.jobs)
+        matrix = goodput_matrix(
+            round_input.jobs, round_input.cluster, table, scale_up=self._scale_up(round_input.jobs), projection=self.projection
+        )
+        matrix = without_unusable(matrix)
+        value = self._value(round_input, matrix)
+        options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
+        return assign(round_input, matrix, value, options=options, with_batch=False)
+
+    def _tie_seed(self, round_input: RoundInput) -> int | None:
+        return None if self.tie_seed is None else self.tie_seed * 1_000_003 + round_input.round_number
+
+    def _scale_up(self, jobs: Sequence[Job]) -> IntArray:
+        """The most replicas that each job may have this round, shape (J,)."""
+        return np.array([int(self.scale_up_factor * self._base(job)) for job in jobs], dtype=np.int64)
+
+    def _base(self, job: Job) -> int:
+        held = job.allocation
+        if held is None or self.scale_up_base is ScaleUpBase.LARGEST:
+            return job.belief.peak_replica_count
+        return held.gpu_count // job.spec.replica_gpus(held.gpu_type)
+
+    def _value(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
+        """What a pair is worth above leaving the job idle, shape (P,): lambda - (r G)^p for p < 0, (r G)^p + lambda for p > 0."""
+        pairs = matrix.pairs
+        utility = normalised(pairs, round_input.jobs) * self._restart_factors(round_input, matrix)
+        powered = np.minimum(np.maximum(utility, 1e-12) ** self.p, LARGEST_COST)
+        if self.utility_decimals is not None:
+            powered = np.round(powered, self.utility_decimals)
+        weight = np.array([job.spec.weight for job in round_input.jobs])[pairs.job] if len(pairs) else np.zeros(0)
+        value: FloatArray = weight * (self.idle_penalty - powered if self.p < 0 else powered + self.idle_penalty)
+        return value
+
+    def _restart_factors(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
+        """1 for what a job holds and for jobs that hold nothing, else eq. 3; shape (P,)."""
+        jobs = round_input.jobs
+        factor = restart_factor(
+            np.array([job.age_seconds(round_input.now) for job in jobs]),
+            np.array([float(job.restarts) for job in jobs]),
+            np.array([job.spec.restart_seconds for job in jobs]),
+        )
+        holds = np.array([job.allocation is not None for job in jobs], dtype=bool)
+        at = matrix.pairs.job
+        return np.where(holds[at] & ~present_pairs(round_input, matrix), factor[at], 1.0)
+
+
+def table_for(cluster: Cluster, jobs: Sequence[Job]) -> ConfigurationTable:
+    """Sia's configurations, and the counts that rigid and hybrid-parallel jobs ask for."""
+    counts = {job.spec.requested_gpus for job in jobs if job.spec.is_rigid}
+    for job in jobs:
+        for unit in set(job.spec.gpus_per_replica.values()) - {1}:
+            most = int(cluster.capacity.max()) // unit
+            counts |= {unit * (1 << bit) for bit in range(most.bit_length())}
+    table = sia_configurations(cluster)
+    return with_counts(table, cluster, sorted(counts)) if counts else table
+
+
+def without_unusable(matrix: GoodputMatrix) -> GoodputMatrix:
+    """Drop pairs that nobody can say anything for (no model at all, more than the smallest count) or in which no batch fits."""
+    pairs = matrix.pairs
+    anything = np.zeros(len(matrix.job_ids), dtype=bool)
+    anything[pairs.job[pairs.known]] = True
+    smallest = np.full(len(matrix.job_ids), np.iinfo(np.int64).max)
+    np.minimum.at(smallest, pairs.job, pairs.gpu_count)
+    keep = np.where(pairs.known, pairs.goodput > 0, ~anything[pairs.job] & (pairs.gpu_count == smallest[pairs.job]))
+    return matrix if keep.all() else matrix.keep(keep)
+
+
+def normalised(pairs: Pairs, jobs: Sequence[Job]) -> FloatArray:
+    """G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,); 1 for a job of which nothing is known yet."""
+    smallest = np.full(len(jobs), np.inf)
+    np.minimum.at(smallest, pairs.job, np.where(pairs.known, pairs.goodput, np.inf))
+    least = np.array([float(job.spec.min_gpus) for job in jobs]) if jobs else np.zeros(0)
+    ratio = np.where(pairs.known, pairs.goodput / smallest[pairs.job], 1.0)
+    return np.maximum(least[pairs.job] * ratio, SMALLEST_GOODPUT)

@@ -1,0 +1,53 @@
+"""A plug-in family in its smallest form: names, classes, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from maat.scheduling.errors import UnknownNameError
+from maat.scheduling.parameters import Parameter, build, parameters_of
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T_co]):
+    """One implementation: how it is called, in a title and in a sentence, and the dataclass that it is."""
+
+    name: str
+    title: str
+    summary: str
+    cls: type[T_co]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return parameters_of(self.cls)
+
+
+class Registry(Generic[T_co]):
+    """All implementations of one protocol, by name, in the order in which they were listed."""
+
+    def __init__(self, kind: str, *entries: Entry[T_co]) -> None:
+        self.kind = kind
+        self._entries = {entry.name: entry for entry in entries}
+
+    def __iter__(self) -> Iterator[Entry[T_co]]:
+        return iter(self._entries.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._entries)
+
+    def entry(self, name: str) -> Entry[T_co]:
+        """Raises UnknownNameError listing the names that exist."""
+        if name not in self._entries:
+            raise UnknownNameError(
+                f"is no {self.kind} that Maat has", field=self.kind, value=name, remedy=f"Use one of: {', '.join(self._entries)}."
+            )
+        return self._entries[name]
+
+    def build(self, name: str, parameters: Mapping[str, object] | None = None) -> T_co:
+        """The implementation of that name with these parameters. Raises UnknownNameError or ParameterError."""
+        return build(self.entry(name).cls, parameters or {}, owner=name)
