@@ -1,0 +1,180 @@
+"""Reads CSV files as what they are: untrusted, perhaps binary, perhaps endless. Knows rows and cells, not what they mean.
+
+Rows carry their line number as an editor shows it (the header is line 1). Memory is bounded by one line, whatever the file's size.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from maat.scheduling.errors import InputError
+
+MAX_LINE_CHARACTERS = 10_000
+_SNIFFED_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Whose input this is: the error class to raise, and the name to show in it."""
+
+    error: type[InputError]
+    source: str | None
+
+    def __call__(self, problem: str, *, field: str, remedy: str, value: object = None, row: int | None = None) -> InputError:
+        return self.error(problem, field=field, value=value, remedy=remedy, source=self.source, row=row)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the file: its number and its cells by column name."""
+
+    line: int
+    cells: dict[str, str]
+    blame: Blame
+
+    def number(self, column: str, *, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf) -> float:
+        """A finite number from `minimum` to `maximum`, greater than `above`."""
+        text = self.cells[column]
+        value = _parsed(text)
+        if value is None or not math.isfinite(value):
+            raise self.blame("is no finite number", field=column, value=text, row=self.line, remedy="Give a plain decimal number.")
+        if value <= above:
+            raise self.blame(f"must be above {above:g}", field=column, value=text, row=self.line, remedy="Correct it or remove the row.")
+        if not minimum <= value <= maximum:
+            raise self.blame(
+                f"is outside {minimum:g} to {maximum:g}", field=column, value=text, row=self.line, remedy="Correct it or remove the row."
+            )
+        return value
+
+    def whole_number(self, column: str, *, minimum: int = 1, maximum: int = 1_000_000_000) -> int:
+        """A whole number from `minimum` to `maximum`; 6.0 counts as one."""
+        value = self.number(column, minimum=minimum, maximum=maximum)
+        if not value.is_integer():
+            raise self.blame(
+                "is no whole number",
+                field=column,
+                value=self.cells[column],
+                row=self.line,
+                remedy=f"Give a whole number from {minimum} up.",
+            )
+        return int(value)
+
+
+def _parsed(text: str) -> float | None:
+    """The number that the text is in plain decimal notation; None where it is none. Digit groups as in 1_000 are not plain."""
+    if "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvInput:
+    """An opened CSV: its header, and its rows, to be read once."""
+
+    header: tuple[str, ...]
+    rows: Iterator[Row]
+    blame: Blame
+
+    def require(self, columns: Collection[str]) -> None:
+        """Raises naming the first of `columns` that the header lacks."""
+        for column in columns:
+            if column not in self.header:
+                raise self.blame(
+                    "column is missing",
+                    field=column,
+                    value=", ".join(self.header),
+                    row=1,
+                    remedy=f"The header needs the columns {', '.join(columns)}.",
+                )
+
+
+def read_csv(source: Path | str, *, error: type[InputError], name: str | None = None) -> CsvInput:
+    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header."""
+    blame = Blame(error, name if name is not None else (str(source) if isinstance(source, Path) else None))
+    stream = _opened(source, blame) if isinstance(source, Path) else io.StringIO(source, newline="")
+    cells = _cells(stream, blame)
+    _, header = next(cells, (1, []))
+    if not header:
+        stream.close()
+        raise blame("is empty", field="file", remedy="Give a CSV file with a header line and at least one row.")
+    columns = tuple(column.strip() for column in header)
+    _check_header(columns, blame)
+    return CsvInput(columns, _rows(cells, columns, blame), blame)
+
+
+def _opened(path: Path, blame: Blame) -> TextIO:
+    try:
+        raw = path.open("rb")
+    except OSError as problem:
+        raise blame(
+            f"cannot be opened: {problem.strerror}", field="file", remedy="Check the path and that the file may be read."
+        ) from problem
+    if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
+        raw.close()
+        raise blame("is a binary file, not CSV", field="file", remedy="Give a CSV text file in UTF-8.")
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+
+
+def _cells(stream: TextIO, blame: Blame) -> Iterator[tuple[int, list[str]]]:
+    """Lines that are not blank, as (line number, cells)."""
+    with stream:
+        reader = csv.reader(_lines(stream, blame), strict=True)
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as problem:
+                raise blame(f"is no CSV: {problem}", field="line", row=reader.line_num, remedy="Check quotes and commas.") from problem
+            if cells is None:
+                return
+            if any(cell.strip() for cell in cells):
+                yield reader.line_num, cells
+
+
+def _lines(stream: TextIO, blame: Blame) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(MAX_LINE_CHARACTERS + 1)
+        except UnicodeDecodeError as problem:
+            raise blame("is not UTF-8", field="file", row=number, remedy="Save the file as UTF-8 text.") from problem
+        if not line:
+            return
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise blame(
+                f"is longer than {MAX_LINE_CHARACTERS} characters",
+                field="line",
+                row=number,
+                remedy="Put each job or measurement on its own line.",
+            )
+        if "\0" in line:
+            raise blame("holds a NUL byte: this is a binary file", field="line", row=number, remedy="Give a CSV text file in UTF-8.")
+        yield line
+
+
+def _check_header(columns: Sequence[str], blame: Blame) -> None:
+    for index, column in enumerate(columns):
+        if column in columns[:index]:
+            raise blame("column stands twice in the header", field=column or "header", row=1, remedy="Keep one of them.")
+
+
+def _rows(cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blame: Blame) -> Iterator[Row]:
+    for line, values in cells:
+        if len(values) != len(columns):
+            raise blame(
+                f"has {len(values)} cells where the header has {len(columns)}",
+                field="line",
+                value=",".join(values),
+                row=line,
+                remedy="Complete the row.",
+            )
+        yield Row(line, {column: value.strip() for column, value in zip(columns, values, strict=True)}, blame)

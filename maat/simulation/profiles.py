@@ -1,0 +1,382 @@
+"""Reads measured profile folders: step times by placement and batch, gradient statistics by epoch. Interpolates nothing.
+
+A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv` and `scalability-<type>.csv`, and per total batch size
+`validation-<batch>.csv`. Every doubtful cell is refused by name: a silently wrong profile would make every later figure wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.errors import ProfileError
+from maat.simulation.csv_input import Row, read_csv
+
+GPU_TYPE_BY_SUFFIX: Mapping[str, str] = {
+    "aws": "t4",
+    "rtx": "rtx",
+    "dgx-ext": "a100",
+    "quad": "quad",
+    "azure": "v100",
+}
+MODEL_BY_FOLDER: Mapping[str, str] = {"gpt_pmp": "gpt"}
+
+MAX_ROWS_PER_FILE = 200_000
+MAX_NODES = 64
+_STEP_COLUMNS = ("local_bsz", "step_time", "sync_time")
+_EPOCH_COLUMNS = ("progress", "grad_sqr", "grad_var")
+_PLACEMENT = re.compile(rf"[0-9]{{1,{MAX_NODES}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How a pipeline-parallel model's profile is to be read: its step column is the forward time of one stage on one micro-batch, and its
+    synchronisation is not part of that, hence often above it. A replica spans one GPU per stage and runs `micro_batches` per
+    pass by GPipe's schedule (Sia section 5.3); backward takes `backward_over_forward` times as long as forward.
+    """
+
+    stages: Mapping[str, int]
+    micro_batches: int
+    backward_over_forward: float
+
+
+PIPELINES: Mapping[str, Pipeline] = {"gpt_pmp": Pipeline(stages={"a100": 2, "rtx": 8}, micro_batches=48, backward_over_forward=2.0)}
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """Measured step times of one model on one GPU type.
+
+    `by_placement`: normalised placement digits -> (per-GPU batch ascending, step seconds, sync seconds), shape (M,) each.
+    `points`: shape (S, 5), columns node count, GPU count, per-GPU batch, step seconds, sync seconds: the placement rows
+    averaged by the first three, then the scalability rows. `scalability`: those alone, shape (S', 5).
+    Where a replica spans several GPUs, "per-GPU batch" is the batch of one replica; counts stay counts of GPUs.
+    """
+
+    by_placement: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
+    points: FloatArray
+    scalability: FloatArray
+    gpus_per_replica: int = 1
+
+    @cached_property
+    def smallest_per_gpu_batch(self) -> int:
+        return int(min(batch[0] for batch, _, _ in self.by_placement.values()))
+
+    @cached_property
+    def largest_per_gpu_batch(self) -> int:
+        return int(max(batch[-1] for batch, _, _ in self.by_placement.values()))
+
+    def largest_per_gpu_batch_at(self, placement: str) -> int:
+        """The largest per-GPU batch measured at a placement; where that was not measured, at any scale of at least its nodes and GPUs.
+
+        0 where nothing that large was measured.
+        """
+        key = normalised_placement(placement)
+        if key in self.by_placement:
+            return int(self.by_placement[key][0][-1])
+        nodes, gpus = len(key), sum(map(int, key))
+        beyond = self.scalability[(self.scalability[:, 0] >= nodes) & (self.scalability[:, 1] >= gpus)]
+        return int(beyond[:, 2].max()) if len(beyond) else 0
+
+    @cached_property
+    def one_replica_reference(self) -> float:
+        """Samples/s of one replica: its largest measured batch over its largest measured step time."""
+        batch, step, _ = self.by_placement[min(self.by_placement, key=lambda p: (sum(map(int, p)), len(p)))]
+        return float(batch.max() / step.max())
+
+
+@dataclass(frozen=True)
+class EpochTable:
+    """Training as measured at B total batch sizes over E epochs. `batch_sizes`: shape (B,), ascending; all else (B, E).
+
+    Progress counts optimiser steps at the smallest batch size, as it stands at the end of each epoch. Gradient statistics are those during
+    the epoch, the variance at the smallest batch size.
+    """
+
+    batch_sizes: IntArray
+    progress: FloatArray
+    gradient_square: FloatArray
+    gradient_variance: FloatArray
+
+    @property
+    def initial_batch_size(self) -> int:
+        return int(self.batch_sizes[0])
+
+    @property
+    def max_batch_size(self) -> int:
+        return int(self.batch_sizes[-1])
+
+    @property
+    def epoch_count(self) -> int:
+        return int(self.progress.shape[1])
+
+    @cached_property
+    def boundaries(self) -> FloatArray:
+        """Progress at which each epoch ends: the smallest over all batch sizes, shape (E,)."""
+        boundaries: FloatArray = self.progress.min(axis=0)
+        return boundaries
+
+    @property
+    def total_progress(self) -> float:
+        return float(self.boundaries[-1])
+
+
+@dataclass(frozen=True)
+class MeasuredModel:
+    """All that was measured of one model; `steps` by Maat's GPU type names."""
+
+    name: str
+    steps: Mapping[str, StepTable]
+    epochs: EpochTable
+
+
+def read_profiles(folder: Path) -> Mapping[str, MeasuredModel]:
+    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy."""
+    if not folder.is_dir():
+        raise ProfileError("is no folder", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model.")
+    models = [_read_model(child) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
+    if not models:
+        raise ProfileError(
+            "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
+        )
+    return {model.name: model for model in models}
+
+
+def normalised_placement(placement: str) -> str:
+    """The lexicographically smallest rotation of the digits that are not zero: the same shape has one name."""
+    digits = placement.replace("0", "")
+    return min((digits[i:] + digits[:i] for i in range(len(digits))), default="")
+
+
+def _read_model(folder: Path) -> MeasuredModel:
+    suffixes = sorted({name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)})
+    if not suffixes:
+        raise ProfileError(
+            "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
+        )
+    steps = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): _read_steps(folder, suffix) for suffix in suffixes}
+    return MeasuredModel(MODEL_BY_FOLDER.get(folder.name, folder.name), steps, _read_epochs(folder))
+
+
+def _suffixes(folder: Path, kind: str) -> list[str]:
+    return [path.stem.removeprefix(f"{kind}-") for path in folder.glob(f"{kind}-*.csv")]
+
+
+# --- step times ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Measurement:
+    """One row of a step-time file as it stands there, and where."""
+
+    row: Row
+    placement: str
+    node_count: int
+    gpu_count: int
+    per_gpu_batch: float
+    step_seconds: float
+    sync_seconds: float
+
+
+def _read_steps(folder: Path, suffix: str) -> StepTable:
+    pipeline = PIPELINES.get(folder.name)
+    gpu_type = GPU_TYPE_BY_SUFFIX.get(suffix, suffix)
+    stages = _stages(folder, gpu_type, pipeline)
+    measure = _plain_times if pipeline is None else _pipeline_times(pipeline, stages)
+    placements = _read_measurements(folder / f"placements-{suffix}.csv", ("placement", *_STEP_COLUMNS), _by_digits, measure)
+    scalability = _read_measurements(
+        folder / f"scalability-{suffix}.csv", ("num_nodes", "num_replicas", *_STEP_COLUMNS), _by_counts, measure
+    )
+    beyond = _as_points(scalability)
+    return StepTable(
+        by_placement=_by_placement(placements),
+        points=_frozen(np.concatenate((_averaged(_as_points(placements)), beyond))),
+        scalability=_frozen(beyond),
+        gpus_per_replica=stages,
+    )
+
+
+def _stages(folder: Path, gpu_type: str, pipeline: Pipeline | None) -> int:
+    if pipeline is None:
+        return 1
+    if gpu_type not in pipeline.stages:
+        raise ProfileError(
+            "has no known number of pipeline stages",
+            field="gpu_type",
+            value=gpu_type,
+            source=str(folder),
+            remedy=f"Known are {', '.join(pipeline.stages)}; remove the files of the others.",
+        )
+    return pipeline.stages[gpu_type]
+
+
+_Place = Callable[[Row], tuple[str, int, int]]
+_Times = Callable[[Row], tuple[float, float, float]]
+
+
+def _read_measurements(path: Path, columns: Sequence[str], place: _Place, times: _Times) -> list[_Measurement]:
+    return [_Measurement(row, *place(row), *times(row)) for row in _read_rows(path, columns)]
+
+
+def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a profile file; at least one, at most MAX_ROWS_PER_FILE."""
+    table = read_csv(path, error=ProfileError)
+    table.require(columns)
+    count = 0
+    for count, row in enumerate(table.rows, start=1):
+        if count > MAX_ROWS_PER_FILE:
+            raise table.blame(
+                f"has more than {MAX_ROWS_PER_FILE} rows", field="rows", row=row.line, remedy="Average repeated measurements."
+            )
+        yield row
+    if not count:
+        raise table.blame("has no rows", field="rows", remedy="Add measurements, or remove the file.")
+
+
+def _by_digits(row: Row) -> tuple[str, int, int]:
+    text = row.cells["placement"]
+    key = normalised_placement(text) if _PLACEMENT.fullmatch(text) else ""
+    if not key:
+        raise row.blame(
+            "is no placement",
+            field="placement",
+            value=text,
+            row=row.line,
+            remedy="Write one digit per node, the GPUs used on it: 44 is two nodes of four.",
+        )
+    return key, len(key), sum(map(int, key))
+
+
+def _by_counts(row: Row) -> tuple[str, int, int]:
+    gpus = row.whole_number("num_replicas")
+    return "", row.whole_number("num_nodes", maximum=gpus), gpus
+
+
+def _plain_times(row: Row) -> tuple[float, float, float]:
+    """Per-GPU batch, step and sync seconds. A step contains its synchronisation, so it cannot be the shorter of the two."""
+    batch = row.whole_number("local_bsz")
+    step, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
+    if sync >= step:
+        raise row.blame(
+            "is not below step_time, which contains it",
+            field="sync_time",
+            value=row.cells["sync_time"],
+            row=row.line,
+            remedy="Measure again, or remove the row.",
+        )
+    return batch, step, sync
+
+
+def _pipeline_times(pipeline: Pipeline, stages: int) -> _Times:
+    def times(row: Row) -> tuple[float, float, float]:
+        """Batch of one replica, and its whole step: (stages - 1 + micro-batches) slots of forward and backward, then synchronisation."""
+        batch = row.whole_number("local_bsz") * pipeline.micro_batches
+        forward, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
+        slots = stages - 1 + pipeline.micro_batches
+        return batch, (1.0 + pipeline.backward_over_forward) * slots * forward + sync, sync
+
+    return times
+
+
+def _as_points(measurements: Sequence[_Measurement]) -> FloatArray:
+    return np.array([(m.node_count, m.gpu_count, m.per_gpu_batch, m.step_seconds, m.sync_seconds) for m in measurements], dtype=np.float64)
+
+
+def _averaged(points: FloatArray) -> FloatArray:
+    """Means over rows of equal (nodes, GPUs, batch), in ascending order of these."""
+    keys, group = np.unique(points[:, :3], axis=0, return_inverse=True)
+    counts = np.bincount(group)
+    means = np.stack([np.bincount(group, weights=points[:, column]) / counts for column in (3, 4)], axis=1)
+    return np.concatenate((keys, means), axis=1)
+
+
+def _by_placement(measurements: Sequence[_Measurement]) -> Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]:
+    groups: dict[str, dict[float, _Measurement]] = {}
+    for m in measurements:
+        group = groups.setdefault(m.placement, {})
+        if m.per_gpu_batch in group:
+            raise m.row.blame(
+                f"was measured twice (also in row {group[m.per_gpu_batch].row.line}) at local_bsz {m.row.cells['local_bsz']}",
+                field="placement",
+                value=m.row.cells["placement"],
+                row=m.row.line,
+                remedy="Keep one row, or their mean.",
+            )
+        group[m.per_gpu_batch] = m
+    return {placement: _columns([group[batch] for batch in sorted(group)]) for placement, group in groups.items()}
+
+
+def _columns(rows: Sequence[_Measurement]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return (
+        _frozen(np.array([m.per_gpu_batch for m in rows], dtype=np.float64)),
+        _frozen(np.array([m.step_seconds for m in rows])),
+        _frozen(np.array([m.sync_seconds for m in rows])),
+    )
+
+
+# --- epochs ---
+
+
+def _read_epochs(folder: Path) -> EpochTable:
+    files = sorted((_batch_size(path), path) for path in folder.glob("validation-*.csv"))
+    if len(files) < 2:
+        raise ProfileError(
+            f"are needed at two batch sizes at least, the initial and the largest; found {len(files)}",
+            field="validation-<batch>.csv",
+            source=str(folder),
+            remedy="Add the missing validation files.",
+        )
+    tables = [_read_epoch_file(path) for _, path in files]
+    for (_, path), table in zip(files, tables, strict=True):
+        if len(table) != len(tables[0]):
+            raise ProfileError(
+                f"differs from the {len(tables[0])} epochs of {files[0][1].name}",
+                field="rows",
+                value=len(table),
+                source=str(path),
+                remedy="Give every batch size the same number of epochs.",
+            )
+    progress, square, variance = (_frozen(np.stack([table[:, column] for table in tables])) for column in range(3))
+    batch_sizes = np.array([batch for batch, _ in files], dtype=np.int64)
+    batch_sizes.setflags(write=False)
+    return EpochTable(batch_sizes, progress, square, variance)
+
+
+def _batch_size(path: Path) -> int:
+    text = path.stem.removeprefix("validation-")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        raise ProfileError(
+            "names no batch size", field="file", value=path.name, source=str(path), remedy="Name it validation-<total batch size>.csv."
+        )
+    return int(text)
+
+
+def _read_epoch_file(path: Path) -> FloatArray:
+    """Progress, squared gradient and gradient variance at the end of each epoch, shape (E, 3)."""
+    epochs: list[tuple[float, float, float]] = []
+    reached = 0.0
+    for row in _read_rows(path, _EPOCH_COLUMNS):
+        progress = row.number("progress")
+        if progress <= reached:
+            raise row.blame(
+                f"does not grow beyond the {reached:g} of the epoch before",
+                field="progress",
+                value=row.cells["progress"],
+                row=row.line,
+                remedy="Progress counts up; sort the epochs or correct the row.",
+            )
+        reached = progress
+        # The published deepspeech2 files hold squared gradients of exactly 0, where the estimate was clipped: a very large noise scale.
+        epochs.append((progress, row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)))
+    return np.array(epochs, dtype=np.float64)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
