@@ -1,0 +1,281 @@
+"""`maat up`: the whole service from one command. Starts processes and keeps them alive; imports neither backend nor worker.
+
+lock the data folder -> listen -> migrate and fill -> API, worker (rounds, with the beat), simulator -> say where it is -> attend
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import httpx
+
+from maat.cli.child_process import Child, ChildSpec, dies_with_parent, rotate, stop_all, tail
+from maat.scheduling.errors import InputError, MaatError
+
+PORTS_TRIED = 100
+STOP_SECONDS = 6.0
+START_SECONDS = 90.0
+START_FAILURES = 3
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class DataFolderInUse(InputError):
+    """Another `maat up` holds this data folder."""
+
+
+class StartFailed(MaatError):
+    """A process that the service needs did not come up."""
+
+
+class StopRequested(Exception):
+    """SIGINT or SIGTERM came."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this service lives: address and folder."""
+
+    host: str
+    port: int
+    data_dir: Path
+
+    @property
+    def url(self) -> str:
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}"
+
+    @property
+    def logs(self) -> Path:
+        return self.data_dir / "logs"
+
+
+def up(
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    data_dir: Path = Path("var"),
+    demo: bool = True,
+    *,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Run Maat until SIGINT or SIGTERM; the exit code of the command.
+
+    `port` is where the search for a free one begins. Raises DataFolderInUse where another Maat runs on `data_dir`, InputError where
+    the address cannot be used, and StartFailed (with the end of the log) where a part does not start.
+    """
+    data_dir = data_dir.resolve()
+    with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
+        place = Place(host, listener.getsockname()[1], data_dir)
+        place.logs.mkdir(exist_ok=True)
+        environment = child_environment(place, demo=demo)
+        children = [Child(spec) for spec in child_specs(place, environment, listener)]
+        try:
+            prepare_database(place, environment, say)
+            for child in children:
+                child.start()
+            await_health(place, children, say)
+            say(f"Maat is at {place.url}")
+            say(f"Data and logs are in {place.data_dir}. Ctrl+C stops it.")
+            attend_for_ever(children, say)
+        except StopRequested:
+            ignore_further_signals()
+            say("Stopping.")
+        finally:
+            stop_all(children, seconds=STOP_SECONDS)
+    return 0
+
+
+# ---- what is started --------------------------------------------------------------------------------------------------------------
+
+
+def child_environment(place: Place, *, demo: bool) -> dict[str, str]:
+    """The settings of all processes (backend/settings.py reads them), and one thread per numeric library: rounds are small."""
+    inherited = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
+    return {
+        **inherited,
+        "MAAT_HOST": place.host,
+        "MAAT_PORT": str(place.port),
+        "MAAT_DATA_DIR": str(place.data_dir),
+        "MAAT_DEMO": "true" if demo else "false",
+        "PYTHONUNBUFFERED": "1",
+        # A worker that is told to stop gives its tasks a moment, then drops them: they run again after the next start.
+        "REMAP_SIGTERM": "SIGQUIT",
+    }
+
+
+def child_specs(place: Place, environment: dict[str, str], listener: socket.socket) -> list[ChildSpec]:
+    """API, the worker that makes the rounds, and the one that simulates: a long simulation never holds up a round."""
+    celery = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
+    simulators = max((os.cpu_count() or 2) - 1, 1)
+    return [
+        ChildSpec(
+            "api",
+            (
+                sys.executable,
+                "-m",
+                "uvicorn",
+                "frontend.app:app",
+                "--fd",
+                str(listener.fileno()),
+                "--timeout-graceful-shutdown",
+                "2",
+                "--no-access-log",
+            ),
+            environment,
+            place.logs / "api.log",
+            inherited=(listener.fileno(),),
+        ),
+        ChildSpec("worker", (*celery, "-Q", "rounds", "-n", "rounds@%h", "--pool=solo", "-B"), environment, place.logs / "worker.log"),
+        ChildSpec(
+            "simulator",
+            (*celery, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
+            environment,
+            place.logs / "simulator.log",
+        ),
+    ]
+
+
+def prepare_database(place: Place, environment: dict[str, str], say: Callable[[str], None]) -> None:
+    """Migrations and first data, in a process that ends. Raises StartFailed with its last words."""
+    log = place.logs / "prepare.log"
+    rotate(log)
+    say("Preparing the database.")
+    with log.open("ab") as file:
+        arguments = (sys.executable, "-m", "backend.bootstrap_data")
+        process = subprocess.Popen(
+            arguments,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=dies_with_parent(),  # noqa: PLW1509  (the supervisor has one thread)
+        )
+    try:
+        code = process.wait()
+    except StopRequested:
+        process.kill()
+        raise
+    if code != 0:
+        raise StartFailed(f"The database could not be prepared. The end of {log}:\n{tail(log)}")
+
+
+# ---- while it runs ----------------------------------------------------------------------------------------------------------------
+
+
+def await_health(place: Place, children: list[Child], say: Callable[[str], None]) -> None:
+    """Wait until the API answers. Raises StartFailed where it keeps ending, or takes far too long."""
+    deadline = time.monotonic() + START_SECONDS
+    with httpx.Client(trust_env=False, timeout=5.0) as client:  # a proxy in the environment has no business on loopback
+        while not answers(client, f"{place.url}/api/v1/health"):
+            attend_once(children, say)
+            api = children[0]
+            if api.failures >= START_FAILURES or time.monotonic() > deadline:
+                raise StartFailed(f"The API did not start. The end of {api.spec.log}:\n{tail(api.spec.log)}")
+            time.sleep(0.1)
+
+
+def answers(client: httpx.Client, url: str) -> bool:
+    try:
+        return client.get(url).is_success
+    except httpx.TransportError:
+        return False
+
+
+def attend_for_ever(children: list[Child], say: Callable[[str], None]) -> None:
+    while True:
+        attend_once(children, say)
+        time.sleep(0.2)
+
+
+def attend_once(children: list[Child], say: Callable[[str], None]) -> None:
+    for child in children:
+        happened = child.attend()
+        if happened is not None:
+            say(f"The {happened}")
+
+
+# ---- what nobody else may hold ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def locked(data_dir: Path) -> Iterator[None]:
+    """Hold the data folder. Raises DataFolderInUse where another process does; the kernel frees it however this one ends."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        file = (data_dir / "maat.lock").open("a+")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written ({error.strerror})", field="data_dir", value=str(data_dir), remedy="Give a folder that you may write to."
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise DataFolderInUse(
+                f"is in use by another Maat (process {holder})",
+                field="data_dir",
+                value=str(data_dir),
+                remedy="Stop that one, or give another folder.",
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A listening socket at `port`, or at the next free one. The API inherits it, so no other program can slip in between, and
+    requests wait instead of failing while the API is started again. Raises InputError where the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in range(port, min(port + PORTS_TRIED, 65536)):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it; uvicorn does not set it on an inherited socket
+        try:
+            sock.bind((host, candidate))
+            sock.listen(2048)
+        except OSError as error:
+            sock.close()
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                continue
+            raise InputError(f"cannot be listened on ({error.strerror})", field="host", value=host, remedy="Use 127.0.0.1.") from error
+        with sock:
+            yield sock
+        return
+    raise InputError(f"and the {PORTS_TRIED - 1} after it are taken", field="port", value=port, remedy="Give another port.")
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM raise StopRequested, wherever the supervisor is; the handlers before are put back at the end."""
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        raise StopRequested
+
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def ignore_further_signals() -> None:
+    """A second Ctrl+C must not leave children behind: stopping takes a few seconds at most."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
