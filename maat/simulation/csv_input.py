@@ -11,7 +11,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from maat.scheduling.errors import InputError
 
@@ -48,7 +47,11 @@ class Row:
             raise self.blame(f"must be above {above:g}", field=column, value=text, row=self.line, remedy="Correct it or remove the row.")
         if not minimum <= value <= maximum:
             raise self.blame(
-                f"is outside {minimum:g} to {maximum:g}", field=column, value=text, row=self.line, remedy="Correct it or remove the row."
+                f"is not between {_plain(minimum)} and {_plain(maximum)}",
+                field=column,
+                value=text,
+                row=self.line,
+                remedy="Correct it or remove the row.",
             )
         return value
 
@@ -64,6 +67,10 @@ class Row:
                 remedy=f"Give a whole number from {minimum} up.",
             )
         return int(value)
+
+
+def _plain(bound: float) -> str:
+    return str(int(bound)) if math.isfinite(bound) and bound == int(bound) else str(bound)
 
 
 def _parsed(text: str) -> float | None:
@@ -100,65 +107,69 @@ class CsvInput:
 def read_csv(source: Path | str, *, error: type[InputError], name: str | None = None) -> CsvInput:
     """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header."""
     blame = Blame(error, name if name is not None else (str(source) if isinstance(source, Path) else None))
-    stream = _opened(source, blame) if isinstance(source, Path) else io.StringIO(source, newline="")
-    cells = _cells(stream, blame)
+    lines = _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
+    cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
     if not header:
-        stream.close()
         raise blame("is empty", field="file", remedy="Give a CSV file with a header line and at least one row.")
     columns = tuple(column.strip() for column in header)
     _check_header(columns, blame)
     return CsvInput(columns, _rows(cells, columns, blame), blame)
 
 
-def _opened(path: Path, blame: Blame) -> TextIO:
+def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
     try:
-        raw = path.open("rb")
+        with path.open("rb") as raw:
+            if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
+                raise blame("is a binary file, not CSV", field="file", remedy="Give a CSV text file in UTF-8.")
+            for number, line in enumerate(iter(lambda: raw.readline(MAX_LINE_CHARACTERS + 1), b""), start=1):
+                yield _checked(_decoded(line, number, blame), number, blame)
     except OSError as problem:
         raise blame(
-            f"cannot be opened: {problem.strerror}", field="file", remedy="Check the path and that the file may be read."
+            f"cannot be read: {problem.strerror}", field="file", remedy="Check the path and that the file may be read."
         ) from problem
-    if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
-        raw.close()
-        raise blame("is a binary file, not CSV", field="file", remedy="Give a CSV text file in UTF-8.")
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
-def _cells(stream: TextIO, blame: Blame) -> Iterator[tuple[int, list[str]]]:
+def _text_lines(text: str, blame: Blame) -> Iterator[str]:
+    stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_CHARACTERS + 1), ""), start=1):
+        yield _checked(line, number, blame)
+
+
+def _decoded(line: bytes, number: int, blame: Blame) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as problem:
+        if len(line) > MAX_LINE_CHARACTERS:  # perhaps cut within a character; too long in any case
+            return line.decode("latin-1")
+        raise blame("is not UTF-8", field="file", value=line, row=number, remedy="Save the file as UTF-8 text.") from problem
+
+
+def _checked(line: str, number: int, blame: Blame) -> str:
+    if len(line) > MAX_LINE_CHARACTERS:
+        raise blame(
+            f"is longer than {MAX_LINE_CHARACTERS} characters",
+            field="line",
+            row=number,
+            remedy="Put each job or measurement on a line of its own.",
+        )
+    if "\0" in line:
+        raise blame("holds a NUL byte: this is a binary file", field="line", row=number, remedy="Give a CSV text file in UTF-8.")
+    return line
+
+
+def _cells(lines: Iterator[str], blame: Blame) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, as (line number, cells)."""
-    with stream:
-        reader = csv.reader(_lines(stream, blame), strict=True)
-        while True:
-            try:
-                cells = next(reader, None)
-            except csv.Error as problem:
-                raise blame(f"is no CSV: {problem}", field="line", row=reader.line_num, remedy="Check quotes and commas.") from problem
-            if cells is None:
-                return
-            if any(cell.strip() for cell in cells):
-                yield reader.line_num, cells
-
-
-def _lines(stream: TextIO, blame: Blame) -> Iterator[str]:
-    number = 0
+    reader = csv.reader(lines, strict=True)
     while True:
-        number += 1
         try:
-            line = stream.readline(MAX_LINE_CHARACTERS + 1)
-        except UnicodeDecodeError as problem:
-            raise blame("is not UTF-8", field="file", row=number, remedy="Save the file as UTF-8 text.") from problem
-        if not line:
+            cells = next(reader, None)
+        except csv.Error as problem:
+            raise blame(f"is no CSV: {problem}", field="line", row=reader.line_num, remedy="Check quotes and commas.") from problem
+        if cells is None:
             return
-        if len(line) > MAX_LINE_CHARACTERS:
-            raise blame(
-                f"is longer than {MAX_LINE_CHARACTERS} characters",
-                field="line",
-                row=number,
-                remedy="Put each job or measurement on its own line.",
-            )
-        if "\0" in line:
-            raise blame("holds a NUL byte: this is a binary file", field="line", row=number, remedy="Give a CSV text file in UTF-8.")
-        yield line
+        if any(cell.strip() for cell in cells):
+            yield reader.line_num, cells
 
 
 def _check_header(columns: Sequence[str], blame: Blame) -> None:
