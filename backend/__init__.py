@@ -1,0 +1,1 @@
+"""The REST service: FastAPI routes over services over repositories. Decides no round: the worker does."""

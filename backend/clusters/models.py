@@ -1,0 +1,71 @@
+"""Tables of clusters, their nodes and the state that a restarted worker goes on from."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from backend.clocktime import utc_now
+from backend.columns import CompressedJson, Json, UtcDateTime
+from backend.ids import new_id
+
+DEFAULT_KEEP_ROUNDS = 10_000
+
+
+class Cluster(SQLModel, table=True):
+    """`epoch`: the date that cluster second 0 is shown as. `lease_*` and `fencing`: which worker may commit rounds (wall time)."""
+
+    __tablename__ = "clusters"
+
+    id: str = Field(default_factory=lambda: new_id("clu"), primary_key=True, max_length=40)
+    name: str = Field(unique=True, max_length=200)
+    policy: str = Field(max_length=100)
+    policy_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    placer: str = Field(max_length=100)
+    placer_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    round_seconds: float
+    speed: float = 1.0
+    epoch: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    anchor_wall: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    anchor_seconds: float = 0.0
+    paused: bool = False
+    executor: str = Field(default="simulated", max_length=40)
+    keep_rounds: int = DEFAULT_KEEP_ROUNDS
+    next_round_number: int = 1
+    lease_holder: str | None = Field(default=None, max_length=200)
+    lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    fencing: int = 0
+    version: int = 1
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class Node(SQLModel, table=True):
+    """`position` orders the nodes and so numbers the cluster's GPUs; `drained_gpus` are indices on this node."""
+
+    __tablename__ = "nodes"
+    __table_args__ = (UniqueConstraint("cluster_id", "name"), UniqueConstraint("cluster_id", "position"))
+
+    id: str = Field(default_factory=lambda: new_id("node"), primary_key=True, max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", index=True, max_length=40)
+    name: str = Field(max_length=200)
+    gpu_type: str = Field(max_length=64)
+    gpu_count: int
+    memory_gib: float | None = None
+    drained_gpus: list[int] = Field(default_factory=list, sa_type=Json)
+    position: int
+    version: int = 1
+
+
+class ClusterRuntime(SQLModel, table=True):
+    """What the policy, the placer and the simulated executor remember: the latest only, written with the round that made it."""
+
+    __tablename__ = "cluster_states"
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    round_number: int = 0
+    policy_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    placer_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    executor_state: Any = Field(default=None, sa_type=CompressedJson)

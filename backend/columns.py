@@ -1,0 +1,69 @@
+"""Column types that mean the same on SQLite and on PostgreSQL, and the codec of compressed JSON."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import SQLModel
+
+# Named constraints: a later migration can drop one by name on both databases.
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+JsonValue = dict[str, Any] | list[Any] | str | int | float | bool | None
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC. SQLite forgets time zones: what it returns is UTC by construction."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone: every stored moment is UTC")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class CompressedJson(TypeDecorator[JsonValue]):
+    """JSON kept as zlib bytes: for what is large and read one at a time."""
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: JsonValue, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        return None if value is None else pack_json(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> JsonValue:  # noqa: ARG002
+        return None if value is None else unpack_json(value)
+
+
+def pack_json(value: JsonValue) -> bytes:
+    """Raises ValueError on NaN or infinity: neither is JSON."""
+    return zlib.compress(json.dumps(value, separators=(",", ":"), allow_nan=False).encode(), level=6)
+
+
+def unpack_json(data: bytes) -> Any:
+    return json.loads(zlib.decompress(data))
+
+
+Json = sa.JSON(none_as_null=True)
+BigId = sa.BigInteger().with_variant(sa.Integer, "sqlite")

@@ -1,0 +1,1 @@
+"""Whether the service and its worker are well."""

@@ -1,0 +1,1 @@
+"""Jobs: submitting, listing, explaining, cancelling."""

@@ -1,0 +1,99 @@
+"""Tables of jobs: the job itself, what happened to it, and what it held when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from backend.clocktime import utc_now
+from backend.columns import BigId, Json, UtcDateTime
+from backend.ids import new_id
+
+
+class Job(SQLModel, table=True):
+    """What its owner declared, and how it stands. `*_seconds` are cluster time.
+
+    `work_scale`: its work as a share of the model's standard training. `remaining_work`: effective samples. `gpus`: GPU numbers of the
+    cluster, `batch`: the batch plan of the present allocation. `reason_*`: why the latest round gave it what it has.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "external_id"),
+        Index("ix_jobs_cluster_state", "cluster_id", "state"),
+        Index("ix_jobs_submitted", "submitted_seconds", "id"),
+        Index("ix_jobs_tenant_submitted", "tenant_id", "submitted_seconds"),
+    )
+
+    id: str = Field(default_factory=lambda: new_id("job"), primary_key=True, max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    name: str = Field(max_length=200)
+    external_id: str | None = Field(default=None, max_length=200)
+    owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", max_length=40)
+    model: str = Field(index=True, max_length=100)
+    adaptivity: str = Field(max_length=40)
+    gpu_count: int | None = None
+    min_gpus: int = 1
+    max_gpus: int | None = None
+    batch_size: int | None = None
+    max_batch_size: int | None = None
+    preemptible: bool = True
+    gpu_types: list[str] | None = Field(default=None, sa_type=Json)
+    work_scale: float = 1.0
+    state: str = Field(default="submitted", max_length=40)
+    submitted_seconds: float
+    started_seconds: float | None = None
+    finished_seconds: float | None = None
+    progress: float = 0.0
+    remaining_work: float
+    gpu_seconds: float = 0.0
+    restarts: int = 0
+    goodput: float | None = None
+    gpu_type: str | None = Field(default=None, max_length=64)
+    gpus: list[int] | None = Field(default=None, sa_type=Json)
+    batch: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    reason_code: str = Field(default="NOT_YET_CONSIDERED", max_length=64)
+    reason_evidence: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    as_of_round: int | None = None
+    cancel_requested: bool = False
+    version: int = 1
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class JobEvent(SQLModel, table=True):
+    __tablename__ = "job_events"
+    __table_args__ = (Index("ix_job_events_job", "job_id", "id"), Index("ix_job_events_cluster", "cluster_id", "cluster_seconds"))
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    round_number: int | None = None
+    cluster_seconds: float
+    kind: str = Field(max_length=40)
+    state: str | None = Field(default=None, max_length=40)
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+
+
+class JobAllocation(SQLModel, table=True):
+    """One stretch of unchanged allocation: the rows of a job are its timeline. `to_seconds` is None while it lasts."""
+
+    __tablename__ = "allocations"
+    __table_args__ = (Index("ix_allocations_job", "job_id", "id"), Index("ix_allocations_cluster", "cluster_id", "from_seconds"))
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    round_number: int
+    from_seconds: float
+    to_seconds: float | None = None
+    gpu_type: str = Field(max_length=64)
+    gpu_count: int
+    node_count: int
+    gpus: list[int] = Field(default_factory=list, sa_type=Json)
+    total_batch_size: int | None = None
+    per_gpu_batch_size: int | None = None
+    accumulation_steps: int | None = None

@@ -1,0 +1,33 @@
+"""Every table, in one import: what migrations compare themselves with. The tables themselves stand with their nouns."""
+
+from sqlmodel import SQLModel
+
+from backend.accounts.models import ApiToken, Tenant, User
+from backend.clusters.models import Cluster, ClusterRuntime, Node
+from backend.idempotency_models import IdempotencyKey
+from backend.jobs.models import Job, JobAllocation, JobEvent
+from backend.operations.models import Operation, OperationState
+from backend.rounds.models import OutboxMessage, Round
+from backend.simulations.models import Simulation, SimulationRun
+
+metadata = SQLModel.metadata
+
+__all__ = [
+    "ApiToken",
+    "Cluster",
+    "ClusterRuntime",
+    "IdempotencyKey",
+    "Job",
+    "JobAllocation",
+    "JobEvent",
+    "Node",
+    "Operation",
+    "OperationState",
+    "OutboxMessage",
+    "Round",
+    "Simulation",
+    "SimulationRun",
+    "Tenant",
+    "User",
+    "metadata",
+]

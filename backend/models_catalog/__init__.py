@@ -1,0 +1,1 @@
+"""The catalog of deep-learning models and the live goodput preview."""

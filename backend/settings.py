@@ -1,0 +1,68 @@
+"""Every setting of the service and the worker, read from MAAT_* variables and `.env`. The one home of their names and defaults."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_POSTGRES_PREFIXES = ("postgresql://", "postgres://")
+
+
+class Settings(BaseSettings):
+    """What a deployment may choose. Units stand in the names."""
+
+    model_config = SettingsConfigDict(env_prefix="MAAT_", env_file=".env", extra="ignore", frozen=True)
+
+    data_dir: Path = Path("var")
+    database_url: str = ""
+    broker_url: str = ""
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    implicit_admin: bool = True
+    demo: bool = False
+    max_upload_bytes: int = Field(32 * 1024 * 1024, ge=1024)
+    worker_stale_seconds: float = Field(30.0, gt=0)
+    sqlite_busy_seconds: float = Field(20.0, gt=0)
+    idempotency_keep_hours: float = Field(24.0, ge=24.0)
+    event_poll_seconds: float = Field(1.0, gt=0)
+    event_heartbeat_seconds: float = Field(15.0, gt=0)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @cached_property
+    def data_path(self) -> Path:
+        """The data folder, absolute: a child process with another working directory finds the same one."""
+        return self.data_dir.expanduser().absolute()
+
+    @cached_property
+    def sqlalchemy_url(self) -> str:
+        """Where the truth is kept: SQLite in the data folder unless a URL is given; PostgreSQL always through psycopg."""
+        if not self.database_url:
+            return f"sqlite:///{self.data_path / 'maat.db'}"
+        for prefix in _POSTGRES_PREFIXES:
+            if self.database_url.startswith(prefix):
+                return "postgresql+psycopg://" + self.database_url.removeprefix(prefix)
+        return self.database_url
+
+    @cached_property
+    def celery_broker_url(self) -> str:
+        """The filesystem broker unless a URL is given. Its folders: `broker_path`."""
+        return self.broker_url or "filesystem://"
+
+    @property
+    def broker_path(self) -> Path:
+        return self.data_path / "broker"
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """The settings of this process."""
+    return Settings()

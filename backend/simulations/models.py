@@ -1,0 +1,44 @@
+"""Tables of simulations: the request as it was made, and one row for each of its runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Field, SQLModel
+
+from backend.clocktime import utc_now
+from backend.columns import CompressedJson, Json, UtcDateTime
+from backend.ids import new_id
+
+
+class Simulation(SQLModel, table=True):
+    __tablename__ = "simulations"
+
+    id: str = Field(default_factory=lambda: new_id("sim"), primary_key=True, max_length=40)
+    name: str = Field(max_length=200)
+    owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
+    request: Any = Field(sa_type=CompressedJson)
+    operation_id: str = Field(foreign_key="operations.id", index=True, max_length=40)
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class SimulationRun(SQLModel, table=True):
+    """`position` orders the runs as they were asked for. `state`: as an operation's. `result` is large: lists must not load it."""
+
+    __tablename__ = "simulation_runs"
+
+    id: str = Field(default_factory=lambda: new_id("run"), primary_key=True, max_length=40)
+    simulation_id: str = Field(foreign_key="simulations.id", index=True, max_length=40)
+    position: int = 0
+    policy: str = Field(max_length=100)
+    policy_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    placer: str = Field(max_length=100)
+    seed: int = 0
+    state: str = Field(default="queued", max_length=40)
+    summary: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    result: Any = Field(default=None, sa_type=CompressedJson)
+    error: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
