@@ -1,0 +1,103 @@
+"""What every figure shares: the empty figure of a scheme, its message states, step lines, end-of-line labels, and the point limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from frontend.theme import palette, template
+
+MAX_POINTS = 2000
+MAX_LABELLED_LINES = 4
+
+
+def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> go.Figure:
+    """An empty figure whose axes are titled, with units."""
+    drawn = go.Figure(layout={"template": template(scheme), "height": height, "uirevision": "keep"})
+    drawn.update_xaxes(title_text=x)
+    drawn.update_yaxes(title_text=y)
+    return drawn
+
+
+def message_figure(scheme: str | None, title: str, remedy: str, *, height: int | None = None, failed: bool = False) -> go.Figure:
+    """What stands where a chart cannot: what is the case, and what to do. Names no axes, for it has none."""
+    colours = palette(scheme)
+    drawn = go.Figure(layout={"template": template(scheme), "height": height})
+    drawn.update_xaxes(visible=False)
+    drawn.update_yaxes(visible=False)
+    drawn.add_annotation(
+        text=f"{escape(title)}<br><span style='color:{colours.muted};font-size:12px'>{escape(remedy)}</span>",
+        font={"size": 14, "color": colours.danger if failed else colours.text},
+        showarrow=False,
+        x=0.5,
+        y=0.5,
+        xref="paper",
+        yref="paper",
+    )
+    drawn.update_layout(meta={"state": "error" if failed else "empty"})
+    return drawn
+
+
+def empty_figure(scheme: str | None, title: str, remedy: str, *, height: int | None = None) -> go.Figure:
+    return message_figure(scheme, title, remedy, height=height)
+
+
+def error_figure(scheme: str | None, title: str, remedy: str = "Reload the page to try again.", *, height: int | None = None) -> go.Figure:
+    return message_figure(scheme, title, remedy, height=height, failed=True)
+
+
+def thinned(points: Sequence[object], limit: int = MAX_POINTS) -> list[int]:
+    """Indices of at most `limit` points, first and last among them. A safety net: the service has already reduced its series."""
+    count = len(points)
+    if count <= limit:
+        return list(range(count))
+    return [round(index * (count - 1) / (limit - 1)) for index in range(limit)]
+
+
+def step_line(
+    name: str, x: Sequence[object], y: Sequence[object], *, colour: str, dash: str = "solid", width: float = 2, **more: object
+) -> go.Scatter:
+    """A line that holds its value until the next round."""
+    kept = thinned(x)
+    return go.Scatter(
+        name=escape(name),
+        x=[x[i] for i in kept],
+        y=[y[i] for i in kept],
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": width, "dash": dash},
+        **more,
+    )
+
+
+def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, str]], *, span: float) -> None:
+    """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis."""
+    if len(ends) > MAX_LABELLED_LINES:
+        drawn.update_layout(showlegend=True, margin={"t": 40})
+        return
+    placed: list[float] = []
+    for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
+        at = y
+        if placed and span > 0 and at - placed[-1] < span * 0.075:
+            at = placed[-1] + span * 0.075
+        placed.append(at)
+        drawn.add_annotation(
+            text=escape(name), x=x, y=at, xanchor="left", yanchor="middle", xshift=6, showarrow=False, font={"size": 12, "color": colour}
+        )
+    longest = max((len(name) for name in ends), default=0)
+    drawn.update_layout(margin={"r": 20 + 7 * longest})
+
+
+def rule(drawn: go.Figure, scheme: str | None, *, x: float | None = None, y: float | None = None, text: str) -> None:
+    """A reference line with its name (rho = 1, capacity)."""
+    colours = palette(scheme)
+    line = {"color": colours.muted, "width": 1, "dash": "dot"}
+    if x is not None:
+        drawn.add_vline(
+            x=x, line=line, annotation_text=text, annotation_position="top right", annotation_font={"size": 12, "color": colours.muted}
+        )
+    if y is not None:
+        drawn.add_hline(
+            y=y, line=line, annotation_text=text, annotation_position="top left", annotation_font={"size": 12, "color": colours.muted}
+        )

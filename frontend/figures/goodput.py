@@ -1,0 +1,49 @@
+"""Predicted goodput against GPU count, one line per GPU type: the preview beside the submit form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure, label_or_legend, thinned
+from frontend.formatting import number
+from frontend.theme import gpu_colour, gpu_order
+
+
+def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 320) -> go.Figure:
+    """Lines with points: GPUs x goodput (effective samples/s), one per GPU type; the hover tells the batch plan of the point."""
+    lines = {str(line["gpu_type"]): line["points"] for line in series if line["points"]}
+    if not lines:
+        return empty_figure(scheme, "No GPU type can run this", "Widen the GPU counts or the batch size.", height=height)
+    drawn = figure(scheme, x="GPUs", y="Goodput (effective samples/s)", height=height)
+    ends = {}
+    for name in gpu_order(lines):
+        points = lines[name]
+        points = [points[i] for i in thinned(points)]
+        drawn.add_trace(
+            go.Scatter(
+                name=escape(name),
+                x=[point["gpu_count"] for point in points],
+                y=[point["goodput"] for point in points],
+                text=[_plan(name, point) for point in points],
+                mode="lines+markers",
+                line={"width": 2, "color": gpu_colour(name)},
+                marker={"size": 6},
+                hovertemplate="%{text}<extra></extra>",
+            )
+        )
+        ends[name] = (points[-1]["gpu_count"], float(points[-1]["goodput"]), gpu_colour(name))
+    highest = max(float(point["goodput"]) for points in lines.values() for point in points)
+    drawn.update_yaxes(rangemode="tozero")
+    label_or_legend(drawn, ends, span=highest)
+    return drawn
+
+
+def _plan(gpu_type: str, point: Mapping[str, Any]) -> str:
+    return (
+        f"{escape(gpu_type)}: {number(point['goodput'])} effective samples/s = {number(point['throughput'])} samples/s × {point['efficiency'] * 100:.0f} %, "
+        f"batch {point['total_batch_size']}, step {number(point['step_seconds'])} s"
+    )

@@ -1,0 +1,100 @@
+"""One job's life: GPU count and type, then batch size and goodput, on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from frontend.figures.base import empty_figure, thinned
+from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
+
+
+def job_timeline_figure(
+    spans: Sequence[Mapping[str, Any]],
+    *,
+    now: str,
+    submitted_at: str,
+    scheme: str | None,
+    finished_at: str | None = None,
+    height: int = 360,
+) -> go.Figure:
+    """Two step charts on one time axis (UTC): GPUs held, coloured by GPU type; total batch size below. A gap is a wait."""
+    if not spans:
+        return empty_figure(scheme, "This job holds no GPU yet", "Its GPU type and count show here from its first round on.", height=height)
+    colours = palette(scheme)
+    drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4])
+    end = finished_at or now
+    kept = [spans[i] for i in thinned(spans, 400)]
+    for name in gpu_order(str(span["gpu_type"]) for span in kept):
+        x, y, text = _bars(kept, name, end)
+        drawn.add_trace(
+            go.Scatter(
+                name=escape(name),
+                x=x,
+                y=y,
+                text=text,
+                mode="lines",
+                fill="tozeroy",
+                line={"shape": "hv", "width": 2, "color": gpu_colour(name)},
+                fillcolor=translucent(gpu_colour(name), 0.35),
+                hovertemplate="%{text}<extra></extra>",
+                connectgaps=False,
+            ),
+            row=1,
+            col=1,
+        )
+    x, y, text = _batches(kept, end)
+    drawn.add_trace(
+        go.Scatter(
+            name="total batch size",
+            x=x,
+            y=y,
+            text=text,
+            mode="lines",
+            line={"shape": "hv", "width": 2, "color": colours.accent},
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
+        ),
+        row=2,
+        col=1,
+    )
+    drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", margin={"t": 36})
+    drawn.update_xaxes(range=[submitted_at, end])
+    drawn.update_xaxes(title_text="Time (UTC)", row=2, col=1)
+    drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", row=1, col=1)
+    drawn.update_yaxes(title_text="Batch size (samples)", rangemode="tozero", row=2, col=1)
+    return drawn
+
+
+def _bars(spans: Sequence[Mapping[str, Any]], name: str, end: str) -> tuple[list[str | None], list[float | None], list[str]]:
+    x: list[str | None] = []
+    y: list[float | None] = []
+    text: list[str] = []
+    for span in spans:
+        if span["gpu_type"] != name:
+            continue
+        until = span["to_at"] or end
+        x += [span["from_at"], until, until]
+        y += [span["gpu_count"], span["gpu_count"], None]
+        words = f"{span['gpu_count']} × {escape(name)} on {span['node_count']} node{'s' if span['node_count'] != 1 else ''}, from round {span['round_number']}"
+        text += [words, words, ""]
+    return x, y, text
+
+
+def _batches(spans: Sequence[Mapping[str, Any]], end: str) -> tuple[list[str | None], list[float | None], list[str]]:
+    x: list[str | None] = []
+    y: list[float | None] = []
+    text: list[str] = []
+    for span in spans:
+        if span["total_batch_size"] is None:
+            continue
+        until = span["to_at"] or end
+        x += [span["from_at"], until, until]
+        y += [span["total_batch_size"], span["total_batch_size"], None]
+        words = f"{span['total_batch_size']} samples = {span['gpu_count']} GPUs, {span['per_gpu_batch_size']} per GPU, {span['accumulation_steps']} accumulation steps"
+        text += [words, words, ""]
+    return x, y, text

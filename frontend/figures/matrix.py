@@ -1,0 +1,147 @@
+"""The goodput matrix of a round: jobs x configurations, the chosen cells outlined, cells that cannot run greyed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure
+from frontend.formatting import number
+from frontend.theme import palette
+
+MAX_JOBS = 60
+MAX_COLUMNS = 120
+
+
+def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0, height: int | None = None) -> go.Figure:
+    """Heatmap: configuration (GPU type x GPU count) x job; colour = goodput relative to the job's best cell (0-1, cividis).
+
+    Shows `MAX_JOBS` jobs from `first`. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
+    counts is one column each, as the policy saw them.
+    """
+    names = [str(name) for name in record["job_names"]]
+    configurations = record["configurations"]
+    if not names or not configurations or not record["pairs"]["job"]:
+        return empty_figure(
+            scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.", height=height
+        )
+    shown = range(first, min(first + MAX_JOBS, len(names)))
+    columns = _columns(record, shown)
+    cells = _cells(record)
+    best = {job: max(values) for job, values in _by_job(cells).items()}
+    z, hover = [], []
+    for job in shown:
+        z.append([_share(cells.get((job, column)), best.get(job)) for column in columns])
+        hover.append(
+            [
+                _hover(names[job], configurations[column], cells.get((job, column)), best.get(job), record["chosen"][job] == column)
+                for column in columns
+            ]
+        )
+    labels = [_label(configurations[column]) for column in columns]
+    rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
+    drawn = figure(
+        scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=height or max(280, 20 * len(rows) + 130)
+    )
+    drawn.add_trace(
+        go.Heatmap(
+            z=z,
+            x=list(range(len(columns))),
+            y=list(range(len(rows))),
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+            colorscale="Cividis",
+            zmin=0,
+            zmax=1,
+            xgap=1,
+            ygap=1,
+            colorbar={"title": {"text": "Goodput / job's best", "side": "right"}, "thickness": 12, "tickformat": ".0%", "outlinewidth": 0},
+        )
+    )
+    _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
+    _frame_the_chosen(
+        drawn, scheme, [(columns.index(record["chosen"][job]), row) for row, job in enumerate(shown) if record["chosen"][job] in columns]
+    )
+    drawn.update_xaxes(
+        tickvals=list(range(len(columns))),
+        ticktext=labels,
+        tickangle=-90 if len(columns) > 12 else 0,
+        showline=False,
+        range=[-0.5, len(columns) - 0.5],
+    )
+    drawn.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], showgrid=False)
+    drawn.update_layout(hovermode="closest", meta={"chosen": sum(choice is not None for choice in record["chosen"])})
+    return drawn
+
+
+def _cells(record: Mapping[str, Any]) -> dict[tuple[int, int], tuple[float, float | None]]:
+    """(job, column) -> goodput and utility, feasible pairs only."""
+    pairs = record["pairs"]
+    utilities: Sequence[float | None] = pairs.get("utility") or [None] * len(pairs["job"])
+    return {
+        (job, column): (goodput, utility)
+        for job, column, goodput, utility in zip(pairs["job"], pairs["column"], pairs["goodput"], utilities, strict=True)
+    }
+
+
+def _by_job(cells: Mapping[tuple[int, int], tuple[float, float | None]]) -> dict[int, list[float]]:
+    rows: dict[int, list[float]] = {}
+    for (job, _), (goodput, _) in cells.items():
+        rows.setdefault(job, []).append(goodput)
+    return rows
+
+
+def _columns(record: Mapping[str, Any], shown: range) -> list[int]:
+    """Columns that some shown job can use, in the table's order: at most MAX_COLUMNS, the chosen ones always among them."""
+    used = sorted({column for job, column in zip(record["pairs"]["job"], record["pairs"]["column"], strict=True) if job in shown})
+    chosen = {record["chosen"][job] for job in shown} - {None}
+    if len(used) <= MAX_COLUMNS:
+        return sorted({*used, *chosen})
+    return sorted({*used[: MAX_COLUMNS - len(chosen)], *chosen})
+
+
+def _share(cell: tuple[float, float | None] | None, best: float | None) -> float | None:
+    return None if cell is None or not best else cell[0] / best
+
+
+def _hover(job: str, configuration: Mapping[str, Any], cell: tuple[float, float | None] | None, best: float | None, chosen: bool) -> str:
+    head = f"{escape(job)}<br>{_label(configuration)}"
+    if cell is None:
+        return f"{head}<br>cannot run here"
+    utility = "" if cell[1] is None else f"<br>utility {number(cell[1])}"
+    share = "" if not best else f" ({cell[0] / best:.0%} of its best)"
+    return f"{head}<br>goodput {number(cell[0])} effective samples/s{share}{utility}" + ("<br>chosen" if chosen else "")
+
+
+def _label(configuration: Mapping[str, Any]) -> str:
+    nodes = configuration.get("node_count") or 1
+    return f"{escape(str(configuration['gpu_type']))} {configuration['gpu_count']}" + (f" · {nodes}n" if nodes > 1 else "")
+
+
+def _short(name: str, length: int = 22) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
+def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, rows: int) -> None:
+    drawn.add_shape(
+        type="rect", x0=-0.5, x1=columns - 0.5, y0=-0.5, y1=rows - 0.5, fillcolor=palette(scheme).free, line={"width": 0}, layer="below"
+    )
+
+
+def _frame_the_chosen(drawn: go.Figure, cells: Sequence[tuple[int, int]]) -> None:
+    """A white frame inside a black one: visible on every shade of cividis, in both schemes."""
+    for colour, width in (("#000000", 4), ("#ffffff", 2)):
+        for column, row in cells:
+            drawn.add_shape(
+                type="rect",
+                name="chosen",
+                x0=column - 0.46,
+                x1=column + 0.46,
+                y0=row - 0.44,
+                y1=row + 0.44,
+                line={"color": colour, "width": width},
+                layer="above",
+            )

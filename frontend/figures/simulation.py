@@ -1,0 +1,117 @@
+"""What a comparison of policies shows: CDFs of JCT and finish-time fairness, GPU-hours by type, contention over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure, rule, step_line, thinned
+from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
+
+Result = Mapping[str, Any]
+_WAIT = "It shows when a run of this simulation has finished."
+FEW_JOBS = 30
+
+
+def _style(index: int) -> tuple[str, str]:
+    return SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
+
+
+def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | None, height: int, log: bool = False) -> go.Figure:
+    """Step lines: value x share of jobs at or below it. Fewer than FEW_JOBS jobs are drawn as points as well: a curve would promise too much."""
+    drawn = figure(scheme, x=x, y="Share of jobs", height=height)
+    for index, (name, line) in enumerate(values.items()):
+        ordered = sorted(line)
+        kept = thinned(ordered)
+        colour, dash = _style(index)
+        trace = step_line(
+            name,
+            [ordered[i] for i in kept],
+            [(i + 1) / len(ordered) for i in kept],
+            colour=colour,
+            dash=dash,
+            hovertemplate=f"{escape(name)}: %{{y:.0%}} of {len(ordered)} jobs at or below %{{x:.3g}}<extra></extra>",
+        )
+        if len(ordered) < FEW_JOBS:
+            trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
+        drawn.add_trace(trace)
+    drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
+    drawn.update_xaxes(type="log" if log else "linear", rangemode="tozero" if not log else "normal")
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    return drawn
+
+
+def jct_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+    """CDF: job completion time (hours) x share of jobs, one line per run."""
+    hours = {
+        name: [(job["finish"] - job["submit"]) / 3600 for job in result["jobs"] if job["finish"] is not None]
+        for name, result in results.items()
+    }
+    hours = {name: line for name, line in hours.items() if line}
+    if not hours:
+        return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
+    return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height)
+
+
+def fairness_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+    """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule. Right of it a job was worse off than alone on its share."""
+    rho = {name: [job["rho"] for job in result["jobs"] if job["rho"] is not None] for name, result in results.items()}
+    rho = {name: line for name, line in rho.items() if line}
+    if not rho:
+        return empty_figure(scheme, "No finish-time fairness yet", _WAIT, height=height)
+    drawn = _cdf_figure(rho, x="Finish-time fairness ρ (ratio)", scheme=scheme, height=height)
+    rule(drawn, scheme, x=1, text="ρ = 1")
+    return drawn
+
+
+def gpu_hours_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+    """Stacked bars: run x GPU-hours, one band per GPU type."""
+    totals = {name: _hours_by_type(result) for name, result in results.items()}
+    types = gpu_order(gpu_type for hours in totals.values() for gpu_type in hours)
+    if not types:
+        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=height)
+    drawn = figure(scheme, x="GPU-hours", y="Run", height=height)
+    for gpu_type in types:
+        drawn.add_trace(
+            go.Bar(
+                name=escape(gpu_type),
+                y=[escape(name) for name in totals],
+                x=[hours.get(gpu_type, 0.0) for hours in totals.values()],
+                orientation="h",
+                marker={"color": gpu_colour(gpu_type)},
+                hovertemplate="%{x:,.1f} GPU-hours " + escape(gpu_type) + "<extra></extra>",
+            )
+        )
+    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, hovermode="y unified", margin={"t": 40})
+    drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line)
+    drawn.update_yaxes(autorange="reversed", showgrid=False, title_text="Run")
+    return drawn
+
+
+def _hours_by_type(result: Result) -> dict[str, float]:
+    hours: dict[str, float] = {}
+    for job in result["jobs"]:
+        for gpu_type, value in job["gpu_hours_by_type"].items():
+            hours[gpu_type] = hours.get(gpu_type, 0.0) + value
+    return hours
+
+
+def contention_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+    """Step lines: time since the trace's start (hours) x active jobs, one per run."""
+    lines = {name: result["contention"] for name, result in results.items() if result["contention"]}
+    if not lines:
+        return empty_figure(scheme, "No contention yet", _WAIT, height=height)
+    drawn = figure(scheme, x="Time (hours)", y="Contention (jobs active)", height=height)
+    ends, highest = {}, 0.0
+    for index, (name, points) in enumerate(lines.items()):
+        colour, dash = _style(index)
+        x, y = [point[0] / 3600 for point in points], [float(point[1]) for point in points]
+        drawn.add_trace(step_line(name, x, y, colour=colour, dash=dash, hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>"))
+        ends[name] = (x[-1], y[-1], colour)
+        highest = max(highest, *y)
+    drawn.update_yaxes(rangemode="tozero")
+    drawn.update_layout(showlegend=True, margin={"t": 40})
+    return drawn

@@ -1,0 +1,67 @@
+"""GPUs in use by type over time, and jobs pending: what the overview opens with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line, thinned
+from frontend.theme import gpu_colour, gpu_order, palette, translucent
+
+Steps = Mapping[str, Sequence[Any]]
+
+
+def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None, height: int = 280) -> go.Figure:
+    """Stacked step areas: time (UTC) x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
+    types = [name for name in gpu_order(used) if used[name]["at"]]
+    if not types:
+        return empty_figure(scheme, "No round has run yet", "Submit a job, or add demo jobs: the first round shows here.", height=height)
+    drawn = figure(scheme, x="Time (UTC)", y="GPUs in use", height=height)
+    for name in types:
+        kept = thinned(used[name]["at"])
+        colour = gpu_colour(name)
+        drawn.add_trace(
+            go.Scatter(
+                name=name,
+                x=[used[name]["at"][i] for i in kept],
+                y=[used[name]["value"][i] for i in kept],
+                mode="lines",
+                stackgroup="gpus",
+                line={"shape": "hv", "width": 1, "color": colour},
+                fillcolor=translucent(colour, 0.55),
+                hovertemplate="%{y} " + name + "<extra></extra>",
+            )
+        )
+    total = sum(float(steps["value"][-1]) for steps in capacity.values() if steps["value"])
+    ends, below = {}, 0.0
+    last_values = {name: float(used[name]["value"][-1]) for name in types}
+    for name in types:
+        ends[name] = (used[name]["at"][-1], below + last_values[name] / 2, gpu_colour(name))
+        below += last_values[name]
+    if total:
+        rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
+        drawn.update_yaxes(range=[0, total * 1.12])
+    label_or_legend(drawn, ends, span=max(total, below, 1.0))
+    return drawn
+
+
+def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height: int = 280) -> go.Figure:
+    """Step lines: time (UTC) x jobs, running and pending."""
+    if not pending["at"] and not running["at"]:
+        return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.", height=height)
+    drawn = figure(scheme, x="Time (UTC)", y="Jobs", height=height)
+    colours = palette(scheme)
+    highest, ends = 0.0, {}
+    for name, steps, colour, dash in (("running", running, colours.accent, "solid"), ("pending", pending, colours.muted, "dash")):
+        if not steps["at"]:
+            continue
+        drawn.add_trace(
+            step_line(name, steps["at"], steps["value"], colour=colour, dash=dash, hovertemplate="%{y} " + name + "<extra></extra>")
+        )
+        ends[name] = (steps["at"][-1], float(steps["value"][-1]), colour)
+        highest = max(highest, *(float(value) for value in steps["value"]))
+    drawn.update_yaxes(rangemode="tozero")
+    label_or_legend(drawn, ends, span=max(highest, 1.0))
+    return drawn

@@ -1,0 +1,79 @@
+"""Numbers, durations and times as people read them. Knows no component and no page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import isfinite
+
+ABSENT = "–"
+
+
+def duration(seconds: float | None) -> str:
+    """`2 h 13 min`: the two largest units that say something."""
+    if seconds is None or not isfinite(seconds):
+        return ABSENT
+    if seconds < 0:
+        return "−" + duration(-seconds)
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    for unit, size, below, below_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            major, rest = divmod(whole, size)
+            minor = rest // below_size
+            return f"{major} {unit} {minor} {below}" if minor else f"{major} {unit}"
+    return ABSENT
+
+
+def exact_seconds(seconds: float | None) -> str:
+    """The same duration to the second, for a tooltip."""
+    return ABSENT if seconds is None else f"{seconds:,.0f} s".replace(",", " ")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Up to `digits` significant figures, thousands apart, no exponent for everyday sizes."""
+    if value is None or not isfinite(value):
+        return ABSENT
+    if value == 0:
+        return "0"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}".replace(",", " ")
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    text = f"{value:.{digits}g}"
+    return f"{float(text):,.10f}".rstrip("0").rstrip(".").replace(",", " ")
+
+
+def percent(share: float | None) -> str:
+    """Whole percentages; one decimal below 1 %."""
+    if share is None or not isfinite(share):
+        return ABSENT
+    value = share * 100
+    return f"{value:.1f} %" if 0 < abs(value) < 1 else f"{value:.0f} %"
+
+
+def gpu_hours(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:,.1f}".replace(",", " ")
+
+
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}".replace(",", " ")
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """An RFC 3339 time in UTC, or None."""
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def clock(text: str | None) -> str:
+    """`20 Nov 14:03:10` (UTC)."""
+    moment = parse_time(text)
+    return ABSENT if moment is None else f"{moment.day} {moment:%b %H:%M:%S}"
+
+
+def gpus(gpu_count: int, gpu_type: str) -> str:
+    """`4 × a100`."""
+    return f"{gpu_count} × {gpu_type}"

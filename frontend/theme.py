@@ -1,0 +1,130 @@
+"""The look in one place: colours, the Mantine theme, and one Plotly template for light and one for dark. Draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7")
+
+# The same type has the same colour everywhere, whatever cluster it stands in.
+KNOWN_GPU_TYPES = ("t4", "rtx", "a100", "quad", "v100", "h100")
+_ALIASES = {
+    "rtx2080ti": "rtx",
+    "2080ti": "rtx",
+    "rtx_2080_ti": "rtx",
+    "quadro": "quad",
+    "rtx6000": "quad",
+    "quadro_rtx_6000": "quad",
+    "aws": "t4",
+    "dgx": "a100",
+    "dgx-ext": "a100",
+}
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+
+# Lines and areas of policies, tenants and states: not GPU types, so another order and dashes besides.
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The greys of one colour scheme, and its accent."""
+
+    name: str
+    paper: str
+    card: str
+    line: str
+    text: str
+    muted: str
+    free: str
+    drained: str
+    accent: str
+    danger: str
+
+
+LIGHT = Palette("light", "#f7f8fa", "#ffffff", "#e2e5ea", "#1c2128", "#59636e", "#e9ecf0", "#b9c0c9", "#1f5fbf", "#b42318")
+DARK = Palette("dark", "#14171c", "#1b1f26", "#30363f", "#e6e9ee", "#9aa4b1", "#2b313a", "#59626e", "#7fb0ff", "#ff8a7a")
+
+
+def palette(scheme: str | None) -> Palette:
+    return DARK if scheme == "dark" else LIGHT
+
+
+def gpu_colour(gpu_type: str) -> str:
+    """The colour of a GPU type. A type that is not known takes a colour by its name: always the same one."""
+    known = _ALIASES.get(gpu_type.lower(), gpu_type.lower())
+    if known in KNOWN_GPU_TYPES:
+        return OKABE_ITO[KNOWN_GPU_TYPES.index(known)]
+    return OKABE_ITO[sum(known.encode()) % len(OKABE_ITO)]
+
+
+def gpu_order(gpu_types: Iterable[str]) -> list[str]:
+    """Known types in their fixed order, then the others by name."""
+    rank = {name: index for index, name in enumerate(KNOWN_GPU_TYPES)}
+    return sorted(set(gpu_types), key=lambda name: (rank.get(_ALIASES.get(name.lower(), name.lower()), len(rank)), name))
+
+
+def mix(colour: str, other: str, share: float) -> str:
+    """`share` of `other` mixed into `colour`, both #rrggbb."""
+    one, two = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, other))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(one, two, strict=True))
+
+
+def translucent(colour: str, alpha: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha})"
+
+
+def template(scheme: str | None) -> go.layout.Template:
+    """The Plotly template of a colour scheme: thin horizontal grid only, unified hover, no chart junk."""
+    colours = palette(scheme)
+    axis = {
+        "automargin": True,
+        "linecolor": colours.line,
+        "tickcolor": colours.line,
+        "tickfont": {"size": 12, "color": colours.muted},
+        "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 8},
+        "zeroline": False,
+        "ticks": "",
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 12, "color": colours.text},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "colorway": list(SERIES),
+            "margin": {"l": 56, "r": 16, "t": 16, "b": 44},
+            "hovermode": "x unified",
+            "hoverlabel": {"bgcolor": colours.card, "bordercolor": colours.line, "font": {"color": colours.text, "size": 12}},
+            "xaxis": {**axis, "showgrid": False, "showline": True},
+            "yaxis": {**axis, "showgrid": True, "gridcolor": colours.line, "gridwidth": 1, "showline": False},
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}, "traceorder": "normal"},
+            "showlegend": False,
+            "dragmode": False,
+            "transition": {"duration": 0},
+            "modebar": {"bgcolor": "rgba(0,0,0,0)"},
+        }
+    )
+
+
+_ACCENT = ["#eef4ff", "#dbe7fd", "#b5cdf8", "#8cb2f4", "#6a9bf0", "#4f86e6", "#3a73d6", "#1f5fbf", "#184d9c", "#103b7a"]
+
+MANTINE_THEME = {
+    "fontFamily": FONT,
+    "fontFamilyMonospace": "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'Liberation Mono', monospace",
+    "primaryColor": "accent",
+    "primaryShade": {"light": 7, "dark": 4},
+    "autoContrast": True,
+    "colors": {"accent": _ACCENT},
+    "defaultRadius": "sm",
+    "respectReducedMotion": True,
+    "headings": {
+        "fontWeight": "600",
+        "sizes": {"h1": {"fontSize": "20px", "lineHeight": "28px"}, "h2": {"fontSize": "14px", "lineHeight": "20px"}},
+    },
+    "fontSizes": {"xs": "12px", "sm": "13px", "md": "14px", "lg": "16px", "xl": "20px"},
+}

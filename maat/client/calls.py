@@ -1,0 +1,232 @@
+"""Every call of the REST API as data: method, path, query, body. Sends nothing; the two clients send the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypedDict, TypeVar
+from urllib.parse import quote
+
+from maat.client.resources import (
+    AllocationSpan,
+    BatchResult,
+    Cluster,
+    ClusterBody,
+    ClusterState,
+    Described,
+    Explanation,
+    GoodputPreview,
+    Health,
+    Job,
+    JobBody,
+    JobEvent,
+    Me,
+    Model,
+    Node,
+    Operation,
+    Page,
+    Round,
+    RoundSummary,
+    RunResult,
+    Simulation,
+    SimulationBody,
+)
+
+Answer = TypeVar("Answer")
+Query = Mapping[str, object]
+
+PREFIX = "/api/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Answer]):
+    """One request whose answer has the type `Answer`."""
+
+    method: str
+    path: str
+    query: Query = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class JobFilters(TypedDict, total=False):
+    """The predicate of the job list; rows, totals and state counts all follow it."""
+
+    cluster: str | None
+    state: Sequence[str] | None
+    tenant: Sequence[str] | None
+    owner: str | None
+    model: Sequence[str] | None
+    gpu_type: Sequence[str] | None
+    q: str | None
+    submitted_after: str | None
+    sort: str | None
+    limit: int | None
+    cursor: str | None
+    count: str | None
+
+
+def _path(*parts: object) -> str:
+    return "/".join([PREFIX, *(quote(str(part), safe=":") for part in parts)])
+
+
+def _given(**query: object) -> dict[str, object]:
+    return {name: value for name, value in query.items() if value is not None and value != []}
+
+
+def _keyed(idempotency_key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+
+
+def _if_match(version: int) -> dict[str, str]:
+    return {"If-Match": f'"{version}"'}
+
+
+# ---- the service ------------------------------------------------------------------------------------------------------------------
+
+
+def health() -> Call[Health]:
+    return Call("GET", _path("health"))
+
+
+def me() -> Call[Me]:
+    return Call("GET", _path("me"))
+
+
+def policies() -> Call[Page[Described]]:
+    return Call("GET", _path("policies"))
+
+
+def placers() -> Call[Page[Described]]:
+    return Call("GET", _path("placers"))
+
+
+def models() -> Call[Page[Model]]:
+    return Call("GET", _path("models"))
+
+
+def goodput(
+    model: str,
+    *,
+    gpu_types: Sequence[str] | None = None,
+    max_gpus: int | None = None,
+    progress: float | None = None,
+    batch_size: int | None = None,
+) -> Call[GoodputPreview]:
+    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size)
+    return Call("GET", _path("models", model, "goodput"), query)
+
+
+# ---- clusters, nodes, rounds ------------------------------------------------------------------------------------------------------
+
+
+def clusters() -> Call[Page[Cluster]]:
+    return Call("GET", _path("clusters"), {"limit": 100})
+
+
+def cluster(cluster_id: str) -> Call[Cluster]:
+    return Call("GET", _path("clusters", cluster_id))
+
+
+def create_cluster(body: ClusterBody) -> Call[Cluster]:
+    return Call("POST", _path("clusters"), body=body)
+
+
+def change_cluster(cluster_id: str, changes: ClusterBody, *, version: int) -> Call[Cluster]:
+    return Call("PATCH", _path("clusters", cluster_id), body=changes, headers=_if_match(version))
+
+
+def act_on_cluster(cluster_id: str, action: str) -> Call[Cluster]:
+    return Call("POST", _path("clusters", cluster_id, "actions", action))
+
+
+def cluster_state(cluster_id: str) -> Call[ClusterState]:
+    return Call("GET", _path("clusters", cluster_id, "state"))
+
+
+def timeline(cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None) -> Call[dict[str, Any]]:
+    return Call("GET", _path("clusters", cluster_id, "timeline"), _given(**{"from": start, "to": end, "points": points}))
+
+
+def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[Node]]:
+    return Call("GET", _path("clusters", cluster_id, "nodes"), _given(limit=limit, cursor=cursor))
+
+
+def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
+    return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+
+
+def rounds(
+    cluster_id: str, *, limit: int | None = None, cursor: str | None = None, after: str | None = None, before: str | None = None
+) -> Call[Page[RoundSummary]]:
+    return Call("GET", _path("clusters", cluster_id, "rounds"), _given(limit=limit, cursor=cursor, after=after, before=before))
+
+
+def round_(cluster_id: str, number: int | str = "latest") -> Call[Round]:
+    return Call("GET", _path("clusters", cluster_id, "rounds", number))
+
+
+# ---- jobs -------------------------------------------------------------------------------------------------------------------------
+
+
+def jobs(filters: JobFilters) -> Call[Page[Job]]:
+    return Call("GET", _path("jobs"), _given(**filters))
+
+
+def job(job_id: str) -> Call[Job]:
+    return Call("GET", _path("jobs", job_id))
+
+
+def submit_job(body: JobBody, *, idempotency_key: str | None = None) -> Call[Job]:
+    return Call("POST", _path("jobs"), body=body, headers=_keyed(idempotency_key))
+
+
+def submit_jobs(bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None) -> Call[BatchResult]:
+    return Call("POST", _path("jobs:batch"), body={"jobs": list(bodies), "mode": mode}, headers=_keyed(idempotency_key))
+
+
+def add_demo_jobs(*, count: int, cluster_id: str | None = None, seed: int | None = None) -> Call[BatchResult]:
+    return Call("POST", _path("jobs:demo"), body=_given(count=count, cluster_id=cluster_id, seed=seed))
+
+
+def cancel_job(job_id: str) -> Call[Job]:
+    return Call("POST", _path("jobs", job_id, "actions", "cancel"))
+
+
+def allocations(job_id: str) -> Call[Page[AllocationSpan]]:
+    return Call("GET", _path("jobs", job_id, "allocations"), {"limit": 500})
+
+
+def events(job_id: str, *, limit: int = 200) -> Call[Page[JobEvent]]:
+    return Call("GET", _path("jobs", job_id, "events"), {"limit": limit})
+
+
+def explanation(job_id: str) -> Call[Explanation]:
+    return Call("GET", _path("jobs", job_id, "explanation"))
+
+
+# ---- simulations and operations ---------------------------------------------------------------------------------------------------
+
+
+def simulations(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[Simulation]]:
+    return Call("GET", _path("simulations"), _given(limit=limit, cursor=cursor))
+
+
+def simulation(simulation_id: str) -> Call[Simulation]:
+    return Call("GET", _path("simulations", simulation_id))
+
+
+def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Call[Simulation]:
+    return Call("POST", _path("simulations"), body=body, headers=_keyed(idempotency_key))
+
+
+def run_result(simulation_id: str, run_id: str) -> Call[RunResult]:
+    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"))
+
+
+def operation(operation_id: str) -> Call[Operation]:
+    return Call("GET", _path("operations", operation_id))
+
+
+def cancel_operation(operation_id: str) -> Call[Operation]:
+    return Call("POST", _path("operations", operation_id, "actions", "cancel"))

@@ -1,0 +1,91 @@
+"""What a call can fail with: a problem that the service described (`ApiError`), or no answer at all (`Unreachable`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """One thing wrong with one field of a request: where, what, and what to do."""
+
+    pointer: str
+    field: str
+    message: str
+    code: str = ""
+    remedy: str = ""
+    value: object = None
+
+    @property
+    def sentence(self) -> str:
+        """The message and the remedy, as shown beside the field."""
+        return f"{self.message} {self.remedy}".strip()
+
+    @classmethod
+    def parse(cls, item: dict[str, Any]) -> FieldProblem:
+        pointer = str(item.get("pointer") or "")
+        field = str(item.get("field") or pointer.rsplit("/", 1)[-1])
+        text = {name: str(item.get(name) or "") for name in ("message", "code", "remedy")}
+        return cls(pointer=pointer, field=field, value=item.get("value"), **text)
+
+
+class ApiError(Exception):
+    """The service refused or failed, and said why (application/problem+json)."""
+
+    def __init__(
+        self,
+        *,
+        status: int,
+        title: str,
+        detail: str = "",
+        type: str = "about:blank",
+        request_id: str = "",
+        retryable: bool = False,
+        errors: tuple[FieldProblem, ...] = (),
+    ) -> None:
+        super().__init__(": ".join(part for part in (title, detail) if part))
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.type = type
+        self.request_id = request_id
+        self.retryable = retryable
+        self.errors = errors
+
+    @property
+    def by_field(self) -> dict[str, str]:
+        """Field name -> sentence; several problems of one field are joined."""
+        sentences: dict[str, list[str]] = {}
+        for error in self.errors:
+            sentences.setdefault(error.field, []).append(error.sentence)
+        return {field: " ".join(lines) for field, lines in sentences.items()}
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> ApiError:
+        """The problem in a response; a body that is no problem document still gives an error with the status."""
+        body = _object(response)
+        listed = body.get("errors")
+        return cls(
+            status=response.status_code,
+            title=str(body.get("title") or response.reason_phrase or "Error"),
+            detail=str(body.get("detail") or ""),
+            type=str(body.get("type") or "about:blank"),
+            request_id=str(body.get("request_id") or response.headers.get("x-request-id", "")),
+            retryable=bool(body.get("retryable", response.status_code in {429, 502, 503, 504})),
+            errors=tuple(FieldProblem.parse(item) for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (),
+        )
+
+
+class Unreachable(Exception):
+    """The service gave no answer: not running, another address, or the network between."""
+
+
+def _object(response: httpx.Response) -> dict[str, Any]:
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
