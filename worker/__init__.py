@@ -1,0 +1,1 @@
+"""The Celery worker: live rounds, simulations, housekeeping. Imports backend and maat; nothing imports it."""
