@@ -1,0 +1,231 @@
+"""One simulated job: its truth, and the agent inside it that measures, reports and adapts its batch size. Time comes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.belief import Belief, Fitter, GradientStatistics
+from maat.scheduling.efficiency import efficiency
+from maat.scheduling.fitting import Sample
+from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, throughput_of
+from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
+from maat.simulation.truth import Shape, Truth
+
+
+@dataclass
+class SimulatedJob:
+    """A job in the simulator. `done_work`: effective samples. `restart_left`: seconds of checkpoint-restore still to pay."""
+
+    spec: JobSpec
+    truth: Truth
+    restart_seconds: float
+    epoch_ends: tuple[float, ...]
+    belief: Belief = field(default_factory=Belief)
+    done_work: float = 0.0
+    epoch: int = 0
+    allocation: Allocation | None = None
+    shape: Shape = ()
+    fixed_plan: BatchPlan | None = None
+    plan: BatchPlan | None = None
+    goodput: float = 0.0
+    restart_left: float = 0.0
+    restarts: int = 0
+    started_at: float | None = None
+    finished_at: float | None = None
+    gpu_seconds: dict[str, float] = field(default_factory=dict)
+    profiling_gpu_seconds: dict[str, float] = field(default_factory=dict)
+    _speeds: tuple[object, Candidates, FloatArray] | None = None
+
+    @property
+    def total_work(self) -> float:
+        return self.epoch_ends[-1]
+
+    def as_seen(self) -> Job:
+        """What the scheduler may know of it."""
+        return Job(
+            spec=self.spec,
+            belief=self.belief,
+            remaining_work=max(self.total_work - self.done_work, 0.0),
+            work_source=WorkSource.DECLARED,
+            allocation=self.allocation,
+            attained_gpu_seconds=dict(self.gpu_seconds),
+            restarts=self.restarts,
+            restarting=self.restart_left > 0,
+            started_at=self.started_at,
+        )
+
+    def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
+        """Live from `now` to `until` on the present allocation; stops at the end of training, whose time is kept."""
+        if self.allocation is None or self.finished_at is not None:
+            return
+        pause = min(self.restart_left, until - now)
+        self.restart_left -= pause
+        self._spend(pause)
+        now += pause
+        while until - now > 1e-9 and self.finished_at is None:
+            rate = self._work_rate(fitter)
+            needed = (self.epoch_ends[self.epoch] - self.done_work) / rate
+            if needed > until - now:
+                self.done_work += rate * (until - now)
+                self._spend(until - now)
+                return
+            spent = float(round(needed)) if whole_second_epochs else needed
+            self._spend(spent)
+            now += spent
+            self._end_epoch(now)
+
+    def hold(self, allocation: Allocation | None, shape: Shape, fixed_plan: BatchPlan | None, *, restarts: bool, now: float) -> None:
+        """Take these GPUs (None: give all back); with `restarts`, pay for checkpoint, start and restore."""
+        if allocation is not None and restarts:
+            self.restart_left = self.restart_seconds
+            if self.started_at is None:
+                self.started_at = now
+            else:
+                self.restarts += 1
+        if allocation is None:
+            self.restart_left, self.goodput, self.plan = 0.0, 0.0, None
+        if fixed_plan != self.fixed_plan or shape != self.shape:
+            self.plan = None
+        self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
+
+    def learn(self, gpu_type: str, samples: list[Sample], *, fitter: Fitter) -> None:
+        """Samples from outside the job's own running: its profile on one GPU."""
+        self.belief = self.belief.with_samples(gpu_type, samples, fitter=fitter)
+
+    def replicas(self) -> int:
+        assert self.allocation is not None
+        return self.allocation.gpu_count // self.spec.replica_gpus(self.allocation.gpu_type)
+
+    def _spend(self, seconds: float) -> None:
+        assert self.allocation is not None
+        kind = self.allocation.gpu_type
+        self.gpu_seconds[kind] = self.gpu_seconds.get(kind, 0.0) + seconds * self.allocation.gpu_count
+
+    def _end_epoch(self, now: float) -> None:
+        self.done_work = self.epoch_ends[self.epoch]
+        self.epoch += 1
+        if self.epoch == len(self.epoch_ends):
+            self.finished_at = now
+
+    def _work_rate(self, fitter: Fitter) -> float:
+        """Choose the batch plan by what the agent believes, run it in truth, learn from it. Effective samples per second."""
+        assert self.allocation is not None
+        kind, replicas = self.allocation.gpu_type, self.replicas()
+        plan = self.plan = self._choose(kind, replicas)
+        time = self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
+        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
+        sample = Sample(len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds)
+        belief = self.belief.with_samples(kind, (sample,), fitter=fitter)
+        self.belief = replace(belief, gradient=gradient, peak_replica_count=max(belief.peak_replica_count, replicas))
+        seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown
+        self.goodput = self.truth.initial_batch_size * _gain(gradient, plan.total_batch_size / self.truth.initial_batch_size) / seconds
+        return self.goodput
+
+    def _choose(self, kind: str, replicas: int) -> BatchPlan:
+        if self.fixed_plan is not None:
+            return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas)
+        if self.spec.has_fixed_batch and self.spec.batch_size is not None:
+            return self._within_memory(self.spec.batch_size, kind, replicas)
+        known = self.belief.by_type.get(kind)
+        if known is None or self.belief.gradient is None:
+            least = max(self.truth.initial_batch_size, self.truth.smallest_per_gpu(kind) * replicas)
+            return self._within_memory(least, kind, replicas)
+        return self._best(kind, replicas, known.parameters, self.belief.gradient)
+
+    def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
+        """A given total batch size with the fewest accumulation steps that fit."""
+        local = total / replicas
+        largest = self.truth.largest_per_gpu(kind, self.allocation.gpu_count if self.allocation else replicas)
+        accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
+        if replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
+            accumulation = max(accumulation, 1)
+        per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)
+        return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
+
+    def _best(self, kind: str, replicas: int, parameters: FloatArray, gradient: GradientStatistics) -> BatchPlan:
+        """The candidate of highest believed goodput. Speeds are kept until the model or the shape changes; only phi moves every epoch."""
+        found, throughput = self._candidate_speeds(kind, replicas, parameters)
+        initial = np.asarray(float(self.truth.initial_batch_size))
+        phi = np.asarray(initial * gradient.variance / max(gradient.square, 1e-300))
+        best = int(np.argmax(throughput * efficiency(phi, initial, found.total[0])))
+        per_gpu, accumulation = int(found.per_gpu[0, best]), int(found.accumulation[0, best])
+        most = int(self.truth.max_batch_size // (replicas * (accumulation + 1)))
+        per_gpu = max(min(per_gpu, most), 1)
+        return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
+
+    def _candidate_speeds(self, kind: str, replicas: int, parameters: FloatArray) -> tuple[Candidates, FloatArray]:
+        key = (kind, self.shape, id(parameters))
+        if self._speeds is None or self._speeds[0] != key:
+            assert self.allocation is not None
+            wide = [np.array([float(x)]) for x in (len(self.shape), replicas, self.truth.initial_batch_size)]
+            smallest, largest = self.truth.smallest_per_gpu(kind), self.truth.largest_per_gpu(kind, self.allocation.gpu_count)
+            limits = (self.truth.initial_batch_size, self.truth.max_batch_size, smallest, largest)
+            found = batch_candidates(BatchLimits(*(np.array([float(x)]) for x in limits)), wide[1], wide[2])
+            speed = throughput_of(parameters[None, :], found, node_count=wide[0], replica_count=wide[1])[0]
+            self._speeds = (key, found, speed)
+        return self._speeds[1], self._speeds[2]
+
+
+def _gain(gradient: GradientStatistics, scale: float) -> float:
+    """Progress of one step at `scale` x M0, in steps at M0: (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale)."""
+    denominator = gradient.variance / scale + gradient.square
+    return (gradient.variance + gradient.square) / denominator if denominator > 0 else 1.0
+
+
+def shape_of(gpus: tuple[int, ...], gpu_node: list[int]) -> Shape:
+    """GPUs on each node that an allocation touches, nodes in order."""
+    counts: dict[int, int] = {}
+    for gpu in gpus:
+        counts[gpu_node[gpu]] = counts.get(gpu_node[gpu], 0) + 1
+    return tuple(counts.values())
+
+
+def snapshot(job: SimulatedJob) -> Mapping[str, object]:
+    """What a restarted executor needs beside the job's declaration, as JSON data."""
+    belief = job.belief
+    return {
+        "done_work": job.done_work,
+        "epoch": job.epoch,
+        "gpu_type": job.allocation.gpu_type if job.allocation else None,
+        "gpus": list(job.allocation.gpus) if job.allocation else None,
+        "shape": list(job.shape),
+        "fixed_plan": None if job.fixed_plan is None else _plan_data(job.fixed_plan),
+        "plan": None if job.plan is None else _plan_data(job.plan),
+        "goodput": job.goodput,
+        "restart_left": job.restart_left,
+        "restarts": job.restarts,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+        "gpu_seconds": dict(job.gpu_seconds),
+        "profiling_gpu_seconds": dict(job.profiling_gpu_seconds),
+        "gradient": None if belief.gradient is None else [belief.gradient.square, belief.gradient.variance],
+        "peak_replica_count": belief.peak_replica_count,
+        "samples": {kind: [list(s) for s in known.samples] for kind, known in belief.by_type.items()},
+    }
+
+
+def restore(job: SimulatedJob, data: Mapping[str, object], *, fitter: Fitter) -> None:
+    """Put a job back as `snapshot` found it; its models are fitted again from its samples."""
+    state = dict(data)
+    samples, gradient = state.pop("samples"), state.pop("gradient")
+    peak = state.pop("peak_replica_count")
+    gpu_type, gpus = state.pop("gpu_type"), state.pop("gpus")
+    job.allocation = Allocation(str(gpu_type), tuple(gpus)) if gpus is not None else None  # type: ignore[arg-type]
+    job.shape = tuple(state.pop("shape"))  # type: ignore[arg-type]
+    for name in ("fixed_plan", "plan"):
+        plan = state.pop(name)
+        setattr(job, name, None if plan is None else BatchPlan(*plan))  # type: ignore[misc]
+    for name, value in state.items():
+        setattr(job, name, value)
+    belief = Belief(gradient=None if gradient is None else GradientStatistics(*gradient), peak_replica_count=int(peak))  # type: ignore[misc, call-overload]
+    for kind, rows in samples.items():  # type: ignore[attr-defined]
+        belief = belief.with_samples(kind, [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in rows], fitter=fitter)
+    job.belief = belief
+
+
+def _plan_data(plan: BatchPlan) -> list[int]:
+    return [plan.total_batch_size, plan.per_gpu_batch_size, plan.accumulation_steps]

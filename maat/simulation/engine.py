@@ -1,0 +1,270 @@
+"""Plays a workload through under one policy and placer: the live round loop on a clock that jumps, and a record of what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from maat.scheduling.bootstrap import ProjectByConstant
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import TraceError
+from maat.scheduling.events import Event
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.metrics import JobRecord, ScheduleMetrics, schedule_metrics
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.sia import ScaleUpBase, Sia
+from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
+from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.fidelity import Fidelity, GpuTimeRule
+from maat.simulation.models import Model
+from maat.simulation.workloads import Workload
+
+Progress = Callable[["Position"], None]
+
+
+class Cancelled(Exception):
+    """Raised by a progress callback to stop a simulation between two rounds; what was done until then is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a simulation is: after `round_number`, at `now` seconds, `finished` of `jobs` jobs have ended."""
+
+    round_number: int
+    now: float
+    finished: int
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run follows from: the same scenario gives the same result."""
+
+    workload: Workload
+    models: Mapping[str, Model]
+    cluster: Cluster
+    policy: str = "sia"
+    placer: str = "whole-node"
+    policy_parameters: Mapping[str, object] = field(default_factory=dict)
+    placer_parameters: Mapping[str, object] = field(default_factory=dict)
+    fidelity: Fidelity = field(default_factory=lambda: Fidelity("paper", ""))
+    round_seconds: float | None = None
+    seed: int = 0
+    max_rounds: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class AllocationSpan:
+    """A stretch of one job on one allocation: from `start` until the next span of the job. No GPUs: preempted."""
+
+    job: str
+    start: float
+    gpu_type: str | None
+    gpu_count: int
+    node_count: int
+    total_batch_size: int | None
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """What happened: per job, per round, and what it cost to compute. Arrays by round have shape (rounds,)."""
+
+    scenario: Scenario
+    records: tuple[JobRecord, ...]
+    metrics: ScheduleMetrics
+    round_times: tuple[float, ...]
+    contention: tuple[int, ...]
+    gpus_by_type: Mapping[str, tuple[int, ...]]
+    policy_seconds: tuple[float, ...]
+    spans: tuple[AllocationSpan, ...]
+    end_time: float
+    wall_seconds: float
+    complete: bool
+
+    def summary(self) -> dict[str, object]:
+        """The figures of `maat simulate --json`, not rounded."""
+        seconds = np.array(self.policy_seconds) if self.policy_seconds else np.zeros(1)
+        scenario = self.scenario
+        return {
+            "policy": scenario.policy,
+            "placer": scenario.placer,
+            "fidelity": scenario.fidelity.name,
+            "trace": scenario.workload.name,
+            "cluster": scenario.cluster.describe(),
+            "seed": scenario.seed,
+            "rounds": len(self.round_times),
+            "complete": self.complete,
+            **vars(self.metrics),
+            "policy_seconds_median": float(np.median(seconds)),
+            "policy_seconds_p95": float(np.percentile(seconds, 95)),
+            "cpu_seconds": time.process_time(),
+            "wall_seconds": self.wall_seconds,
+        }
+
+
+def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
+    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
+    began = time.perf_counter()
+    clock = _JumpingClock()
+    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity)
+    _submit(scenario, executor)
+    policy, placer = build_parts(scenario)
+    recorder = _Recorder(scenario, executor, on_progress)
+    loop = RoundLoop(
+        policy=policy,
+        placer=placer,
+        executor=executor,
+        store=recorder,
+        clock=clock,
+        round_seconds=scenario.round_seconds,
+        seed=scenario.seed,
+    )
+    complete = True
+    try:
+        loop.run(until=scenario.max_rounds * loop.round_seconds)
+    except Cancelled:
+        complete = False
+    return recorder.result(loop.round_seconds, time.perf_counter() - began, complete and not executor.jobs)
+
+
+def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
+    """The policy and placer of a scenario, wired as its fidelity says."""
+    policy, placer = POLICIES.build(scenario.policy, scenario.policy_parameters), PLACERS.build(scenario.placer, scenario.placer_parameters)
+    fidelity = scenario.fidelity
+    if fidelity.project_by_constant:
+        reference = {name: model.reference_throughput for name, model in scenario.models.items()}
+        policy = replace(policy, projection=ProjectByConstant(reference))  # type: ignore[type-var]
+    if isinstance(policy, Sia):
+        unset = {"scale_up_base", "utility_decimals"} - set(scenario.policy_parameters)
+        wanted = {
+            "scale_up_base": ScaleUpBase.LARGEST if fidelity.scale_up_from_largest else policy.scale_up_base,
+            "utility_decimals": policy.utility_decimals if fidelity.utility_decimals is None else fidelity.utility_decimals,
+        }
+        policy = replace(policy, **{name: wanted[name] for name in unset})
+    return policy, placer
+
+
+def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
+    cluster = scenario.cluster
+    for row, job in enumerate(scenario.workload.jobs, start=2):
+        model = scenario.models[job.model]
+        spec = model.job_spec(job, scenario.fidelity)
+        usable = [t for t in cluster.type_names if spec.may_use(t)]
+        if not usable:
+            raise TraceError(
+                f"cannot run on any GPU type of this cluster ({', '.join(cluster.type_names)})",
+                field="application",
+                value=job.model,
+                remedy=f"Measured are: {', '.join(model.memory)}.",
+                source=scenario.workload.name,
+                row=row,
+            )
+        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
+
+
+class _JumpingClock:
+    """Time that passes only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep_until(self, time: float) -> None:
+        self._now = max(self._now, time)
+
+
+class _Recorder:
+    """The simulator's RoundStore: keeps in memory what the figures need, and where the loop stands."""
+
+    def __init__(self, scenario: Scenario, executor: SimulatedExecutor, on_progress: Progress | None) -> None:
+        self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
+        self._stored = StoredState()
+        self._times: list[float] = []
+        self._contention: list[int] = []
+        self._held: list[list[int]] = []
+        self._policy_seconds: list[float] = []
+        self._spans: list[AllocationSpan] = []
+        self._whole_round_gpus = 0
+
+    def load(self) -> StoredState:
+        return self._stored
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        cluster = observed.cluster
+        held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
+        self._times.append(observed.now)
+        self._contention.append(len(observed.jobs))
+        self._held.append(held.tolist())
+        self._whole_round_gpus += int(held.sum())
+        if observed.jobs:
+            self._policy_seconds.append(result.seconds.total)
+        for change in result.changes.items:
+            if change.after != change.before:
+                self._spans.append(_span(change.job_id, observed, change.after.gpus if change.after else (), change.grant))
+        return True
+
+    def unapplied(self) -> Sequence[Changes]:
+        return ()
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        if self._on_progress is not None:
+            jobs = len(self._scenario.workload.jobs)
+            self._on_progress(Position(changes.round_number, changes.time, len(self._executor.finished), jobs))
+
+    def result(self, round_seconds: float, wall_seconds: float, complete: bool) -> SimulationResult:
+        every = {**self._executor.jobs, **self._executor.finished}
+        jobs = [every[job.name] for job in self._scenario.workload.jobs if job.name in every]
+        records = tuple(_record(job) for job in jobs)
+        names = self._scenario.cluster.type_names
+        return SimulationResult(
+            scenario=self._scenario,
+            records=records,
+            metrics=schedule_metrics(records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention),
+            round_times=tuple(self._times),
+            contention=tuple(self._contention),
+            gpus_by_type={name: tuple(row[t] for row in self._held) for t, name in enumerate(names)},
+            policy_seconds=tuple(self._policy_seconds),
+            spans=tuple(self._spans),
+            end_time=self._times[-1] if self._times else 0.0,
+            wall_seconds=wall_seconds,
+            complete=complete,
+        )
+
+    def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
+        if self._scenario.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
+            return self._whole_round_gpus * round_seconds / 3600
+        return sum(sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values()) for job in jobs) / 3600
+
+
+def _span(job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: object) -> AllocationSpan:
+    cluster = observed.cluster
+    if not gpus:
+        return AllocationSpan(job_id, observed.now, None, 0, 0, None)
+    at = list(gpus)
+    batch = getattr(grant, "batch", None)
+    kind = cluster.type_names[int(cluster.gpu_type_of[at[0]])]
+    return AllocationSpan(
+        job_id, observed.now, kind, len(at), len(set(cluster.gpu_node[at].tolist())), None if batch is None else batch.total_batch_size
+    )
+
+
+def _record(job: SimulatedJob) -> JobRecord:
+    spec = job.spec
+    return JobRecord(
+        name=spec.name,
+        model=spec.model,
+        submit=spec.submitted_at,
+        start=job.started_at,
+        finish=job.finished_at,
+        restarts=job.restarts,
+        gpu_count_requested=spec.requested_gpus,
+        gpu_seconds={t: seconds + job.profiling_gpu_seconds.get(t, 0.0) for t, seconds in job.gpu_seconds.items()},
+    )

@@ -1,0 +1,184 @@
+"""The simulated executor: carries rounds out on jobs whose truth it knows, and shows the scheduler only what a real cluster would."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+
+from maat.scheduling.belief import Fitter, MemoisingFitter
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.configuration import sia_configurations
+from maat.scheduling.errors import MaatError
+from maat.scheduling.events import Event, EventKind, JobState
+from maat.scheduling.fitting import Sample
+from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
+from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.truth import Truth
+
+PROFILED_BATCH_SIZES = 10  # Sia section 3.2: typically ten per GPU type
+ORACLE_BATCH_SIZES = 6
+
+
+class SimulatedExecutor:
+    """Jobs by id, advanced lazily to the clock's time whenever somebody looks.
+
+    `apply` is idempotent by (round, job). `dump` and `load` carry everything over a restart.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock, fidelity: Fidelity, *, fitter: Fitter | None = None) -> None:
+        self.cluster = cluster
+        self._clock = clock
+        self._fidelity = fidelity
+        self._fitter = MemoisingFitter() if fitter is None else fitter
+        self._gpu_node: list[int] = cluster.gpu_node.tolist()
+        self._now = clock.now()
+        self._applied: dict[JobId, int] = {}
+        self._to_come: list[tuple[float, int, SimulatedJob]] = []
+        self._submitted = 0
+        self.jobs: dict[JobId, SimulatedJob] = {}
+        self.finished: dict[JobId, SimulatedJob] = {}
+
+    # ---- jobs come and go
+
+    def submit(self, spec: JobSpec, truth: Truth, *, restart_seconds: float, work_scale: float = 1.0) -> None:
+        """A job that will be seen from its submission on, once it is profiled. Raises MaatError where the id is taken."""
+        if spec.id in self.jobs or spec.id in self.finished or any(job.spec.id == spec.id for _, _, job in self._to_come):
+            raise MaatError(f"job {spec.id} was submitted before")
+        ends = tuple(end * work_scale for end in truth.epoch_ends)
+        job = SimulatedJob(spec, truth, restart_seconds, ends)
+        bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
+        self._submitted += 1
+
+    def cancel(self, job_id: JobId) -> None:
+        """Forget a job; its GPUs are free from the next round on. A job that is unknown or has ended stays as it is."""
+        self.jobs.pop(job_id, None)
+        self._to_come = [entry for entry in self._to_come if entry[2].spec.id != job_id]
+
+    def _visible_at(self, spec: JobSpec) -> float:
+        profiled = self._fidelity.profiling is ProfilingMode.BOOTSTRAP
+        return spec.submitted_at + (self._fidelity.profiling_seconds_per_type if profiled else 0.0)
+
+    # ---- Executor
+
+    def observe(self) -> ClusterState:
+        """Advance every job to now; what ended, and what is there to be scheduled."""
+        now = self._clock.now()
+        events = [event for job in self.jobs.values() for event in self._advance(job, now)]
+        for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
+            self.finished[job_id] = self.jobs.pop(job_id)
+        events += self._arrivals(now)
+        self._now = now
+        return ClusterState(now, self.cluster, tuple(job.as_seen() for job in self.jobs.values()), tuple(events), bool(self._to_come))
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
+        events = []
+        for change in changes.items:
+            job = self.jobs.get(change.job_id)
+            if job is not None and self._applied.get(change.job_id, -1) < changes.round_number:
+                self._applied[change.job_id] = changes.round_number
+                events += self._change(job, change, changes.time)
+        return events
+
+    def _advance(self, job: SimulatedJob, now: float) -> Iterable[Event]:
+        begin, left = self._now, job.restart_left
+        job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
+        if left > 0 and job.restart_left <= 0 and job.allocation is not None:
+            yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
+        if job.finished_at is not None:
+            yield Event(job.finished_at, job.spec.id, EventKind.STATE, JobState.SUCCEEDED)
+
+    def _arrivals(self, now: float) -> list[Event]:
+        events = []
+        while self._to_come and self._to_come[0][0] <= now:
+            visible_at, _, job = self._to_come.pop(0)
+            self.jobs[job.spec.id] = job
+            self._profile(job)
+            events.append(Event(visible_at, job.spec.id, EventKind.STATE, JobState.PENDING))
+        return events
+
+    def _change(self, job: SimulatedJob, change: Change, now: float) -> list[Event]:
+        grant, after = change.grant, change.after
+        plan = grant.batch if grant is not None else None
+        shape = shape_of(after.gpus, self._gpu_node) if after is not None else ()
+        moved = after != job.allocation
+        same_place = job.allocation is not None and after is not None and job.allocation.gpu_type == after.gpu_type and shape == job.shape
+        free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
+        first = job.started_at is None
+        job.hold(after, shape, plan, restarts=not free, now=now)
+        if not moved:
+            return []
+        data: dict[str, object] = {"change": change.kind.value}
+        if after is not None:
+            data |= {"gpu_type": after.gpu_type, "gpu_count": after.gpu_count, "node_count": len(shape)}
+        if change.kind is ChangeKind.PREEMPT:
+            state = JobState.PREEMPTED
+        elif free:
+            return [Event(now, job.spec.id, EventKind.ALLOCATED, None, data)]
+        else:
+            state = JobState.STARTING if first else JobState.RESTARTING
+        return [Event(now, job.spec.id, EventKind.STATE, state, data)]
+
+    # ---- what is revealed before a job runs
+
+    def _profile(self, job: SimulatedJob) -> None:
+        mode = self._fidelity.profiling
+        if mode is ProfilingMode.NO_PROFILE:
+            return
+        for kind in self.cluster.type_names:
+            if job.spec.may_use(kind):
+                shapes = self._all_shapes(kind) if mode is ProfilingMode.ORACLE else [(job.spec.replica_gpus(kind),)]
+                many = ORACLE_BATCH_SIZES if mode is ProfilingMode.ORACLE else PROFILED_BATCH_SIZES
+                samples = [s for shape in shapes for s in _profile_shape(job, kind, shape, many)]
+                if samples:
+                    job.learn(kind, samples, fitter=self._fitter)
+                if mode is ProfilingMode.BOOTSTRAP:
+                    cost = self._fidelity.profiling_seconds_per_type * job.spec.replica_gpus(kind)
+                    job.profiling_gpu_seconds[kind] = cost
+
+    def _all_shapes(self, kind: str) -> list[tuple[int, ...]]:
+        table = sia_configurations(self.cluster)
+        return [(c.gpu_count // c.node_count,) * c.node_count for c in table.configurations if c.gpu_type == kind]
+
+    # ---- over a restart
+
+    def dump(self) -> dict[str, object]:
+        """Everything but the declarations of the jobs, as JSON data."""
+        known = {**self.jobs, **{job.spec.id: job for _, _, job in self._to_come}}
+        return {
+            "now": self._now,
+            "applied": {job_id: number for job_id, number in self._applied.items() if job_id in known},
+            "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()},
+        }
+
+    def load(self, state: Mapping[str, object]) -> None:
+        """Go on from `dump`, once every job that had not ended has been submitted again. Jobs unknown to the state are new."""
+        self._now = float(state["now"])  # type: ignore[arg-type]
+        self._applied = dict(state["applied"])  # type: ignore[call-overload]
+        rows: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]
+        waiting = []
+        for entry in self._to_come:
+            row = rows.get(entry[2].spec.id)
+            if row is None:
+                waiting.append(entry)
+            else:
+                restore(entry[2], row, fitter=self._fitter)
+                self.jobs[entry[2].spec.id] = entry[2]
+        self._to_come = waiting
+
+
+def _profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
+    """Step times at `many` batch sizes from the smallest to what memory holds; those that were never measured are left out."""
+    truth, count = job.truth, sum(shape)
+    low, high = truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, count)
+    if low > high:
+        return []
+    ratio = (high / low) ** (1 / max(many - 1, 1))
+    batches = sorted({min(round(low * ratio**i), high) for i in range(many)})
+    samples = []
+    for batch in batches:
+        time = truth.step(kind, shape, batch)
+        samples.append(Sample(len(shape), count // job.spec.replica_gpus(kind), batch, time.step_seconds, time.sync_seconds))
+    return samples
