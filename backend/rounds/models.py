@@ -15,7 +15,8 @@ from backend.columns import BigId, CompressedJson, Json, UtcDateTime
 class Round(SQLModel, table=True):
     """One round. Unique by (cluster, number): of two workers that decide the same one, one commits.
 
-    `record` is the whole decision (matrix, grants, reasons, report); a list must not load it: see `SUMMARY_COLUMNS`.
+    `record` is the whole decision (matrix, grants, reasons, report); a list must not load it (repository.summaries).
+    `gpus_by_type`: GPUs held, `capacity_by_type`: GPUs that may be used.
     """
 
     __tablename__ = "rounds"
@@ -43,8 +44,9 @@ class Round(SQLModel, table=True):
     solve_seconds: float | None = None
     policy_seconds: float
     place_seconds: float
-    prices: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
-    gpus_by_type: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    prices: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    gpus_by_type: dict[str, int] = Field(default_factory=dict, sa_type=Json)
+    capacity_by_type: dict[str, int] = Field(default_factory=dict, sa_type=Json)
     committed_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
     record: Any = Field(default=None, sa_type=CompressedJson)
 
