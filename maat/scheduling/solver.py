@@ -1,104 +1,287 @@
 """Solving the assignment programme, and the only code that reads a solver's status.
 
 maximise  sum_p value_p x_p   with  x binary,  at most one pair per job,  places of every limit kept
+
+Prices bound every answer from above, a greedy over prices finds one, a search over near-tied pairs closes the gap (prices.py,
+assignment_greedy.py, assignment_core.py); plain HiGHS is asked where a real gap is left. Whatever comes out is checked against the limits
+and against keeping the present allocation before it is believed.
+
+Equally good answers: fewer places first, then the pairs that come first; with `tie_seed`, by chance. The preference is a ten-thousand-
+millionth of the largest value, so it never costs anything; an answer accepted within the tolerance need not be the preferred one.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling import assignment_highs
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.assignment_core import search
+from maat.scheduling.assignment_greedy import NOTHING, improve, ordered_greedy, worth
+from maat.scheduling.assignment_problem import (
+    Assignment,
+    AssignmentProblem,
+    SolveOptions,
+    SolveReport,
+    SolveStatus,
+    is_feasible,
+    kept_present,
+    trivial_bound,
+)
+from maat.scheduling.errors import ContractViolation
+from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Programme, falling_prices
 
+__all__ = ["Assignment", "AssignmentProblem", "SolveOptions", "SolveReport", "SolveStatus", "solve", "solve_highs"]
 
-class SolveStatus(StrEnum):
-    """How far the answer is to be believed."""
-
-    OPTIMAL = "optimal"  # proved to the tolerance
-    WITHIN_GAP = "within-gap"  # feasible, with a certified gap above the tolerance
-    KEPT_PRESENT = "kept-present"  # no usable answer: the present allocation stays
-    NOT_NEEDED = "not-needed"  # the policy solves no programme
-
-
-@dataclass(frozen=True)
-class SolveReport:
-    """What a solve did. `prices`: of one place under each limit, in the objective's unit. `gap` = (bound - objective) / |bound|."""
-
-    status: SolveStatus = SolveStatus.NOT_NEEDED
-    method: str = ""
-    objective: float = 0.0
-    bound: float = 0.0
-    gap: float = 0.0
-    seconds: float = 0.0
-    fallback: bool = False
-    message: str = ""
-    prices: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class AssignmentProblem:
-    """P pairs sorted by job, R limits. `present` marks pairs that jobs hold now: the answer that is always at hand.
-
-    value, places, job, present: shape (P,); membership: (P, R) bool; capacity: (R,) places; limit_names: R names.
-    """
-
-    value: FloatArray
-    places: IntArray
-    job: IntArray
-    membership: BoolArray
-    capacity: IntArray
-    present: BoolArray
-    limit_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """The chosen pairs (indices into the problem, ascending), and the report."""
-
-    chosen: IntArray
-    report: SolveReport
+ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
+_EXACT = 1e-8  # relative; a smaller gap is rounding
+_PREFERENCE = 1e-10  # of the largest value: what the least preferred of equal pairs is worth less
+_WORK_PER_SECOND = 5_000_000  # partial answers that the core search looks at in a CPU second
+_FIRST_BUDGET = 1 / 64  # of the gap
+_BUDGET_GROWTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """`tolerance`: relative gap at which an answer counts as proved. `budget_seconds`: CPU time that closing the gap may take."""
+class _Proof:
+    """An answer to a programme, the pair of every job (J,), and what bounds it."""
 
-    tolerance: float = 1e-4
-    budget_seconds: float = 0.15
+    held: IntArray
+    bound: float
+    prices: FloatArray
+    method: str
 
 
-def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) -> Assignment:
-    """The best assignment found, with its certificate; never worse than keeping what jobs hold."""
-    return solve_highs(problem, options)
+def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions(), hint: Mapping[str, float] | None = None) -> Assignment:
+    """The best assignment found, with its certificate; never worse than keeping what jobs hold.
+
+    `hint`: prices by limit name to begin from (last round's): they change the time it takes, and nothing of what is proved.
+    """
+    began = time.process_time()
+    doubt = _doubt(problem)
+    if doubt:
+        return _keep_present(problem, began, method="prices", message=doubt, bound=trivial_bound(problem))
+    pairs = _pairs_that_matter(problem)
+    if not len(pairs):
+        return _report(problem, pairs, began, options, method="nothing to choose", bound=0.0)
+    programme = _programme(problem, pairs, options.tie_seed)
+    present = _held_now(problem, programme, pairs)
+    proof = _without_prices(programme) or _by_prices(programme, present, options, _start(problem, hint))
+    bound = proof.bound + _PREFERENCE * programme.scale * programme.jobs
+    chosen = pairs[proof.held[proof.held != NOTHING]]
+    answer = _report(problem, chosen, began, options, method=proof.method, bound=bound, prices=proof.prices)
+    if answer.report.gap > max(ACCEPTABLE_GAP, options.tolerance):
+        return _second_opinion(problem, answer, began, options)
+    return answer
 
 
 def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) -> Assignment:
-    """The whole programme by HiGHS: the fallback, and the test oracle."""
-    import time
-
-    from scipy.optimize import LinearConstraint, milp
-    from scipy.sparse import csr_array, vstack
-
+    """The whole programme by HiGHS, to the gap `tolerance` (0 asks for proof): the fallback, and the test oracle."""
     began = time.process_time()
-    pairs = len(problem.value)
-    if pairs == 0:
-        return Assignment(np.zeros(0, dtype=np.int64), SolveReport(SolveStatus.OPTIMAL, "highs"))
-    _, rows = np.unique(problem.job, return_inverse=True)
-    one_each = csr_array((np.ones(pairs), (rows, np.arange(pairs))))
-    places = csr_array((problem.membership * problem.places[:, None]).T.astype(float))
-    upper = np.concatenate((np.ones(one_each.shape[0]), problem.capacity))
-    found = milp(
-        -problem.value,
-        integrality=np.ones(pairs),
-        bounds=(0, 1),
-        constraints=LinearConstraint(vstack([one_each, places]), -np.inf, upper),
-        options={"mip_rel_gap": options.tolerance},
+    bound, method = trivial_bound(problem), "highs"
+    doubt = _doubt(problem)
+    if doubt:
+        return _keep_present(problem, began, method=method, message=doubt, bound=bound)
+    if not len(problem.value):
+        return _report(problem, np.zeros(0, dtype=np.int64), began, options, method=method, bound=0.0)
+    said = assignment_highs.run_highs(problem, gap=options.tolerance, seconds=options.fallback_seconds)
+    chosen, present = np.flatnonzero(said.x > 0.5), kept_present(problem)
+    if not is_feasible(problem, chosen):
+        message = f"HiGHS ended with '{said.status}' and an assignment that breaks a limit"
+        return _keep_present(problem, began, method=method, message=message, bound=bound)
+    found, at_hand = _worth(problem, chosen), _worth(problem, present)
+    if found < at_hand and not (said.optimal and found >= at_hand - max(options.tolerance, _EXACT) * abs(at_hand)):
+        message = f"HiGHS ended with '{said.status}' and an assignment worth {found:.6g}, less than the present {at_hand:.6g}"
+        return _keep_present(problem, began, method=method, message=message, bound=bound)
+    best = chosen if found >= at_hand else present
+    return _report(problem, best, began, options, method=method, bound=min(said.bound, bound), proved=said.optimal)
+
+
+# ---- from a problem to a programme ------------------------------------------------------------------------------------------------
+
+
+def _doubt(problem: AssignmentProblem) -> str:
+    """Why the problem cannot be solved as it stands; empty where it can. Raises ContractViolation where pairs are not sorted by job."""
+    if (np.diff(problem.job) < 0).any():
+        raise ContractViolation("the pairs of an assignment problem are not sorted by job")
+    broken = int(np.count_nonzero(~np.isfinite(problem.value)))
+    return f"{broken} of {len(problem.value)} pairs have a value that is no finite number" if broken else ""
+
+
+def _pairs_that_matter(problem: AssignmentProblem) -> IntArray:
+    """Pairs worth something that would fit if they were alone: no best answer needs another."""
+    usage = problem.membership * problem.places[:, None]
+    return np.flatnonzero((problem.value > 0) & (usage <= np.maximum(problem.capacity, 0)).all(axis=1))
+
+
+def _programme(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None) -> Programme:
+    count = len(pairs)
+    places = problem.places[pairs].astype(np.float64)
+    job = problem.job[pairs]
+    new = np.empty(count, dtype=bool)
+    new[0] = True
+    np.not_equal(job[1:], job[:-1], out=new[1:])
+    value = problem.value[pairs]
+    scale = float(value.max())
+    if tie_seed is None:
+        rank = (places + np.arange(count) / count) / (places.max() + 1)
+    else:
+        rank = np.random.default_rng(tie_seed).permutation(count) / count
+    return Programme(
+        value=value - (_PREFERENCE * scale) * rank,
+        rank=rank,
+        job=new.cumsum() - 1,
+        starts=np.flatnonzero(new),
+        usage=np.ascontiguousarray(problem.membership[pairs].T) * places,
+        capacity=np.maximum(problem.capacity, 0).astype(np.float64),
+        scale=scale,
     )
-    chosen = np.flatnonzero(found.x > 0.5)
-    objective = float(problem.value[chosen].sum())
+
+
+def _held_now(problem: AssignmentProblem, programme: Programme, pairs: IntArray) -> IntArray:
+    """What jobs hold, as far as the limits still allow it and it is worth something: the pair of every job, shape (J,)."""
+    mask = np.zeros(len(problem.value), dtype=bool)
+    mask[kept_present(problem)] = True
+    present = np.flatnonzero(mask[pairs])
+    held = np.full(programme.jobs, NOTHING)
+    held[programme.job[present]] = present
+    return held
+
+
+def _start(problem: AssignmentProblem, hint: Mapping[str, float] | None) -> FloatArray | None:
+    if not hint:
+        return None
+    return np.array([hint.get(name, 0.0) for name in problem.limit_names], dtype=np.float64)
+
+
+# ---- solving ----------------------------------------------------------------------------------------------------------------------
+
+
+def _without_prices(programme: Programme) -> _Proof | None:
+    """Every job's best pair, if they fit together: places are worth nothing then."""
+    top = np.maximum.reduceat(programme.value, programme.starts)
+    best = np.flatnonzero(programme.value == top[programme.job])
+    held = np.full(programme.jobs, NOTHING)
+    held[programme.job[best[::-1]]] = best[::-1]
+    if (programme.usage[:, held].sum(axis=1) > programme.capacity).any():
+        return None
+    return _Proof(held, float(top.sum()), np.zeros(len(programme.capacity)), "unlimited")
+
+
+def _by_prices(programme: Programme, present: IntArray, options: SolveOptions, start: FloatArray | None) -> _Proof:
+    """Prices, greedy and core search, until the gap is within the tolerance or the budget is spent."""
+    temperatures = TEMPERATURES if start is None else WARM_TEMPERATURES
+    tolerance = max(options.tolerance, _EXACT)
+    best, best_worth = improve(programme, present), -np.inf
+    best_worth = worth(programme, best)
+    tries = {0, 3, len(temperatures) - 1}
+    for i, prices in enumerate(falling_prices(programme, start, temperatures)):
+        if i in tries:
+            held = ordered_greedy(programme, prices.values)
+            value = worth(programme, held)
+            if value > best_worth:
+                best, best_worth = held, value
+        if prices.bound - best_worth <= tolerance * prices.bound:
+            return _Proof(best, prices.bound, prices.values, "prices")
+    proof = _Proof(best, prices.bound, prices.values, "prices and core")
+    return _close(programme, proof, tolerance, int(options.budget_seconds * _WORK_PER_SECOND))
+
+
+def _close(programme: Programme, proof: _Proof, tolerance: float, most_work: int) -> _Proof:
+    """Search growing budgets of loss until the answer is proved or the work is done."""
+    root, best, bound = proof.bound, worth(programme, proof.held), proof.bound
+    held, work = proof.held, 0
+    budget = max((root - best) * _FIRST_BUDGET, 0.25 * tolerance * root)
+    while bound - best > tolerance * bound and work < most_work:
+        budget = min(budget, (root - best) * (1 + 1e-12))
+        answer = search(programme, proof.prices, budget=budget, most_work=most_work - work)
+        work += answer.work
+        if answer.held is not None:
+            found = improve(programme, answer.held)
+            value = worth(programme, found)
+            if value > best:
+                held, best = found, value
+        if answer.complete:
+            bound = min(bound, max(root - (budget if answer.held is None else answer.loss), best))
+        if budget >= root - best:
+            break
+        budget *= _BUDGET_GROWTH
+    return replace(proof, held=held, bound=bound)
+
+
+def _second_opinion(problem: AssignmentProblem, answer: Assignment, began: float, options: SolveOptions) -> Assignment:
+    """The better of the answer and what plain HiGHS finds, under the lower of the two bounds."""
+    other = solve_highs(problem, options)
+    if other.report.fallback:
+        return replace(answer, report=replace(answer.report, message=other.report.message, seconds=time.process_time() - began))
+    better = other if other.report.objective > answer.report.objective else answer
+    bound = min(answer.report.bound, other.report.bound)
+    prices = np.array(list(answer.report.prices.values()))
+    return _report(problem, better.chosen, began, options, method=f"{answer.report.method}, then highs", bound=bound, prices=prices)
+
+
+# ---- reporting --------------------------------------------------------------------------------------------------------------------
+
+
+def _worth(problem: AssignmentProblem, chosen: IntArray) -> float:
+    return float(problem.value[chosen].sum())
+
+
+def _report(
+    problem: AssignmentProblem,
+    chosen: IntArray,
+    began: float,
+    options: SolveOptions,
+    *,
+    method: str,
+    bound: float,
+    prices: FloatArray | None = None,
+    proved: bool = False,
+) -> Assignment:
+    """An answer that is believed. `proved`: the solver itself says that the tolerance is reached."""
+    chosen = np.sort(chosen)
+    objective = _worth(problem, chosen)
+    bound = max(bound, objective)
+    gap = (bound - objective) / bound if bound > 0 else 0.0
+    proved = proved or gap <= max(options.tolerance, _EXACT)
     return Assignment(
-        chosen, SolveReport(SolveStatus.OPTIMAL, "highs", objective, -found.mip_dual_bound, seconds=time.process_time() - began)
+        chosen,
+        SolveReport(
+            status=SolveStatus.OPTIMAL if proved else SolveStatus.WITHIN_GAP,
+            method=method,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            seconds=time.process_time() - began,
+            prices=_named(problem, prices),
+        ),
     )
+
+
+def _keep_present(problem: AssignmentProblem, began: float, *, method: str, message: str, bound: float) -> Assignment:
+    """No usable answer: what jobs hold stays, as far as the limits allow."""
+    chosen = kept_present(problem)
+    objective = float(np.nan_to_num(problem.value[chosen], posinf=0.0, neginf=0.0).sum())
+    bound = max(bound, objective)
+    return Assignment(
+        chosen,
+        SolveReport(
+            status=SolveStatus.KEPT_PRESENT,
+            method=method,
+            objective=objective,
+            bound=bound,
+            gap=(bound - objective) / bound if bound > 0 else 0.0,
+            seconds=time.process_time() - began,
+            fallback=True,
+            message=f"{message}; the present allocation stays",
+            prices=_named(problem, None),
+        ),
+    )
+
+
+def _named(problem: AssignmentProblem, prices: FloatArray | None) -> dict[str, float]:
+    values = [0.0] * len(problem.limit_names) if prices is None else prices.tolist()
+    return dict(zip(problem.limit_names, values, strict=True))
