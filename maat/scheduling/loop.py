@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
@@ -104,6 +105,7 @@ class RoundLoop:
         round_seconds: float | None = None,
         extra_limits: Sequence[Limit] = (),
         interference: Mapping[tuple[str, str, int], float] | None = None,
+        projection: Projection = project_by_profile,
         seed: int = 0,
     ) -> None:
         self._policy, self._placer = policy, placer
@@ -111,6 +113,7 @@ class RoundLoop:
         self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
         self._extra_limits = tuple(extra_limits)
         self._interference = interference or {}
+        self._projection = projection
         self._seed = seed
         self._standing: tuple[Cluster, tuple[Limit, ...]] | None = None
 
@@ -148,6 +151,7 @@ class RoundLoop:
             interference=self._interference,
             state=stored.policy_state,
             placer_state=stored.placer_state,
+            projection=self._projection,
             seed=self._seed,
         )
 

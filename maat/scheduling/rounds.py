@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.cluster import Cluster, NodeId
 from maat.scheduling.events import Event
 from maat.scheduling.explain import Reasons
@@ -55,7 +56,11 @@ class PolicyState:
 
 @dataclass(frozen=True)
 class RoundInput:
-    """All that a policy and a placer may know. `interference`: (victim model, partner model, GPU count) -> slowdown, at least 1."""
+    """All that a policy and a placer may know.
+
+    `interference`: (victim model, partner model, GPU count) -> slowdown, at least 1. `projection`: how a GPU type that a job never ran on is
+    estimated.
+    """
 
     now: float
     round_number: int
@@ -67,6 +72,7 @@ class RoundInput:
     interference: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
     state: PolicyState = field(default_factory=PolicyState)
     placer_state: PolicyState = field(default_factory=PolicyState)
+    projection: Projection = project_by_profile
     seed: int = 0
 
     @cached_property

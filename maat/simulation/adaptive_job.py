@@ -10,6 +10,7 @@ import numpy as np
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, Fitter, GradientStatistics
 from maat.scheduling.efficiency import efficiency
+from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, throughput_of
 from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
@@ -97,13 +98,17 @@ class SimulatedJob:
         self.belief = self.belief.with_samples(gpu_type, samples, fitter=fitter)
 
     def replicas(self) -> int:
-        assert self.allocation is not None
-        return self.allocation.gpu_count // self.spec.replica_gpus(self.allocation.gpu_type)
+        return self._held.gpu_count // self.spec.replica_gpus(self._held.gpu_type)
+
+    @property
+    def _held(self) -> Allocation:
+        if self.allocation is None:
+            raise ContractViolation(f"job {self.spec.id} runs without GPUs")
+        return self.allocation
 
     def _spend(self, seconds: float) -> None:
-        assert self.allocation is not None
-        kind = self.allocation.gpu_type
-        self.gpu_seconds[kind] = self.gpu_seconds.get(kind, 0.0) + seconds * self.allocation.gpu_count
+        kind = self._held.gpu_type
+        self.gpu_seconds[kind] = self.gpu_seconds.get(kind, 0.0) + seconds * self._held.gpu_count
 
     def _end_epoch(self, now: float) -> None:
         self.done_work = self.epoch_ends[self.epoch]
@@ -113,8 +118,7 @@ class SimulatedJob:
 
     def _work_rate(self, fitter: Fitter) -> float:
         """Choose the batch plan by what the agent believes, run it in truth, learn from it. Effective samples per second."""
-        assert self.allocation is not None
-        kind, replicas = self.allocation.gpu_type, self.replicas()
+        kind, replicas = self._held.gpu_type, self.replicas()
         plan = self.plan = self._choose(kind, replicas)
         time = self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
         gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
@@ -139,7 +143,7 @@ class SimulatedJob:
     def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
         """A given total batch size with the fewest accumulation steps that fit."""
         local = total / replicas
-        largest = self.truth.largest_per_gpu(kind, self.allocation.gpu_count if self.allocation else replicas)
+        largest = self.truth.largest_per_gpu(kind, self._held.gpu_count)
         accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
         if replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
             accumulation = max(accumulation, 1)
@@ -160,9 +164,8 @@ class SimulatedJob:
     def _candidate_speeds(self, kind: str, replicas: int, parameters: FloatArray) -> tuple[Candidates, FloatArray]:
         key = (kind, self.shape, id(parameters))
         if self._speeds is None or self._speeds[0] != key:
-            assert self.allocation is not None
             wide = [np.array([float(x)]) for x in (len(self.shape), replicas, self.truth.initial_batch_size)]
-            smallest, largest = self.truth.smallest_per_gpu(kind), self.truth.largest_per_gpu(kind, self.allocation.gpu_count)
+            smallest, largest = self.truth.smallest_per_gpu(kind), self.truth.largest_per_gpu(kind, self._held.gpu_count)
             limits = (self.truth.initial_batch_size, self.truth.max_batch_size, smallest, largest)
             found = batch_candidates(BatchLimits(*(np.array([float(x)]) for x in limits)), wide[1], wide[2])
             speed = throughput_of(parameters[None, :], found, node_count=wide[0], replica_count=wide[1])[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from maat.scheduling.bootstrap import ProjectByConstant
+from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
 from maat.scheduling.events import Event
@@ -16,11 +16,10 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.sia import ScaleUpBase, Sia
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.fidelity import Fidelity, GpuTimeRule
+from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
 
@@ -52,7 +51,7 @@ class Scenario:
     placer: str = "whole-node"
     policy_parameters: Mapping[str, object] = field(default_factory=dict)
     placer_parameters: Mapping[str, object] = field(default_factory=dict)
-    fidelity: Fidelity = field(default_factory=lambda: Fidelity("paper", ""))
+    fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])
     round_seconds: float | None = None
     seed: int = 0
     max_rounds: int = 1_000_000
@@ -133,20 +132,17 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
 
 
 def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
-    """The policy and placer of a scenario, wired as its fidelity says."""
-    policy, placer = POLICIES.build(scenario.policy, scenario.policy_parameters), PLACERS.build(scenario.placer, scenario.placer_parameters)
-    fidelity = scenario.fidelity
-    if fidelity.project_by_constant:
-        reference = {name: model.reference_throughput for name, model in scenario.models.items()}
-        policy = replace(policy, projection=ProjectByConstant(reference))  # type: ignore[type-var]
-    if isinstance(policy, Sia):
-        unset = {"scale_up_base", "utility_decimals"} - set(scenario.policy_parameters)
-        wanted = {
-            "scale_up_base": ScaleUpBase.LARGEST if fidelity.scale_up_from_largest else policy.scale_up_base,
-            "utility_decimals": policy.utility_decimals if fidelity.utility_decimals is None else fidelity.utility_decimals,
-        }
-        policy = replace(policy, **{name: wanted[name] for name in unset})
-    return policy, placer
+    """The policy and placer of a scenario, with its fidelity's parameters where the scenario sets none of its own."""
+    preset = scenario.fidelity.policy_parameters.get(scenario.policy, {})
+    policy = POLICIES.build(scenario.policy, {**preset, **scenario.policy_parameters})
+    return policy, PLACERS.build(scenario.placer, scenario.placer_parameters)
+
+
+def projection_of(scenario: Scenario) -> Projection:
+    """How a type that a job never ran on is estimated under this fidelity."""
+    if not scenario.fidelity.project_by_constant:
+        return project_by_profile
+    return ProjectByConstant({name: model.reference_throughput for name, model in scenario.models.items()})
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:

@@ -36,13 +36,12 @@ class Fidelity:
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
     project_by_constant: bool = False  # 4.7: Sia eq. 1 with a constant ratio per model
     plan_within_trace_batch: bool = False  # 4.5: the policy plans up to the trace's batch size, the job runs up to the model's
-    scale_up_from_largest: bool = False  # 4.6: twice the largest count ever run
-    utility_decimals: int | None = None  # 4.7: G^p rounded
     gpu_time: GpuTimeRule = GpuTimeRule.SECONDS  # 4.11
     policy_restart_seconds: Mapping[str, float] = field(
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
     most_gpus_per_job: int = 64
 
 
@@ -56,8 +55,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
-        scale_up_from_largest=True,
-        utility_decimals=2,
+        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2}},
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},

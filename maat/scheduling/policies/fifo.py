@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
 from maat.scheduling.rounds import Decision, RoundInput
@@ -16,10 +15,9 @@ class Fifo:
 
     head_of_line: HeadOfLine = knob(HeadOfLine.BLOCK, "Whether later jobs may pass one that does not fit.", source="Blox, Gavel: block")
     round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
-    projection: Projection = project_by_profile
     name: str = "fifo"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        wanted = requests(round_input, self.projection)
+        wanted = requests(round_input)
         order = in_order({row: (job.spec.submitted_at,) for row, job in enumerate(wanted.jobs)})
         return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=True, state=round_input.state)

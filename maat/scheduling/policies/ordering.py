@@ -10,7 +10,6 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import free_places, never_fits
-from maat.scheduling.bootstrap import Projection
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.matrix import Pairs, evaluate_pairs
@@ -42,7 +41,7 @@ class Requests:
         return seconds
 
 
-def requests(round_input: RoundInput, projection: Projection) -> Requests:
+def requests(round_input: RoundInput) -> Requests:
     """Evaluate every job at its own request: its GPU count and, where it declared one, its batch size."""
     cluster = round_input.cluster
     jobs = tuple(replace(job, spec=_as_requested(job)) for job in round_input.jobs)
@@ -52,7 +51,14 @@ def requests(round_input: RoundInput, projection: Projection) -> Requests:
     count = np.array([job.spec.requested_gpus for job in jobs], dtype=np.int64)[rows] if jobs else rows
     nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
     pairs = evaluate_pairs(
-        jobs, cluster, job=rows, gpu_type=kinds, gpu_count=count, node_count=nodes, column=np.zeros_like(rows), projection=projection
+        jobs,
+        cluster,
+        job=rows,
+        gpu_type=kinds,
+        gpu_count=count,
+        node_count=nodes,
+        column=np.zeros_like(rows),
+        projection=round_input.projection,
     )
     pair_of = np.full(can.shape, -1, dtype=np.int64)
     pair_of[rows, kinds] = np.arange(len(rows))

@@ -10,7 +10,6 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import assign, present_pairs
-from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
@@ -54,7 +53,6 @@ class Sia:
         1e-4, "Relative gap at which the programme counts as solved.", source="Sia section 3.5", minimum=0.0, maximum=0.1
     )
     solve_seconds: float = knob(0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0)
-    projection: Projection = project_by_profile
     tie_seed: int | None = None
     name: str = "sia"
 
@@ -68,7 +66,7 @@ class Sia:
         """One configuration per job at most, within the limits; pinned jobs keep theirs."""
         table = table_for(round_input.cluster, round_input.jobs)
         matrix = goodput_matrix(
-            round_input.jobs, round_input.cluster, table, scale_up=self._scale_up(round_input.jobs), projection=self.projection
+            round_input.jobs, round_input.cluster, table, scale_up=self._scale_up(round_input.jobs), projection=round_input.projection
         )
         matrix = without_unusable(matrix)
         value = self._value(round_input, matrix)
@@ -140,4 +138,5 @@ def normalised(pairs: Pairs, jobs: Sequence[Job]) -> FloatArray:
     np.minimum.at(smallest, pairs.job, np.where(pairs.known, pairs.goodput, np.inf))
     least = np.array([float(job.spec.min_gpus) for job in jobs]) if jobs else np.zeros(0)
     ratio = np.where(pairs.known, pairs.goodput / smallest[pairs.job], 1.0)
-    return np.maximum(least[pairs.job] * ratio, SMALLEST_GOODPUT)
+    utility: FloatArray = np.maximum(least[pairs.job] * ratio, SMALLEST_GOODPUT)
+    return utility

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
 from maat.scheduling.rounds import Decision, RoundInput
@@ -16,11 +15,10 @@ class Srtf:
 
     head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether longer jobs may pass one that does not fit.", source="Blox")
     round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
-    projection: Projection = project_by_profile
     name: str = "srtf"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        wanted = requests(round_input, self.projection)
+        wanted = requests(round_input)
         remaining = wanted.remaining_seconds()
         order = in_order({row: (float(remaining[row]), job.spec.submitted_at) for row, job in enumerate(wanted.jobs)})
         return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=False, state=round_input.state)

@@ -1,0 +1,54 @@
+# Every way in. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test test-long check format bench lock migrate clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+
+install: $(STAMP) ## set up everything in .venv
+
+$(STAMP): pyproject.toml requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+up: install ## start Maat here: SQLite, embedded worker, demo cluster
+	@exec $(BIN)/maat up
+
+test: install ## the checks and the tests
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+test-long: install ## all tests, the long ones too
+	@$(BIN)/pytest -m "long or not long"
+
+check: install ## ruff, mypy, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=. $(BIN)/lint-imports
+
+format: install ## put the code into its form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: install ## measure, and print tables
+	@$(BIN)/python -m benchmarks
+
+lock: ## lock the newest versions that pyproject.toml allows
+	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
+	@.venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --extra dev --output-file requirements.lock pyproject.toml
+	@rm -rf .venv-lock
+
+migrate: install ## bring the database that MAAT_DATABASE_URL names to the newest version
+	@$(BIN)/alembic upgrade head
+
+clean: ## remove what was installed and what ran here
+	@rm -rf $(VENV) var .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,191 @@
+"""`maat simulate`: one workload, one or several policies, a table or JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import InputError, ParameterError
+from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
+from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.models import Model, catalog_models, measured_models
+from maat.simulation.workloads import Workload, read_workload
+
+Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
+Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
+PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
+PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
+Profiling = Annotated[ProfilingMode | None, typer.Option(help="What is known of a job before it runs; by default the fidelity's.")]
+Setting = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is left to chance.")]
+RoundSeconds = Annotated[float | None, typer.Option(min=1.0, help="Seconds between rounds; by default the policy's own.")]
+Generated = Annotated[str | None, typer.Option("--generate", help="Make a workload instead of reading one: philly, helios or newtrace.")]
+JobCount = Annotated[int | None, typer.Option("--jobs", min=1, help="Jobs to generate.")]
+Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which the generated jobs are submitted.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
+CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
+
+TABLE: Sequence[tuple[str, str, str]] = (
+    ("policy", "Policy", "{}"),
+    ("placer", "Placer", "{}"),
+    ("avg_jct_hours", "avg JCT h", "{:.3f}"),
+    ("median_jct_hours", "median JCT h", "{:.3f}"),
+    ("p99_jct_hours", "p99 JCT h", "{:.2f}"),
+    ("makespan_hours", "makespan h", "{:.2f}"),
+    ("gpu_hours_per_job", "GPU-h/job", "{:.2f}"),
+    ("restarts_per_job", "restarts/job", "{:.2f}"),
+    ("contention_mean", "contention", "{:.1f}"),
+    ("contention_max", "max", "{:d}"),
+    ("policy_seconds_median", "round ms", ""),
+)
+
+
+def simulate_command(
+    trace: Trace = None,
+    profiles: Profiles = None,
+    cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
+    policy: PolicyNames = "sia",
+    placer: PlacerName = None,
+    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    profiling: Profiling = None,
+    setting: Setting = None,
+    seed: Seed = 0,
+    round_seconds: RoundSeconds = None,
+    generated: Generated = None,
+    job_count: JobCount = None,
+    hours: Hours = None,
+    as_json: AsJson = False,
+    csv_path: CsvPath = None,
+) -> None:
+    """Play a workload through under one or more policies and print how the jobs fared."""
+    preset = fidelity(fidelity_name)
+    if profiling is not None:
+        preset = replace(preset, profiling=profiling)
+    models = measured_models(profiles) if profiles is not None else catalog_models()
+    workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
+    names = [name.strip() for name in policy.split(",")]
+    if csv_path is not None and len(names) > 1:
+        raise InputError(
+            "is written for one policy at a time", field="csv", value=str(csv_path), remedy="Name one policy, or leave --csv out."
+        )
+    scenarios = [
+        Scenario(
+            workload,
+            models,
+            Cluster.parse(cluster),
+            policy=name,
+            placer=placer or default_placer(name),
+            policy_parameters=_settings(setting or []),
+            fidelity=preset,
+            round_seconds=round_seconds,
+            seed=seed,
+        )
+        for name in names
+    ]
+    results = [_run(scenario, quiet=as_json or not sys.stderr.isatty()) for scenario in scenarios]
+    summaries = [_summary(result, csv_path) for result in results]
+    if as_json:
+        typer.echo(json.dumps(summaries[0] if len(summaries) == 1 else summaries, indent=2))
+    else:
+        _print_table(summaries)
+
+
+def default_placer(policy: str) -> str:
+    """Sia's own placer for Sia; packed for policies whose counts are no configurations."""
+    return "whole-node" if policy == "sia" else "packed"
+
+
+def _workload(
+    trace: Path | None, generated: str | None, models: dict[str, Model] | Any, *, jobs: int | None, hours: float | None, seed: int
+) -> Workload:
+    if (trace is None) == (generated is None):
+        raise InputError("is missing, or given twice", field="trace", remedy="Name a workload CSV, or use --generate philly.")
+    if trace is not None:
+        return read_workload(trace, known_models=models)
+    from maat.simulation.generators import generate
+
+    return generate(str(generated), jobs=jobs, hours=hours, seed=seed)
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, object]:
+    """NAME=VALUE pairs, values read as JSON where they are JSON."""
+    found: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ParameterError("does not read as NAME=VALUE", field="set", value=pair, remedy="Write for example --set p=-1.")
+        try:
+            found[name] = json.loads(text)
+        except json.JSONDecodeError:
+            found[name] = text
+    return found
+
+
+def _run(scenario: Scenario, *, quiet: bool) -> SimulationResult:
+    if quiet:
+        return simulate(scenario)
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("jobs ended, {task.fields[at]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(scenario.policy, total=len(scenario.workload), at="round 0")
+
+        def show(position: Position) -> None:
+            progress.update(task, completed=position.finished, at=f"round {position.round_number}, hour {position.now / 3600:.1f}")
+
+        return simulate(scenario, on_progress=show)
+
+
+def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, object]:
+    summary = result.summary()
+    if csv_path is not None:
+        _write_csv(result, csv_path)
+        summary["jobs_csv"] = str(csv_path)
+    return summary
+
+
+def _write_csv(result: SimulationResult, path: Path) -> None:
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("name", "submit", "start", "finish", "restarts"))
+            for r in result.records:
+                writer.writerow((r.name, r.submit, "" if r.start is None else r.start, "" if r.finish is None else r.finish, r.restarts))
+    except OSError as failed:
+        raise InputError(
+            f"cannot be written ({failed.strerror})", field="csv", value=str(path), remedy="Name a file in a folder that exists."
+        ) from failed
+
+
+def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    first = summaries[0]
+    title = f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}"
+    table = Table(title=title, title_justify="left")
+    for _, heading, form in TABLE:
+        table.add_column(heading, justify="left" if form == "{}" else "right")
+    for summary in summaries:
+        cells = [form.format(summary[key]) if form else f"{summary[key] * 1000:.1f}" for key, _, form in TABLE]
+        table.add_row(*cells)
+    Console().print(table)
+    unfinished = [f"{s['policy']}: {s['unfinished']}" for s in summaries if s["unfinished"]]
+    if unfinished:
+        typer.echo(f"Not finished when the simulation ended (jobs): {', '.join(unfinished)}", err=True)

@@ -1,0 +1,46 @@
+"""What every test may use: the public data where MAAT_DATA names it, and markers that say what a test needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("maat", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("maat")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of public measurements and traces; skips where MAAT_DATA does not name one."""
+    named = os.environ.get("MAAT_DATA")
+    if not named:
+        pytest.skip("MAAT_DATA does not name the folder of public data")
+    folder = Path(named)
+    if not (folder / "sia-artifact").is_dir():
+        pytest.fail(f"MAAT_DATA={named} holds no sia-artifact folder")
+    return folder
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests out unless they are asked for."""
+    if "long" in (config.getoption("-m") or ""):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where MAAT_TESTS_SKIP_NOTHING is set, a test that skipped for want of a service or of data is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not os.environ.get("MAAT_TESTS_SKIP_NOTHING"):
+        return
+    skipped = reporter.stats.get("skipped", [])
+    for report in skipped:
+        reporter.write_line(f"skipped, and nothing may be: {report.nodeid}: {report.longrepr}")
+    if skipped and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
