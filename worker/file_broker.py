@@ -17,20 +17,20 @@ from queue import Empty
 from typing import Any
 
 from kombu.transport import filesystem
-from kombu.utils.json import dumps, loads
+from kombu.utils import json
 
 
-class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu has no types
+class Channel(filesystem.Channel):
     """A channel whose files are never seen half-written."""
 
-    def _put(self, queue: str, payload: object, **_: object) -> None:
+    def _put(self, queue: str, payload: object, **_: object) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020d}_{uuid.uuid4()}.{queue}.msg"
         aside = folder / f"{name}.part"
-        aside.write_text(dumps(payload))
+        aside.write_text(json.dumps(payload))  # type: ignore[no-untyped-call]
         aside.replace(folder / name)
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         folder = Path(self.data_folder_in)
         wanted = f"{queue}.msg"
         for name in sorted(name for name in os.listdir(folder) if name.partition(".")[2] == wanted):
@@ -41,16 +41,16 @@ class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu has no types
                 continue
             payload = taken.read_text()
             taken.unlink()
-            return loads(payload)
+            return json.loads(payload)  # type: ignore[no-untyped-call]
         raise Empty
 
     def get_table(self, exchange: str) -> Any:
         with self._bindings():
-            return super().get_table(exchange)
+            return super().get_table(exchange)  # type: ignore[no-untyped-call]
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         with self._bindings():
-            super()._queue_bind(exchange, routing_key, pattern, queue)
+            super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]
 
     @contextmanager
     def _bindings(self) -> Iterator[None]:
@@ -61,7 +61,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu has no types
             yield
 
 
-class Transport(filesystem.Transport):  # type: ignore[misc]
+class Transport(filesystem.Transport):
     Channel = Channel
 
 
