@@ -124,7 +124,6 @@ def upgrade() -> None:
     sa.Column('place_seconds', sa.Float(), nullable=False),
     sa.Column('prices', sa.JSON(none_as_null=True), nullable=False),
     sa.Column('gpus_by_type', sa.JSON(none_as_null=True), nullable=False),
-    sa.Column('capacity_by_type', sa.JSON(none_as_null=True), nullable=False),
     sa.Column('committed_at', sa.DateTime(timezone=True), nullable=False),
     sa.Column('record', sa.LargeBinary(), nullable=False),
     sa.ForeignKeyConstraint(['cluster_id'], ['clusters.id'], name=op.f('fk_rounds_cluster_id')),

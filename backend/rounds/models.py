@@ -16,7 +16,7 @@ class Round(SQLModel, table=True):
     """One round. Unique by (cluster, number): of two workers that decide the same one, one commits.
 
     `record` is the whole decision (matrix, grants, reasons, report); a list must not load it (repository.summaries).
-    `gpus_by_type`: GPUs held, `capacity_by_type`: GPUs that may be used.
+    `gpus_by_type`: {type: {"used": GPUs held, "capacity": GPUs that may be used}}.
     """
 
     __tablename__ = "rounds"
@@ -45,8 +45,7 @@ class Round(SQLModel, table=True):
     policy_seconds: float
     place_seconds: float
     prices: dict[str, float] = Field(default_factory=dict, sa_type=Json)
-    gpus_by_type: dict[str, int] = Field(default_factory=dict, sa_type=Json)
-    capacity_by_type: dict[str, int] = Field(default_factory=dict, sa_type=Json)
+    gpus_by_type: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
     committed_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
     record: Any = Field(default=None, sa_type=CompressedJson)
 
