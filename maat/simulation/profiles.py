@@ -126,6 +126,23 @@ class EpochTable:
     def total_progress(self) -> float:
         return float(self.boundaries[-1])
 
+    def starting_at(self, batch_size: int) -> EpochTable:
+        """The same training for a job that cannot run below this batch size, which must be one of those measured.
+
+        It becomes the initial batch size: progress counts its steps, variances are those at it.
+        """
+        first = self.batch_sizes.tolist().index(batch_size)
+        ratio = batch_size / self.initial_batch_size
+        square, variance = self.gradient_square[first], self.gradient_variance[first]
+        gain = (variance + square) / (variance / ratio + square)
+        steps = np.diff(self.progress[first:], axis=1, prepend=0.0) / gain
+        return EpochTable(
+            self.batch_sizes[first:],
+            _frozen(np.cumsum(steps, axis=1)),
+            self.gradient_square[first:],
+            _frozen(self.gradient_variance[first:] / ratio),
+        )
+
 
 @dataclass(frozen=True)
 class MeasuredModel:
@@ -161,7 +178,10 @@ def _read_model(folder: Path) -> MeasuredModel:
             "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
         )
     steps = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): _read_steps(folder, suffix) for suffix in suffixes}
-    return MeasuredModel(MODEL_BY_FOLDER.get(folder.name, folder.name), steps, _read_epochs(folder))
+    epochs = _read_epochs(folder)
+    if folder.name in PIPELINES:
+        epochs = epochs.starting_at(PIPELINES[folder.name].micro_batches)
+    return MeasuredModel(MODEL_BY_FOLDER.get(folder.name, folder.name), steps, epochs)
 
 
 def _suffixes(folder: Path, kind: str) -> list[str]:
