@@ -46,8 +46,7 @@ def round_row(result: RoundResult, observed: ClusterState, *, cluster_id: str, p
         policy_seconds=result.seconds.policy,
         place_seconds=result.seconds.place,
         prices={name: price for name, price in report.prices.items() if math.isfinite(price)},
-        gpus_by_type=used,
-        capacity_by_type=capacity,
+        gpus_by_type={name: {"used": used[name], "capacity": capacity[name]} for name in capacity},
         record=round_record(result, observed),
     )
 
