@@ -63,7 +63,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     )
     _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
     _frame_the_chosen(
-        drawn, scheme, [(columns.index(record["chosen"][job]), row) for row, job in enumerate(shown) if record["chosen"][job] in columns]
+        drawn, [(columns.index(record["chosen"][job]), row) for row, job in enumerate(shown) if record["chosen"][job] in columns]
     )
     drawn.update_xaxes(
         tickvals=list(range(len(columns))),

@@ -1,0 +1,89 @@
+"""The composition root: the service's application with the pages mounted on it. `uvicorn frontend.app:app` serves both.
+
+The one file outside backend/ and worker/ that knows the service's code; everything else here knows its API.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import dash
+from backend.app import create_app as create_service
+from dash import Dash
+from fastapi import FastAPI, Request, Response
+
+from backend.settings import Settings
+from frontend.api import Api
+from frontend.index import INDEX
+from frontend.pages import PAGES
+from frontend.shell import register_shell, shell_layout
+
+ASSETS = Path(__file__).parent / "assets"
+
+# Counts requests in flight, so that the heartbeat never queues a refresh behind an unfinished one.
+HOOKS = {"request_pre": "function () { window.maatInFlight.begin(); }", "request_post": "function () { window.maatInFlight.end(); }"}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The whole of Maat on one ASGI application: /api/v1, /docs, and the pages."""
+    service: FastAPI = create_service(settings)
+    mount_pages(service)
+    return service
+
+
+def mount_pages(service: FastAPI) -> Dash:
+    """Put the pages on an application. Its own routes keep precedence; unknown paths below /api stay the service's 404."""
+    dash.page_registry.clear()
+    pages = Dash(
+        "frontend",
+        server=cast(Any, service),
+        backend="fastapi",
+        use_pages=True,
+        pages_folder="",
+        assets_folder=str(ASSETS),
+        index_string=INDEX,
+        title="Maat",
+        update_title="",
+        compress=True,
+        serve_locally=True,
+        suppress_callback_exceptions=True,
+        hooks=cast(Any, HOOKS),
+        include_pages_meta=False,
+        add_log_handler=False,
+    )
+    pages.layout = shell_layout
+    api = Api(service)
+    register_shell(pages, api)
+    for page in PAGES:
+        page.register(pages, api)
+    pages._setup_server()  # type: ignore[no-untyped-call]  # else a deep link before any other request would be sent without the assets
+    _answer_every_page_path(service, pages)
+    return pages
+
+
+def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
+    """Deep links: every other path is a page, or the page that says there is none (which answers 404)."""
+
+    async def page(request: Request) -> Response:
+        known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
+        return Response(cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404)
+
+    service.add_api_route("/{path:path}", page, methods=["GET"], include_in_schema=False)
+
+
+def _matches(entry: dict[str, Any], path: str) -> bool:
+    """Whether a page of the registry stands at this path."""
+    template = entry.get("path_template")
+    if template is None:
+        return entry["path"].rstrip("/") == path.rstrip("/") and not entry["module"].endswith("not_found_404")
+    wanted, given = template.strip("/").split("/"), path.strip("/").split("/")
+    return len(wanted) == len(given) and all(part.startswith("<") or part == other for part, other in zip(wanted, given, strict=True))
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, made when a server asks for it, so that importing this module opens no database."""
+    if name == "app":
+        globals()["app"] = create_app()
+        return globals()["app"]
+    raise AttributeError(name)

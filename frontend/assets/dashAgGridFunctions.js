@@ -1,0 +1,23 @@
+/* Functions that the grids name. Colours come from the page's own variables, so light and dark need no second theme. */
+var dagfuncs = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
+
+dagfuncs.maatTheme = function (theme, colorScheme) {
+    return theme.withPart(colorScheme).withParams({
+        fontFamily: 'inherit',
+        fontSize: 13,
+        headerFontSize: 12,
+        headerFontWeight: 500,
+        backgroundColor: 'var(--card)',
+        foregroundColor: 'var(--text)',
+        headerBackgroundColor: 'var(--card)',
+        headerTextColor: 'var(--muted)',
+        borderColor: 'var(--line)',
+        rowHoverColor: 'var(--hover)',
+        selectedRowBackgroundColor: 'var(--selected)',
+        accentColor: 'var(--accent)',
+        wrapperBorder: false,
+        wrapperBorderRadius: 0,
+        cellHorizontalPadding: 10,
+        columnBorder: false,
+    });
+};

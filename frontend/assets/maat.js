@@ -1,0 +1,183 @@
+/* What the browser does alone: colour scheme, heartbeat, keyboard, URL of filters, cluster map. It fetches only /api/v1/health. */
+(function () {
+    'use strict';
+
+    var STALE_SECONDS = 15;
+    var lastAnswer = Date.now();
+    var noUpdate = function () { return window.dash_clientside.no_update; };
+
+    function effective(choice) {
+        if (choice === 'light' || choice === 'dark') { return choice; }
+        return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    }
+
+    function paint(scheme) {
+        document.documentElement.dataset.maatScheme = scheme;
+        document.body.dataset.agThemeMode = scheme;
+    }
+
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', function () {
+        var chosen = document.querySelector('#scheme-choice input:checked');
+        if (chosen && chosen.value === 'system') {
+            var scheme = effective('system');
+            paint(scheme);
+            window.dash_clientside.set_props('mantine', {forceColorScheme: scheme});
+            window.dash_clientside.set_props('scheme', {data: scheme});
+        }
+    });
+
+    function span(seconds) {
+        if (seconds < 60) { return Math.round(seconds) + ' s'; }
+        if (seconds < 3600) { return Math.round(seconds / 60) + ' min'; }
+        if (seconds < 86400) { return Math.round(seconds / 3600) + ' h'; }
+        return Math.round(seconds / 86400) + ' d';
+    }
+
+    function freshness(health) {
+        var worker = health.worker || {};
+        var age = worker.last_round_age_seconds;
+        if (worker.state === 'none' || age === null || age === undefined) { return ['no round yet', 'freshness waiting']; }
+        if (worker.state === 'stale') { return ['stale · last round ' + span(age) + ' ago', 'freshness stale']; }
+        return ['live · round ' + span(age) + ' ago', 'freshness live'];
+    }
+
+    function go(path) { window.dash_clientside.set_props('navigate', {href: path}); }
+
+    function search(values) {
+        var query = new URLSearchParams();
+        Object.keys(values).forEach(function (name) {
+            var value = values[name];
+            (Array.isArray(value) ? value : [value]).forEach(function (one) {
+                if (one !== null && one !== undefined && one !== '') { query.append(name, one); }
+            });
+        });
+        var text = query.toString();
+        return text ? '?' + text : '';
+    }
+
+    function gridApi(id) {
+        try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
+    }
+
+    window.dash_clientside = window.dash_clientside || {};
+    window.dash_clientside.maat = {
+        scheme: function (choice) {
+            var scheme = effective(choice);
+            paint(scheme);
+            return [scheme, scheme];
+        },
+
+        heartbeat: async function (_beats, live) {
+            var skip = noUpdate();
+            try {
+                var answer = await fetch('/api/v1/health', {headers: {Accept: 'application/json'}});
+                if (!answer.ok && answer.status !== 503) { return [skip, 'no access (' + answer.status + ')', 'freshness stale']; }
+                var health = await answer.json();
+                lastAnswer = Date.now();
+                var shown = freshness(health);
+                var idle = !document.hidden && !window.maatInFlight.busy();
+                return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1]];
+            } catch (unreachable) {
+                var silent = (Date.now() - lastAnswer) / 1000;
+                return [skip, silent < STALE_SECONDS ? 'retrying' : 'no answer for ' + span(silent) + ', retrying', 'freshness stale'];
+            }
+        },
+
+        toggleNavigation: function (_clicks, open) { return !open; },
+
+        navigation: function (open) { return [{width: open === false ? 56 : 200, breakpoint: 0}, open === false ? 'navbar-closed' : '']; },
+
+        markHere: function (path) {
+            return window.dash_clientside.callback_context.outputs_list.map(function (output) {
+                var icon = output.id.nav;
+                var root = icon === 'overview' ? '/' : '/' + icon;
+                var here = root === '/' ? path === '/' : path === root || (path || '').indexOf(root + '/') === 0;
+                return 'nav-link' + (here || (icon === 'simulate' && (path || '').indexOf('/simulations') === 0) ? ' here' : '');
+            });
+        },
+
+        openHelp: function () { return true; },
+
+        /* The filters of the job list: into the URL without a new page, and the grid starts over. */
+        jobFilters: function (q, states, models, types, count) {
+            var filters = {q: q || null, state: states || [], model: models || [], gpu_type: types || []};
+            if (window.location.pathname === '/jobs') { window.history.replaceState(window.history.state, '', '/jobs' + search(filters)); }
+            var api = gridApi('jobs-grid');
+            if (api && count !== undefined) { setTimeout(function () { api.purgeInfiniteCache(); }, 0); }
+            return filters;
+        },
+
+        clearFilters: function () { return ['', [], [], []]; },
+
+        refreshGrid: function (_live, id) {
+            var api = gridApi(id);
+            if (api && api.getGridOption('rowModelType') === 'infinite') { api.refreshInfiniteCache(); }
+            return noUpdate();
+        },
+
+        openOn: function (_clicks) { return _clicks ? true : noUpdate(); },
+
+        openRound: function (clicked, rows) {
+            if (rows && rows.length) { go('/rounds/' + rows[0].number); }
+            return noUpdate();
+        },
+
+        /* One heatmap trace: the job under the pointer stays lit, the others fade. */
+        lightJob: function (hover, figure) {
+            var plot = document.querySelector('.cluster-map .js-plotly-plot');
+            if (!plot || !plot.data || !plot.data.length || !plot.data[0].customdata) { return noUpdate(); }
+            var jobs = plot.data[0].customdata;
+            var point = hover && hover.points && hover.points[0];
+            var job = point ? jobs[point.pointNumber ? point.pointNumber[0] : 0][point.pointNumber ? point.pointNumber[1] : 0] : null;
+            var opacity = job ? 0.35 : 1;
+            var shapes = [];
+            if (job) {
+                jobs.forEach(function (row, y) {
+                    row.forEach(function (holder, x) {
+                        if (holder !== job) {
+                            shapes.push({type: 'rect', x0: x - 0.5, x1: x + 0.5, y0: y - 0.5, y1: y + 0.5, line: {width: 0}, layer: 'above',
+                                fillcolor: document.documentElement.dataset.maatScheme === 'dark' ? '#1b1f26' : '#ffffff', opacity: 1 - opacity});
+                        }
+                    });
+                });
+            }
+            if (shapes.length <= 1200) { window.Plotly.relayout(plot, {shapes: shapes}); }
+            return noUpdate();
+        }
+    };
+
+    window.maatGo = go;
+
+    /* ---- keyboard ---- */
+
+    var pending = null;
+    var PLACES = {o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate'};
+
+    function typing(target) {
+        return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (target.getAttribute && target.getAttribute('role') === 'combobox');
+    }
+
+    function focusSearch() {
+        var box = document.getElementById('jobs-search');
+        if (box) { box.focus(); box.select(); return; }
+        go('/jobs?focus=search');
+    }
+
+    document.addEventListener('keydown', function (event) {
+        var form = event.target.closest && event.target.closest('[data-submit]');
+        if (event.key === 'Enter' && form && !event.defaultPrevented) {
+            var plain = event.target.tagName === 'INPUT' && event.target.getAttribute('aria-expanded') !== 'true' && !event.target.getAttribute('aria-haspopup');
+            if (plain || event.ctrlKey || event.metaKey) {
+                event.target.blur();
+                setTimeout(function () { document.getElementById(form.dataset.submit).click(); }, 0);
+                return;
+            }
+        }
+        if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) { return; }
+        if (pending === 'g' && PLACES[event.key]) { pending = null; event.preventDefault(); go(PLACES[event.key]); return; }
+        pending = event.key === 'g' ? 'g' : null;
+        if (event.key === '/') { event.preventDefault(); focusSearch(); }
+        if (event.key === 'n') { event.preventDefault(); go('/submit'); }
+        if (event.key === '?') { event.preventDefault(); window.dash_clientside.set_props('help', {opened: true}); }
+    });
+})();

@@ -1,0 +1,102 @@
+"""Cards, tiles, facts, and the designed states of a panel: empty, failed, loading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from frontend.api import said
+
+GRAPH_CONFIG: Any = {"displayModeBar": False, "displaylogo": False, "responsive": True, "scrollZoom": False}
+
+
+def card(title: str | None, children: Any, *, aside: Any = None, className: str = "", **more: Any) -> dmc.Paper:
+    """A titled panel with a hairline."""
+    head = (
+        [
+            dmc.Group(
+                [html.H2(title, className="card-title"), *([aside] if aside is not None else [])],
+                justify="space-between",
+                gap=8,
+                className="card-head",
+            )
+        ]
+        if title
+        else []
+    )
+    return dmc.Paper(
+        [*head, *(children if isinstance(children, list) else [children])], className=f"card {className}".strip(), withBorder=True, **more
+    )
+
+
+def graph(graph_id: str, *, height: int | None = None, **more: Any) -> html.Div:
+    """A chart's place. It shows grey bars until its first figure is there."""
+    style = {"height": f"{height}px"} if height else {}
+    waiting = {
+        "data": [],
+        "layout": {
+            "xaxis": {"visible": False},
+            "yaxis": {"visible": False},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+        },
+    }
+    return html.Div(dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more), className="graph", style=style)
+
+
+def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -> Any:
+    """A figure to read at a glance: what it is, the number, what it is measured against."""
+    content = [
+        html.Div(label, className="tile-label"),
+        html.Div(value, className="tile-value"),
+        html.Div(note or "\u00a0", className="tile-note"),
+    ]
+    body = dmc.Paper(content, className="card tile", withBorder=True)
+    return dcc.Link(body, href=href, className="tile-link") if href else body
+
+
+def facts(pairs: Sequence[tuple[str, Any]]) -> html.Dl:
+    """Names and values in two columns."""
+    return html.Dl([part for name, value in pairs for part in (html.Dt(name), html.Dd(value))], className="facts")
+
+
+def skeleton(height: int) -> dmc.Skeleton:
+    return dmc.Skeleton(height=height, radius="sm")
+
+
+def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
+    """Nothing here, why, and what to do."""
+    return html.Div(
+        [html.Div(title, className="state-title"), html.Div(remedy, className="state-remedy"), *([action] if action is not None else [])],
+        className="panel-state",
+        role="status",
+    )
+
+
+def error_state(error: Exception) -> html.Div:
+    """What failed, and what to do. The text comes from the service's problem document."""
+    title, remedy = said(error)
+    return html.Div(
+        [html.Div(["⚠ ", title], className="state-title"), html.Div(remedy, className="state-remedy")],
+        className="panel-state failed",
+        role="alert",
+    )
+
+
+def page_title(title: Any, *actions: Any, note: Any = None) -> dmc.Group:
+    return dmc.Group(
+        [
+            dmc.Group([html.H1(title, className="page-title"), *([note] if note is not None else [])], gap=12),
+            dmc.Group(list(actions), gap=8),
+        ],
+        justify="space-between",
+        className="page-head",
+    )
+
+
+def link_button(text: str, href: str, *, variant: str = "default", **more: Any) -> dcc.Link:
+    """A link that looks like a button and stays a link: it opens in a new tab, and has an address."""
+    return dcc.Link(text, href=href, className=f"button-link {variant}", **more)

@@ -1,0 +1,55 @@
+"""Job and operation states: a glyph and a hue each, never hue alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dash_mantine_components as dmc
+from dash import html
+
+from frontend.theme import gpu_colour
+
+
+@dataclass(frozen=True, slots=True)
+class StateLook:
+    glyph: str
+    hue: str
+
+
+STATES = {
+    "submitted": StateLook("○", "gray"),
+    "profiling": StateLook("◌", "grape"),
+    "pending": StateLook("◔", "yellow"),
+    "starting": StateLook("◐", "cyan"),
+    "running": StateLook("●", "blue"),
+    "restarting": StateLook("↻", "cyan"),
+    "paused": StateLook("‖", "gray"),
+    "preempted": StateLook("◒", "orange"),
+    "succeeded": StateLook("✓", "green"),
+    "failed": StateLook("✗", "red"),
+    "cancelled": StateLook("■", "gray"),
+    "queued": StateLook("○", "gray"),
+}
+JOB_STATES = tuple(name for name in STATES if name != "queued")
+FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
+
+
+def state_text(state: str) -> str:
+    look = STATES.get(state)
+    return f"{look.glyph} {state}" if look else state
+
+
+def state_chip(state: str) -> html.Span:
+    """The state as a chip: glyph, word, hue."""
+    look = STATES.get(state, StateLook("?", "gray"))
+    return html.Span([html.Span(look.glyph, className="state-glyph"), state], className=f"state state-{look.hue}")
+
+
+def gpu_chip(gpu_type: str, text: str | None = None) -> dmc.Group:
+    """A GPU type with its colour, the same in every chart."""
+    return dmc.Group(
+        [html.Span(className="swatch", style={"backgroundColor": gpu_colour(gpu_type)}), html.Span(text or gpu_type)],
+        gap=6,
+        wrap="nowrap",
+        className="gpu-chip",
+    )

@@ -1,0 +1,41 @@
+"""The HTML that every page starts from. Its script runs before the first paint: it sets the colour scheme and counts requests in flight."""
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+    <head>
+        {%metas%}
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <meta name="color-scheme" content="light dark">
+        <title>{%title%}</title>
+        {%favicon%}
+        {%css%}
+        <script>
+            (function () {
+                var choice = null;
+                try {
+                    Object.keys(localStorage).forEach(function (key) {
+                        if (key.indexOf('scheme-choice') >= 0) { choice = JSON.parse(localStorage[key])[0]; }
+                    });
+                } catch (ignored) { choice = null; }
+                var dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+                document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
+                var running = 0, since = 0;
+                window.maatInFlight = {
+                    begin: function () { running += 1; since = Date.now(); },
+                    end: function () { running = Math.max(0, running - 1); },
+                    busy: function () { return running > 0 && Date.now() - since < 20000; }
+                };
+            })();
+        </script>
+    </head>
+    <body>
+        {%app_entry%}
+        <noscript>Maat's pages need JavaScript. Everything they show is at <a href="/docs">the REST API</a> too.</noscript>
+        <footer>
+            {%config%}
+            {%scripts%}
+            {%renderer%}
+        </footer>
+    </body>
+</html>
+"""

@@ -1,0 +1,184 @@
+"""The cluster, GPU by GPU: who holds what, what is free together, and nodes taken out of service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+
+from frontend.api import Api, Failure, said
+from frontend.components.cards import card, empty_state, error_state, graph, page_title, skeleton
+from frontend.components.notices import notice, refusal
+from frontend.components.states import gpu_chip
+from frontend.figures.base import empty_figure, error_figure
+from frontend.figures.cluster_map import cluster_map_figure
+from frontend.formatting import number
+from frontend.pages.overview import legend
+from frontend.routing import add_page, aria, in_browser
+from frontend.shell import NO_CLUSTER
+from frontend.theme import gpu_order
+from maat.client import calls
+from maat.client.calls import Call
+
+
+def layout(**_query: Any) -> html.Div:
+    return html.Div(
+        [
+            page_title("Cluster", html.Div(id="cluster-actions"), note=html.Span(id="cluster-note", className="caption")),
+            html.Div(
+                [
+                    card(
+                        "Who holds which GPU",
+                        html.Div(graph("cluster-map", clear_on_unhover=True), className="cluster-map"),
+                        aside=html.Div(id="cluster-legend", className="legend"),
+                        className="span-8",
+                    ),
+                    html.Div(
+                        [
+                            card("Free now", html.Div(skeleton(100), id="cluster-free", className="scroll-x")),
+                            card("Nodes", html.Div(skeleton(200), id="cluster-nodes", className="scroll-x")),
+                        ],
+                        className="span-4 form-stack",
+                    ),
+                ],
+                className="columns",
+            ),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path="/cluster", name="Cluster", title="Cluster", order=1, layout=layout)
+
+    in_browser(
+        app,
+        "lightJob",
+        Output("cluster-map", "id"),
+        Input("cluster-map", "hoverData"),
+        State("cluster-map", "figure"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output("cluster-map", "figure"),
+        Output("cluster-legend", "children"),
+        Output("cluster-note", "children"),
+        Output("cluster-free", "children"),
+        Output("cluster-nodes", "children"),
+        Output("cluster-actions", "children"),
+        Input("live", "data"),
+        Input("cluster-select", "value"),
+        Input("scheme", "data"),
+    )
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, ...]:
+        if not cluster_id or not scheme:
+            return (no_update,) * 6
+        if cluster_id == NO_CLUSTER:
+            nothing = empty_state("No cluster yet", "Create one with POST /api/v1/clusters.")
+            return empty_figure(scheme, "No cluster yet", "Its GPUs show here.", height=300), [], "", nothing, nothing, None
+        try:
+            async with api.visitor() as maat:
+                cluster, state, nodes = await asyncio.gather(
+                    maat.send(calls.cluster(cluster_id)), maat.send(calls.cluster_state(cluster_id)), maat.send(calls.nodes(cluster_id))
+                )
+        except Failure as error:
+            return error_figure(scheme, *said(error), height=300), [], "", error_state(error), error_state(error), no_update
+        pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
+        note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
+        action = "resume" if cluster["paused"] else "pause"
+        button = dmc.Button(f"{action.capitalize()} cluster", id={"cluster-act": action}, variant="default", size="xs")
+        return (
+            cluster_map_figure(state["gpus"], scheme=scheme),
+            legend(state["gpus"]),
+            note,
+            free_table(state["gpus"]),
+            _nodes_table(nodes["items"], state["gpus"]),
+            button,
+        )
+
+    @app.callback(
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input({"node-act": ALL, "node": ALL}, "n_clicks"),
+        Input({"cluster-act": ALL}, "n_clicks"),
+        State("cluster-select", "value"),
+        prevent_initial_call=True,
+    )
+    async def act(_node_clicks: list[int | None], _cluster_clicks: list[int | None], cluster_id: str) -> Any:
+        if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
+            return no_update
+        target = ctx.triggered_id
+        call: Call[Any] = (
+            calls.act_on_cluster(cluster_id, target["cluster-act"])
+            if "cluster-act" in target
+            else calls.act_on_node(cluster_id, target["node"], target["node-act"])
+        )
+        try:
+            async with api.visitor() as maat:
+                await maat.send(call)
+        except Failure as error:
+            return refusal(error)
+        done = {
+            "drain": "Node drained: its jobs move at the next round",
+            "restore": "Node back in service",
+            "pause": "Cluster paused",
+            "resume": "Cluster runs on",
+        }
+        return notice(done[target.get("cluster-act") or target["node-act"]])
+
+
+def free_table(cells: Sequence[Mapping[str, Any]]) -> Any:
+    """Free GPUs per type, and the most that are free together on one node: what could be placed at once."""
+    rows = []
+    for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
+        by_node: dict[str, int] = {}
+        for cell in cells:
+            if cell["gpu_type"] == name and cell["job_id"] is None and not cell["drained"]:
+                by_node[str(cell["node"])] = by_node.get(str(cell["node"]), 0) + 1
+        rows.append(
+            html.Tr(
+                [
+                    html.Td(gpu_chip(name)),
+                    html.Td(str(sum(by_node.values())), className="number"),
+                    html.Td(str(max(by_node.values(), default=0)), className="number"),
+                ]
+            )
+        )
+    if not rows:
+        return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+    head = html.Thead(
+        html.Tr([html.Th("GPU type"), html.Th("Free (GPUs)", className="number"), html.Th("Most on one node", className="number")])
+    )
+    return html.Table([head, html.Tbody(rows)], className="plain-table")
+
+
+def _nodes_table(nodes: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> Any:
+    if not nodes:
+        return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+    used: dict[str, int] = {}
+    for cell in cells:
+        used[str(cell["node"])] = used.get(str(cell["node"]), 0) + (cell["job_id"] is not None)
+    head = html.Thead(html.Tr([html.Th("Node"), html.Th("GPUs"), html.Th("In use", className="number"), html.Th("")]))
+    rows = []
+    for node in nodes:
+        action = "restore" if node["drained_gpus"] else "drain"
+        button = dmc.Button(
+            action.capitalize(),
+            id={"node-act": action, "node": node["id"]},
+            variant="subtle",
+            size="compact-xs",
+            **aria(f"{action} {node['name']}"),
+        )
+        rows.append(
+            html.Tr(
+                [
+                    html.Td(node["name"]),
+                    html.Td(gpu_chip(node["gpu_type"], f"{node['gpu_count']} × {node['gpu_type']}")),
+                    html.Td(str(used.get(node["name"], 0)), className="number"),
+                    html.Td(button, className="number"),
+                ]
+            )
+        )
+    return html.Table([head, html.Tbody(rows)], className="plain-table")

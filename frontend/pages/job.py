@@ -1,0 +1,291 @@
+"""One job: why it waits or what it holds, its GPUs over time, what happened to it, and what was asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from frontend.api import Api, Failure, said
+from frontend.components.cards import card, error_state, facts, graph, link_button, skeleton
+from frontend.components.notices import notice, refusal
+from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
+from frontend.figures.base import error_figure
+from frontend.figures.job_timeline import job_timeline_figure
+from frontend.formatting import ABSENT, clock, duration, gpu_hours, number, percent
+from frontend.pages.jobs import wanted
+from frontend.routing import add_page, aria, in_browser
+from maat.client import ApiError, calls
+
+EVENTS_SHOWN = 100
+
+
+def layout(job_id: str = "", **_query: Any) -> html.Div:
+    return html.Div(
+        [
+            dcc.Store(id="job-id", data=job_id),
+            dcc.Store(id="job-over", data=False),
+            dmc.Group(
+                [html.Div(skeleton(28), id="job-head", style={"minWidth": "320px"}), html.Div(id="job-actions")],
+                justify="space-between",
+                className="page-head",
+            ),
+            html.Div(
+                [
+                    html.Div(
+                        [html.Div(skeleton(96), id="job-why"), card("GPUs and batch size over time", graph("job-timeline", height=340))],
+                        className="span-8 form-stack",
+                    ),
+                    html.Div(
+                        [card("Now", html.Div(skeleton(180), id="job-now")), card("Asked for", html.Div(skeleton(150), id="job-spec"))],
+                        className="span-4 form-stack",
+                    ),
+                    card("Events", html.Div(skeleton(120), id="job-events", className="scroll-x"), className="span-12"),
+                ],
+                className="columns",
+            ),
+            dmc.Modal(
+                id="job-cancel-ask",
+                title="Cancel this job?",
+                transitionProps={"duration": 0},
+                children=[
+                    html.P("It stops at the next round and gives its GPUs back. Its history stays. This cannot be undone."),
+                    dmc.Group(
+                        [
+                            dmc.Button("Keep it", id="job-cancel-no", variant="default"),
+                            dmc.Button("Cancel job", id="job-cancel-yes", color="red"),
+                        ],
+                        justify="flex-end",
+                    ),
+                ],
+            ),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout)
+
+    @app.callback(
+        Output("job-head", "children"),
+        Output("job-actions", "children"),
+        Output("job-why", "children"),
+        Output("job-timeline", "figure"),
+        Output("job-now", "children"),
+        Output("job-spec", "children"),
+        Output("job-events", "children"),
+        Output("job-over", "data"),
+        Input("live", "data"),
+        Input("scheme", "data"),
+        Input("job-cancel-ask", "opened"),
+        State("job-id", "data"),
+        State("job-over", "data"),
+    )
+    async def show(_live: Any, scheme: str | None, _asked: bool | None, job_id: str, over: bool) -> tuple[Any, ...]:
+        if not scheme:
+            return (no_update,) * 8
+        if over and ctx.triggered_id == "live":
+            return (no_update,) * 8
+        try:
+            async with api.visitor() as maat:
+                job, spans, events, explanation = await asyncio.gather(
+                    maat.job(job_id),
+                    maat.send(calls.allocations(job_id)),
+                    maat.send(calls.events(job_id)),
+                    maat.send(calls.explanation(job_id)),
+                )
+                state = await maat.send(calls.cluster_state(job["cluster_id"]))
+        except Failure as error:
+            return _failed(error, scheme)
+        timeline = job_timeline_figure(
+            spans["items"], now=state["now"], submitted_at=job["submitted_at"], finished_at=job["finished_at"], scheme=scheme, height=340
+        )
+        finished = job["state"] in FINAL_STATES
+        actions = [] if finished else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs")
+        return _head(job), actions, _why(job, explanation), timeline, _now(job), _spec(job), events_table(events["items"]), finished
+
+    in_browser(
+        app,
+        "openOn",
+        Output("job-cancel-ask", "opened", allow_duplicate=True),
+        Input("job-cancel", "n_clicks"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output("job-cancel-ask", "opened"),
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input("job-cancel-yes", "n_clicks"),
+        Input("job-cancel-no", "n_clicks"),
+        State("job-id", "data"),
+        prevent_initial_call=True,
+        running=[(Output("job-cancel-yes", "loading"), True, False)],
+    )
+    async def cancel(_yes: int | None, _no: int | None, job_id: str) -> tuple[bool, Any]:
+        if ctx.triggered_id != "job-cancel-yes":
+            return False, no_update
+        try:
+            async with api.visitor() as maat:
+                await maat.cancel_job(job_id)
+        except Failure as error:
+            return False, refusal(error)
+        return False, notice("Cancelling", "The job stops at the next round.")
+
+
+def _head(job: Mapping[str, Any]) -> dmc.Group:
+    return dmc.Group(
+        [html.H1(job["name"], className="page-title"), state_chip(job["state"]), html.Span(job["id"], className="caption")], gap=12
+    )
+
+
+def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
+    """The explanation, first on the page while a job waits; what it was, once the job is over."""
+    primary = explanation.get("primary") or job["reason"]
+    if not primary:
+        return card("Why", html.Div("No round has considered it yet.", className="hint"))
+    title = {True: "Why it waits", False: "Why it has this"}[job["allocation"] is None and job["state"] not in FINAL_STATES]
+    if job["state"] in FINAL_STATES:
+        title = "How it ended"
+    evidence = [
+        (name.replace("_", " "), number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
+        for name, value in primary["evidence"].items()
+        if value is not None
+    ]
+    others = [reason for reason in explanation.get("reasons", []) if reason["code"] != primary["code"]]
+    sentence = (
+        f"{job['state'].capitalize()} after {duration(job['wait_seconds'])} of waiting."
+        if job["state"] in FINAL_STATES
+        else primary["sentence"]
+    )
+    source: list[Any] = [html.Span(primary["code"], className="caption")]
+    if primary.get("as_of_round") is not None:
+        source.append(dcc.Link(f"round {primary['as_of_round']}", href=f"/rounds/{primary['as_of_round']}", className="caption"))
+    return card(
+        title,
+        [
+            html.Div(sentence, className="sentence"),
+            html.Div([html.Span([html.B(name), value]) for name, value in evidence], className="strip"),
+            *[html.Div(reason["sentence"], className="hint") for reason in others],
+        ],
+        aside=dmc.Group(source, gap=12),
+        className="explanation",
+    )
+
+
+def _now(job: Mapping[str, Any]) -> html.Dl:
+    held, batch = job["allocation"], (job["allocation"] or {}).get("batch") or {}
+    nodes = "" if not held else f" on {held['node_count']} node{'s' if held['node_count'] != 1 else ''}"
+    return facts(
+        [
+            ("GPUs", gpu_chip(held["gpu_type"], f"{held['gpu_count']} × {held['gpu_type']}{nodes}") if held else "none"),
+            (
+                "Progress",
+                dmc.Group(
+                    [dmc.Progress(value=job["progress"] * 100, w=120, size="sm", **aria("Progress")), percent(job["progress"])],
+                    gap=8,
+                ),
+            ),
+            ("Remaining", duration(job["remaining_seconds"])),
+            ("Goodput", f"{number(job['goodput'])} effective samples/s" if job["goodput"] is not None else ABSENT),
+            ("Batch size", _batch_words(batch)),
+            ("Waited", duration(job["wait_seconds"])),
+            ("GPU-hours", gpu_hours(job["gpu_hours"])),
+            ("Restarts", str(job["restarts"])),
+        ]
+    )
+
+
+def _batch_words(batch: Mapping[str, Any]) -> str:
+    if not batch:
+        return ABSENT
+    return f"{batch['total_batch_size']} samples: {batch['per_gpu_batch_size']} per GPU, {batch['accumulation_steps']} accumulation steps"
+
+
+def _spec(job: Mapping[str, Any]) -> html.Dl:
+    return facts(
+        [
+            ("Model", job["model"]),
+            (
+                "May vary",
+                {"rigid": "GPU type", "strong-scaling": "GPU type, GPU count", "adaptive": "GPU type, GPU count, batch size"}.get(
+                    job["adaptivity"], job["adaptivity"]
+                ),
+            ),
+            ("GPUs", wanted(job)),
+            ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
+            (
+                "Batch size",
+                str(job["batch_size"])
+                if job["batch_size"]
+                else f"chosen, up to {job['max_batch_size']}"
+                if job["max_batch_size"]
+                else "chosen",
+            ),
+            ("Work", f"{number(job['work_scale'])} × the model's standard training"),
+            ("Preemptible", "yes" if job["preemptible"] else "no"),
+            ("Owner", f"{job['owner']} of {job['tenant']}"),
+            ("Submitted", clock(job["submitted_at"])),
+            ("Started", clock(job["started_at"])),
+            ("Finished", clock(job["finished_at"])),
+        ]
+    )
+
+
+def events_table(events: Sequence[Mapping[str, Any]]) -> Any:
+    """Newest first."""
+    if not events:
+        return html.Div("Nothing has happened to it yet.", className="hint")
+    newest = sorted(events, key=lambda event: event["id"], reverse=True)[:EVENTS_SHOWN]
+    head = html.Thead(html.Tr([html.Th("Time (UTC)"), html.Th("Event"), html.Th("State"), html.Th("Round"), html.Th("Details")]))
+    rows = [
+        html.Tr(
+            [
+                html.Td(clock(event["at"])),
+                html.Td(event["kind"].replace("_", " ")),
+                html.Td(state_chip(event["state"]) if event["state"] else ""),
+                html.Td(
+                    dcc.Link(str(event["round_number"]), href=f"/rounds/{event['round_number']}")
+                    if event["round_number"] is not None
+                    else ""
+                ),
+                html.Td(details(event["data"])),
+            ]
+        )
+        for event in newest
+    ]
+    more = [html.Div(f"The newest {EVENTS_SHOWN} of {len(events)} events.", className="hint")] if len(events) > EVENTS_SHOWN else []
+    return [html.Table([head, html.Tbody(rows)], className="plain-table"), *more]
+
+
+def details(data: Mapping[str, Any], limit: int = 160) -> str:
+    """An event's data on one line."""
+    text = ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in data.items() if value not in (None, {}, []))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, Mapping):
+        return "(" + details(value, 80) + ")"
+    return str(value)
+
+
+def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+    title, remedy = said(error)
+    missing = isinstance(error, ApiError) and error.status == 404
+    back = link_button("All jobs", "/jobs")
+    figure = error_figure(scheme, "No such job" if missing else title, "" if missing else remedy)
+    return (
+        html.H1("No such job" if missing else title, className="page-title"),
+        back,
+        card(None, error_state(error)),
+        figure,
+        ABSENT,
+        ABSENT,
+        ABSENT,
+        missing,
+    )

@@ -1,0 +1,318 @@
+"""The job list: every job that matches the filters, counts by state from the same predicate, rows fetched as they are scrolled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import error_state, link_button, page_title
+from frontend.components.grid import RIGHT, grid
+from frontend.components.states import JOB_STATES, STATES, state_text
+from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
+from frontend.pages.overview import demo_jobs
+from frontend.routing import add_page, aria, in_browser
+from frontend.shell import NO_CLUSTER
+from frontend.theme import gpu_colour
+from maat.client import AsyncClient, calls
+from maat.client.calls import JobFilters
+
+BLOCK_ROWS = 100
+MAX_LIMIT = 500
+SORTS = {"submitted": "submitted_at"}
+
+COLUMNS = [
+    {"field": "name", "headerName": "Job", "flex": 2, "minWidth": 160, "cellRenderer": "MaatLink", "tooltipField": "name"},
+    {"field": "state", "headerName": "State", "width": 118, "cellRenderer": "MaatState", "tooltipField": "reason"},
+    {"field": "model", "headerName": "Model", "flex": 1, "minWidth": 100},
+    {"field": "tenant", "headerName": "Tenant", "width": 100},
+    {"field": "want", "headerName": "Wants (GPUs)", "width": 112},
+    {"field": "have", "headerName": "Has", "width": 112, "cellRenderer": "MaatGpus"},
+    {"field": "progress_share", "headerName": "Progress", "width": 140, "cellRenderer": "MaatProgress"},
+    {"field": "remaining", "headerName": "Remaining", "width": 112, **RIGHT},
+    {"field": "wait", "headerName": "Waited", "width": 108, "tooltipField": "wait_exact", **RIGHT},
+    {"field": "gpu_hours", "headerName": "GPU-hours", "width": 96, **RIGHT},
+    {"field": "restarts", "headerName": "Restarts", "width": 84, **RIGHT},
+    {"field": "submitted", "headerName": "Submitted (UTC)", "width": 150, "sortable": True, **RIGHT},
+]
+
+
+def _several(value: Any) -> list[str]:
+    return [] if value in (None, "") else value if isinstance(value, list) else [str(value)]
+
+
+def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type: Any = None, **_query: Any) -> html.Div:
+    states = [{"value": name, "label": state_text(name)} for name in JOB_STATES]
+    return html.Div(
+        [
+            page_title(
+                "Jobs",
+                dmc.Button("Add demo jobs", id="jobs-demo", variant="default", size="xs"),
+                link_button("Submit job", "/submit", variant="primary"),
+                note=html.Span(id="jobs-total", className="caption"),
+            ),
+            dmc.Paper(
+                [
+                    dmc.Group(
+                        [
+                            dmc.TextInput(
+                                id="jobs-search",
+                                value=q or "",
+                                placeholder="Search name or id  ( / )",
+                                debounce=300,
+                                size="xs",
+                                w=240,
+                                **aria("Search jobs"),
+                            ),
+                            dmc.MultiSelect(
+                                id="jobs-state",
+                                data=states,
+                                value=_several(state),
+                                placeholder="State",
+                                size="xs",
+                                miw=150,
+                                clearable=True,
+                                **aria("State"),
+                            ),
+                            dmc.MultiSelect(
+                                id="jobs-model",
+                                data=_several(model),
+                                value=_several(model),
+                                placeholder="Model",
+                                size="xs",
+                                miw=150,
+                                clearable=True,
+                                searchable=True,
+                                **aria("Model"),
+                            ),
+                            dmc.MultiSelect(
+                                id="jobs-type",
+                                data=_several(gpu_type),
+                                value=_several(gpu_type),
+                                placeholder="GPU type",
+                                size="xs",
+                                miw=130,
+                                clearable=True,
+                                **aria("GPU type"),
+                            ),
+                            dmc.Button("Clear filters", id="jobs-clear", variant="subtle", size="xs"),
+                        ],
+                        gap=8,
+                        mb=8,
+                    ),
+                    html.Div(id="jobs-counts", className="legend", style={"minHeight": "20px", "marginBottom": "8px"}),
+                    html.Div(id="jobs-problem"),
+                    grid(
+                        "jobs-grid",
+                        COLUMNS,
+                        height="calc(100vh - 236px)",
+                        rowModelType="infinite",
+                        getRowId="params.data.id",
+                        options={
+                            "cacheBlockSize": BLOCK_ROWS,
+                            "maxBlocksInCache": 20,
+                            "infiniteInitialRowCount": 1,
+                            "overlayNoRowsTemplate": "No job matches these filters",
+                        },
+                    ),
+                ],
+                className="card",
+                withBorder=True,
+            ),
+            dcc.Store(
+                id="jobs-filters", data={"q": q or None, "state": _several(state), "model": _several(model), "gpu_type": _several(gpu_type)}
+            ),
+            dcc.Store(id="jobs-cursors", data={}),
+            dcc.Store(id="jobs-grid-id", data="jobs-grid"),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path="/jobs", name="Jobs", title="Jobs", order=2, layout=layout)
+
+    in_browser(
+        app,
+        "jobFilters",
+        Output("jobs-filters", "data"),
+        Input("jobs-search", "value"),
+        Input("jobs-state", "value"),
+        Input("jobs-model", "value"),
+        Input("jobs-type", "value"),
+        Input("cluster-select", "value"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "refreshGrid",
+        Output("jobs-grid-id", "data"),
+        Input("live", "data"),
+        State("jobs-grid-id", "data"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "clearFilters",
+        Output("jobs-search", "value"),
+        Output("jobs-state", "value"),
+        Output("jobs-model", "value"),
+        Output("jobs-type", "value"),
+        Input("jobs-clear", "n_clicks"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output("jobs-model", "data"),
+        Output("jobs-type", "data"),
+        Input("cluster-select", "value"),
+        State("jobs-model", "data"),
+        State("jobs-type", "data"),
+    )
+    async def offer(_cluster_id: str | None, models_now: list[str], types_now: list[str]) -> tuple[Any, Any]:
+        try:
+            async with api.visitor() as maat:
+                models = (await maat.send(calls.models()))["items"]
+        except Failure:
+            return no_update, no_update
+        names = {model["name"] for model in models} | set(models_now)
+        types = {entry["gpu_type"] for model in models for entry in model["gpu_types"]} | set(types_now)
+        return sorted(names), sorted(types)
+
+    @app.callback(
+        Output("jobs-grid", "getRowsResponse"),
+        Output("jobs-counts", "children"),
+        Output("jobs-total", "children"),
+        Output("jobs-cursors", "data"),
+        Output("jobs-problem", "children"),
+        Input("jobs-grid", "getRowsRequest"),
+        State("jobs-filters", "data"),
+        State("jobs-cursors", "data"),
+        State("cluster-select", "value"),
+        prevent_initial_call=True,
+    )
+    async def rows(
+        request: dict[str, Any] | None, filters: dict[str, Any], cursors: dict[str, str], cluster_id: str | None
+    ) -> tuple[Any, ...]:
+        if not request:
+            return (no_update,) * 5
+        if cluster_id == NO_CLUSTER:
+            return {"rowData": [], "rowCount": 0}, [], "no cluster", {}, None
+        query = _query(filters, cluster_id, request)
+        try:
+            async with api.visitor() as maat:
+                page, cursors = await block(
+                    maat, query, start=request["startRow"], rows=request["endRow"] - request["startRow"], cursors=cursors or {}
+                )
+        except Failure as error:
+            return {"rowData": [], "rowCount": 0}, no_update, no_update, {}, error_state(error)
+        total = page.get("total")
+        response = {"rowData": [row_of(job) for job in page["items"]], "rowCount": total}
+        return (
+            response,
+            _counts(page.get("state_counts") or {}),
+            f"{total:,} match".replace(",", " ") if total is not None else "",
+            cursors,
+            None,
+        )
+
+    @app.callback(
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input("jobs-demo", "n_clicks"),
+        State("cluster-select", "value"),
+        prevent_initial_call=True,
+        running=[(Output("jobs-demo", "disabled"), True, False)],
+    )
+    async def add_demo_jobs(_clicks: int | None, cluster_id: str | None) -> Any:
+        return await demo_jobs(api, cluster_id)
+
+
+def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[str, Any]) -> JobFilters:
+    query: JobFilters = {"count": "exact", "sort": "-submitted_at"}
+    if cluster_id:
+        query["cluster"] = cluster_id
+    if filters.get("q"):
+        query["q"] = filters["q"]
+    for name in ("state", "model", "gpu_type"):
+        if filters.get(name):
+            query[name] = filters[name]
+    for wish in request.get("sortModel") or []:
+        if wish["colId"] in SORTS:
+            query["sort"] = ("-" if wish["sort"] == "desc" else "") + SORTS[wish["colId"]]
+    return query
+
+
+async def block(maat: AsyncClient, query: JobFilters, *, start: int, rows: int, cursors: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
+    """Rows `start` to `start + rows` of a keyset list, and the cursors learned: row offset -> cursor of the page that starts there.
+
+    The grid asks by offset, the service pages by cursor: from the nearest cursor that is known the rows between are stepped over.
+    """
+    known = {} if start == 0 else {int(offset): cursor for offset, cursor in cursors.items()}
+    at = max((offset for offset in known if offset <= start), default=0)
+    while at < start:
+        skipped = await maat.jobs(**_window(query, rows=start - at, cursor=known.get(at)))
+        at += len(skipped["items"])
+        if skipped["next_cursor"] is None:
+            return {**skipped, "items": []}, {str(offset): cursor for offset, cursor in known.items()}
+        known[at] = skipped["next_cursor"]
+    page = await maat.jobs(**_window(query, rows=rows, cursor=known.get(start)))
+    if page["next_cursor"] is not None:
+        known[start + len(page["items"])] = page["next_cursor"]
+    return page, {str(offset): cursor for offset, cursor in known.items()}
+
+
+def _window(query: JobFilters, *, rows: int, cursor: str | None) -> JobFilters:
+    return cast(JobFilters, {**query, "limit": min(rows, MAX_LIMIT), "cursor": cursor})
+
+
+def row_of(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A job as a row: words for people, hidden fields for links and colours."""
+    look = STATES.get(job["state"])
+    held = job["allocation"]
+    return {
+        "id": job["id"],
+        "href": f"/jobs/{job['id']}",
+        "name": job["name"],
+        "state": job["state"],
+        "glyph": look.glyph if look else "?",
+        "hue": look.hue if look else "gray",
+        "reason": (job["reason"] or {}).get("sentence"),
+        "model": job["model"],
+        "tenant": job["tenant"],
+        "want": wanted(job),
+        "have": gpus(held["gpu_count"], held["gpu_type"]) if held else ABSENT,
+        "colour": gpu_colour(held["gpu_type"]) if held else None,
+        "progress_share": job["progress"],
+        "remaining": duration(job["remaining_seconds"]),
+        "wait": duration(job["wait_seconds"]),
+        "wait_exact": f"{job['wait_seconds']:.0f} s",
+        "gpu_hours": gpu_hours(job["gpu_hours"]),
+        "restarts": job["restarts"],
+        "submitted": clock(job["submitted_at"]),
+    }
+
+
+def wanted(job: Mapping[str, Any]) -> str:
+    """`1 to 16`, `4`, `2 or more`."""
+    if job["adaptivity"] == "rigid":
+        return str(job["gpu_count"])
+    if job["max_gpus"] is None:
+        return f"{job['min_gpus']} or more"
+    return str(job["min_gpus"]) if job["min_gpus"] == job["max_gpus"] else f"{job['min_gpus']} to {job['max_gpus']}"
+
+
+def _counts(counts: Mapping[str, int]) -> list[Any]:
+    """Counts by state of what the filters match, each a link that narrows to it."""
+    return [
+        dcc.Link(
+            html.Span(
+                [html.Span(STATES[name].glyph, className="state-glyph"), f"{counts[name]} {name}"],
+                className=f"state state-{STATES[name].hue}",
+            ),
+            href=f"/jobs?state={name}",
+        )
+        for name in JOB_STATES
+        if counts.get(name)
+    ]

@@ -1,0 +1,197 @@
+"""The overview: how much of the cluster works, on what, for whom, and what waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, html, no_update
+
+from frontend.api import Api, Failure, said
+from frontend.components.cards import card, empty_state, error_state, graph, link_button, page_title, skeleton, tile
+from frontend.components.notices import notice, refusal
+from frontend.components.states import gpu_chip
+from frontend.figures.base import empty_figure, error_figure
+from frontend.figures.cluster_map import cluster_map_figure
+from frontend.figures.usage import pending_figure, usage_figure
+from frontend.formatting import ABSENT, duration, percent, plural
+from frontend.routing import add_page, in_browser
+from frontend.shell import NO_CLUSTER
+from frontend.theme import gpu_order
+from maat.client import calls
+
+DEMO_JOBS = 20
+MAP_HEIGHT = 488
+
+
+def layout(**_query: Any) -> html.Div:
+    return html.Div(
+        [
+            page_title(
+                "Overview",
+                dmc.Button("Add demo jobs", id="overview-demo", variant="default", size="xs"),
+                link_button("Submit job", "/submit", variant="primary"),
+            ),
+            html.Div([skeleton(84) for _ in range(6)], id="overview-tiles", className="tiles"),
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            card("GPUs in use", graph("overview-usage", height=228)),
+                            card("Jobs", graph("overview-pending", height=188)),
+                        ],
+                        className="span-7 form-stack",
+                    ),
+                    card(
+                        "Cluster map",
+                        html.Div(graph("overview-map", height=MAP_HEIGHT - 24, clear_on_unhover=True), className="cluster-map"),
+                        aside=html.Div(id="overview-legend", className="legend"),
+                        className="span-5",
+                    ),
+                ],
+                className="columns",
+            ),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path="/", name="Overview", title="Overview", order=0, layout=layout)
+
+    in_browser(
+        app,
+        "lightJob",
+        Output("overview-map", "id"),
+        Input("overview-map", "hoverData"),
+        State("overview-map", "figure"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output("overview-tiles", "children"),
+        Output("overview-usage", "figure"),
+        Output("overview-pending", "figure"),
+        Output("overview-map", "figure"),
+        Output("overview-legend", "children"),
+        Input("live", "data"),
+        Input("cluster-select", "value"),
+        Input("scheme", "data"),
+    )
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, ...]:
+        if not cluster_id or not scheme:
+            return (no_update,) * 5
+        if cluster_id == NO_CLUSTER:
+            return _without_cluster(scheme)
+        try:
+            async with api.visitor() as maat:
+                state, timeline, jobs, rounds = await asyncio.gather(
+                    maat.send(calls.cluster_state(cluster_id)),
+                    maat.send(calls.timeline(cluster_id, points=600)),
+                    maat.jobs(cluster=cluster_id, state=["pending", "submitted", "profiling"], sort="submitted_at", limit=1, count="exact"),
+                    maat.send(calls.rounds(cluster_id, limit=1)),
+                )
+                counts = await maat.jobs(cluster=cluster_id, limit=1)
+        except Failure as error:
+            return _failed(error, scheme)
+        series = timeline["series"]
+        return (
+            _tiles(state, counts.get("state_counts") or {}, jobs["items"], rounds["items"]),
+            usage_figure(series["used"], series["capacity"], scheme=scheme, height=228),
+            pending_figure(series["pending"], series["running"], scheme=scheme, height=188),
+            cluster_map_figure(state["gpus"], scheme=scheme, height=MAP_HEIGHT - 24),
+            legend(state["gpus"]),
+        )
+
+    @app.callback(
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Output("overview-demo", "loading"),
+        Input("overview-demo", "n_clicks"),
+        State("cluster-select", "value"),
+        prevent_initial_call=True,
+        running=[(Output("overview-demo", "disabled"), True, False)],
+    )
+    async def add_demo_jobs(_clicks: int | None, cluster_id: str | None) -> tuple[Any, bool]:
+        return await demo_jobs(api, cluster_id), False
+
+
+async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:
+    """Add demo jobs to a cluster; what to say about it."""
+    if cluster_id in (None, NO_CLUSTER):
+        return notice("No cluster", "Create a cluster first: POST /api/v1/clusters.")
+    try:
+        async with api.visitor() as maat:
+            await maat.send(calls.add_demo_jobs(count=DEMO_JOBS, cluster_id=cluster_id))
+    except Failure as error:
+        return refusal(error)
+    return notice(f"{DEMO_JOBS} demo jobs added", "The next round considers them.")
+
+
+def legend(cells: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """GPU types with their colours, and how much of each is held."""
+    chips = []
+    for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
+        of_type = [cell for cell in cells if cell["gpu_type"] == name]
+        held = sum(cell["job_id"] is not None for cell in of_type)
+        chips.append(gpu_chip(name, f"{name} {held}/{len(of_type)}"))
+    return chips
+
+
+def _tiles(
+    state: Mapping[str, Any], counts: Mapping[str, int], waiting: Sequence[Mapping[str, Any]], rounds: Sequence[Mapping[str, Any]]
+) -> list[Any]:
+    cells = state["gpus"]
+    held = sum(cell["job_id"] is not None for cell in cells)
+    drained = sum(bool(cell["drained"]) for cell in cells)
+    running = sum(counts.get(name, 0) for name in ("running", "starting", "restarting"))
+    pending = sum(counts.get(name, 0) for name in ("pending", "submitted", "profiling", "preempted"))
+    finished = counts.get("succeeded", 0)
+    oldest = waiting[0] if waiting else None
+    latest = rounds[0] if rounds else None
+    return [
+        tile(
+            "GPUs in use",
+            f"{held} / {len(cells)}",
+            percent(held / len(cells)) + (f", {drained} drained" if drained else "") if cells else "no node",
+        ),
+        tile("Running", str(running), "jobs", href="/jobs?state=running&state=starting&state=restarting"),
+        tile("Pending", str(pending), "jobs wait for GPUs", href="/jobs?state=pending&state=submitted&state=profiling&state=preempted"),
+        tile(
+            "Oldest wait",
+            duration(oldest["wait_seconds"]) if oldest else ABSENT,
+            oldest["name"] if oldest else "nothing waits",
+            href=f"/jobs/{oldest['id']}" if oldest else None,
+        ),
+        tile("Succeeded", str(finished), plural(counts.get("failed", 0), "failed", "failed"), href="/jobs?state=succeeded"),
+        tile(
+            "Round",
+            str(latest["number"]) if latest else ABSENT,
+            f"{latest['policy']}, decided in {(latest['policy_seconds'] + latest['place_seconds']) * 1000:.0f} ms"
+            if latest
+            else "none yet",
+            href="/rounds",
+        ),
+    ]
+
+
+def _without_cluster(scheme: str) -> tuple[Any, ...]:
+    title, remedy = "No cluster yet", "Create one with POST /api/v1/clusters, or start Maat with `make up`."
+    steps = html.Div(
+        card(
+            None,
+            empty_state(
+                title,
+                [remedy, html.Br(), "Then submit a job, or add demo jobs."],
+                action=html.A("Open the API reference", href="/docs", className="button-link primary"),
+            ),
+        ),
+        style={"gridColumn": "1 / -1"},
+    )
+    nothing = empty_figure(scheme, title, "Its GPUs and jobs show here.")
+    return [steps], nothing, nothing, nothing, []
+
+
+def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+    figure = error_figure(scheme, *said(error))
+    return [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})], figure, figure, figure, []

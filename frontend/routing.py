@@ -1,0 +1,28 @@
+"""How a page gets its address, and a callback its function in the browser: the two of Dash's calls that carry no types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash
+from dash import ClientsideFunction, Dash
+
+
+def add_page(module: str, *, title: str, layout: Any, **where: Any) -> None:
+    """Register a page: `path` or `path_template`, and `name` and `order` where it stands in the navigation."""
+    dash.register_page(module, title=f"{title} · Maat", layout=layout, **where)  # type: ignore[no-untyped-call]
+
+
+def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
+    """A callback that runs in the browser: `function` of assets/maat.js."""
+    app.clientside_callback(ClientsideFunction("maat", function), *dependencies, **more)  # type: ignore[no-untyped-call]
+
+
+def aria(label: str) -> dict[str, Any]:
+    """The name of a control that shows none."""
+    return {"aria-label": label}
+
+
+def submits(button_id: str) -> dict[str, Any]:
+    """Makes a box of fields a form: Enter in one of them presses this button."""
+    return {"data-submit": button_id}
