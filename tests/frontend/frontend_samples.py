@@ -1,0 +1,126 @@
+"""Answers shaped as the API's, small enough to check by hand: 3 nodes, 3 jobs, a round, two runs of a simulation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def cells() -> list[dict[str, Any]]:
+    """t4 node of 4 (job a on two), rtx node of 4 (job b on all), a100 node of 2 (one drained, one free)."""
+    held = {0: "a", 1: "a", 4: "b", 5: "b", 6: "b", 7: "b"}
+    nodes = ["n1"] * 4 + ["n2"] * 4 + ["n3"] * 2
+    types = ["t4"] * 4 + ["rtx"] * 4 + ["a100"] * 2
+    return [
+        {
+            "gpu": gpu,
+            "node": nodes[gpu],
+            "gpu_type": types[gpu],
+            "drained": gpu == 9,
+            "job_id": f"job_{held[gpu]}" if gpu in held else None,
+            "job_name": f"train {held[gpu]}" if gpu in held else None,
+            "tenant": "default" if gpu in held else None,
+        }
+        for gpu in range(10)
+    ]
+
+
+def steps(*values: float) -> dict[str, list[Any]]:
+    return {"at": [f"2026-11-20T10:{minute:02d}:00Z" for minute in range(len(values))], "value": list(values)}
+
+
+def record() -> dict[str, Any]:
+    """Three jobs, four configurations; job 2 cannot use the first two; jobs 0 and 2 have a chosen cell."""
+    return {
+        "round": 7,
+        "at_seconds": 420.0,
+        "job_ids": ["job_a", "job_b", "job_c"],
+        "job_names": ["train a", "<script>alert(1)</script>", "train c"],
+        "configurations": [
+            {"gpu_type": "t4", "gpu_count": 1, "node_count": 1},
+            {"gpu_type": "t4", "gpu_count": 2, "node_count": 1},
+            {"gpu_type": "a100", "gpu_count": 1, "node_count": 1},
+            {"gpu_type": "a100", "gpu_count": 16, "node_count": 2},
+        ],
+        "pairs": {
+            "job": [0, 0, 0, 1, 1, 2, 2],
+            "column": [0, 1, 2, 0, 2, 2, 3],
+            "goodput": [100.0, 180.0, 400.0, 10.0, 30.0, 50.0, 200.0],
+            "utility": None,
+        },
+        "chosen": [1, None, 3],
+        "grants": {},
+        "reasons": {},
+        "report": {},
+    }
+
+
+def spans() -> list[dict[str, Any]]:
+    """Two t4, a wait, then four a100 until now."""
+    first = {
+        "round_number": 1,
+        "from_at": "2026-11-20T10:00:00Z",
+        "to_at": "2026-11-20T10:10:00Z",
+        "gpu_type": "t4",
+        "gpu_count": 2,
+        "node_count": 1,
+        "gpus": [0, 1],
+    }
+    second = {
+        "round_number": 20,
+        "from_at": "2026-11-20T10:20:00Z",
+        "to_at": None,
+        "gpu_type": "a100",
+        "gpu_count": 4,
+        "node_count": 1,
+        "gpus": [8, 9, 10, 11],
+    }
+    batch = {"total_batch_size": 256, "per_gpu_batch_size": 128, "accumulation_steps": 0}
+    return [{**first, **batch}, {**second, **batch, "total_batch_size": 512}]
+
+
+def goodput_series() -> list[dict[str, Any]]:
+    def point(gpu_count: int, goodput: float) -> dict[str, Any]:
+        return {
+            "gpu_count": gpu_count,
+            "node_count": 1,
+            "goodput": goodput,
+            "throughput": goodput * 1.25,
+            "efficiency": 0.8,
+            "step_seconds": 0.1,
+            "total_batch_size": 128 * gpu_count,
+            "per_gpu_batch_size": 128,
+            "accumulation_steps": 0,
+        }
+
+    return [
+        {"gpu_type": "a100", "points": [point(1, 400), point(2, 700), point(4, 1100)]},
+        {"gpu_type": "t4", "points": [point(1, 100), point(2, 180)]},
+    ]
+
+
+def rounds() -> list[dict[str, Any]]:
+    return [{"number": number, "prices": {"t4": 0.1 * number, "a100": 0.5}} for number in (3, 2, 1)]
+
+
+def result(shift: float) -> dict[str, Any]:
+    """40 jobs; the one of index i takes (i + 1 + shift) hours and has rho (i + 1 + shift) / 20."""
+    jobs = [
+        {
+            "name": f"job {i}",
+            "model": "cifar10",
+            "submit": 60.0 * i,
+            "start": 60.0 * i + 10,
+            "finish": 60.0 * i + 3600 * (i + 1 + shift),
+            "restarts": i % 3,
+            "gpu_hours_by_type": {"t4": 1.0, "a100": 2.0 + shift},
+            "rho": (i + 1 + shift) / 20,
+        }
+        for i in range(40)
+    ]
+    return {
+        "summary": {"policy": "sia", "avg_jct_hours": 20.5 + shift},
+        "jobs": jobs,
+        "contention": [[0.0, 1.0], [3600.0, 10.0], [7200.0, 4.0]],
+        "gpus_by_type": {},
+        "gpu_hours_by_model_type": {},
+    }

@@ -1,0 +1,258 @@
+"""Figures: what they must show, whatever they look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import frontend_samples as samples
+import plotly.graph_objects as go
+import pytest
+
+from frontend.figures.base import MAX_POINTS, error_figure, thinned
+from frontend.figures.cluster_map import cluster_map_figure
+from frontend.figures.goodput import goodput_figure
+from frontend.figures.job_timeline import job_timeline_figure
+from frontend.figures.matrix import MAX_JOBS, matrix_figure
+from frontend.figures.rounds import prices_figure
+from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
+from frontend.figures.usage import pending_figure, usage_figure
+from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
+
+NOTHING: dict[str, list[object]] = {"at": [], "value": []}
+RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}
+
+FULL: dict[str, Callable[[str], go.Figure]] = {
+    "usage": lambda scheme: usage_figure(
+        {"t4": samples.steps(0, 2, 4), "a100": samples.steps(1, 1, 2)}, {"t4": samples.steps(4), "a100": samples.steps(2)}, scheme=scheme
+    ),
+    "pending": lambda scheme: pending_figure(samples.steps(0, 1, 2), samples.steps(1, 2, 1), scheme=scheme),
+    "map": lambda scheme: cluster_map_figure(samples.cells(), scheme=scheme),
+    "timeline": lambda scheme: job_timeline_figure(
+        samples.spans(), now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme=scheme
+    ),
+    "goodput": lambda scheme: goodput_figure(samples.goodput_series(), scheme=scheme),
+    "matrix": lambda scheme: matrix_figure(samples.record(), scheme=scheme),
+    "prices": lambda scheme: prices_figure(samples.rounds(), scheme=scheme),
+    "jct": lambda scheme: jct_figure(RESULTS, scheme=scheme),
+    "fairness": lambda scheme: fairness_figure(RESULTS, scheme=scheme),
+    "gpu_hours": lambda scheme: gpu_hours_figure(RESULTS, scheme=scheme),
+    "contention": lambda scheme: contention_figure(RESULTS, scheme=scheme),
+}
+EMPTY: dict[str, Callable[[str], go.Figure]] = {
+    "usage": lambda scheme: usage_figure({}, {}, scheme=scheme),
+    "pending": lambda scheme: pending_figure(NOTHING, NOTHING, scheme=scheme),
+    "map": lambda scheme: cluster_map_figure([], scheme=scheme),
+    "timeline": lambda scheme: job_timeline_figure([], now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T11:00:00Z", scheme=scheme),
+    "goodput": lambda scheme: goodput_figure([], scheme=scheme),
+    "matrix": lambda scheme: matrix_figure({**samples.record(), "job_names": []}, scheme=scheme),
+    "prices": lambda scheme: prices_figure([], scheme=scheme),
+    "jct": lambda scheme: jct_figure({}, scheme=scheme),
+    "fairness": lambda scheme: fairness_figure({}, scheme=scheme),
+    "gpu_hours": lambda scheme: gpu_hours_figure({}, scheme=scheme),
+    "contention": lambda scheme: contention_figure({}, scheme=scheme),
+}
+UNITS = {
+    "usage": ("Time (UTC)", "GPUs in use"),
+    "pending": ("Time (UTC)", "Jobs"),
+    "map": ("GPU on its node", "Node · GPU type"),
+    "goodput": ("GPUs", "Goodput (effective samples/s)"),
+    "matrix": ("Configuration (GPU type, GPUs; nodes where more than one)", "Job"),
+    "prices": ("Round", "Price (objective per GPU)"),
+    "jct": ("JCT (hours)", "Share of jobs"),
+    "fairness": ("Finish-time fairness ρ (ratio)", "Share of jobs"),
+    "gpu_hours": ("GPU-hours", "Run"),
+    "contention": ("Time (hours)", "Contention (jobs active)"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNITS))
+def test_axes_are_titled_with_their_units(name: str) -> None:
+    figure = FULL[name]("light")
+
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == UNITS[name]
+
+
+def test_both_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
+    figure = FULL["timeline"]("light")
+
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("GPUs held", "Batch size (samples)")
+    assert figure.layout.xaxis2.title.text == "Time (UTC)"
+    assert figure.layout.xaxis.matches == "x2"
+
+
+@pytest.mark.parametrize("name", sorted(EMPTY))
+def test_without_data_a_figure_says_so_and_what_to_do(name: str) -> None:
+    figure = EMPTY[name]("light")
+
+    assert figure.layout.meta["state"] == "empty"
+    assert not figure.data
+    title, _, remedy = figure.layout.annotations[0].text.partition("<br>")
+    assert len(title) > 5
+    assert len(remedy) > 20
+
+
+def test_a_failed_figure_says_why_in_the_colour_of_errors_and_escapes_it() -> None:
+    figure = error_figure("light", "<b>broken</b>", "Try again.")
+
+    assert figure.layout.meta["state"] == "error"
+    assert "&lt;b&gt;broken" in figure.layout.annotations[0].text
+    assert figure.layout.annotations[0].font.color == LIGHT.danger
+
+
+@pytest.mark.parametrize("name", sorted(FULL))
+def test_light_and_dark_differ_in_their_template_only_by_its_greys(name: str) -> None:
+    light, dark = FULL[name]("light"), FULL[name]("dark")
+
+    assert light.layout.template.layout.font.color == LIGHT.text
+    assert dark.layout.template.layout.font.color == DARK.text
+    assert [trace.name for trace in light.data] == [trace.name for trace in dark.data]
+
+
+def test_known_gpu_types_have_the_okabe_ito_colours_in_their_fixed_order() -> None:
+    assert tuple(gpu_colour(name) for name in KNOWN_GPU_TYPES) == OKABE_ITO
+
+
+def test_a_type_has_the_same_colour_in_every_chart() -> None:
+    usage, goodput, prices = FULL["usage"]("light"), FULL["goodput"]("light"), FULL["prices"]("light")
+
+    for figure in (usage, goodput, prices):
+        colours = {trace.name: trace.line.color for trace in figure.data}
+        assert colours["t4"] == gpu_colour("t4")
+        assert colours["a100"] == gpu_colour("a100")
+
+
+def test_an_unknown_gpu_type_keeps_its_colour_from_one_call_to_the_next() -> None:
+    assert gpu_colour("mi300") == gpu_colour("mi300")
+    assert gpu_colour("mi300") in OKABE_ITO
+
+
+@pytest.mark.parametrize("name", ["usage", "pending", "prices", "contention", "jct"])
+def test_what_changes_at_rounds_is_a_step_line_never_a_slope(name: str) -> None:
+    assert {trace.line.shape for trace in FULL[name]("light").data} == {"hv"}
+
+
+def test_no_trace_has_more_points_than_the_limit_and_the_last_one_stays() -> None:
+    many = {"at": list(range(9000)), "value": [float(i % 7) for i in range(9000)]}
+
+    figure = usage_figure({"t4": many}, {}, scheme="light")
+
+    assert len(figure.data[0].x) == MAX_POINTS
+    assert figure.data[0].x[-1] == 8999
+
+
+def test_thinning_leaves_a_short_series_as_it_is() -> None:
+    assert thinned(["a", "b", "c"]) == [0, 1, 2]
+
+
+def test_the_map_is_one_trace_with_one_cell_per_gpu_and_the_job_that_holds_it() -> None:
+    figure = FULL["map"]("light")
+
+    assert len(figure.data) == 1
+    cells = figure.data[0]
+    assert [list(row) for row in cells.customdata] == [
+        ["job_a", "job_a", None, None],
+        ["job_b", "job_b", "job_b", "job_b"],
+        [None, None, None, None],
+    ]
+    assert list(cells.y) == ["n1 · t4", "n2 · rtx", "n3 · a100"]
+    assert cells.z[0][0] != cells.z[0][2]
+    assert cells.z[2][0] == 0
+    assert cells.z[2][1] == 1
+    assert cells.z[2][2] is None
+
+
+def test_neighbouring_jobs_on_one_type_differ_in_shade() -> None:
+    cells = samples.cells()
+    for cell in cells[2:4]:
+        cell.update(job_id="job_z", job_name="z", tenant="default")
+
+    figure = cluster_map_figure(cells, scheme="light")
+
+    assert figure.data[0].z[0][1] != figure.data[0].z[0][2]
+
+
+def test_the_matrix_frames_exactly_the_chosen_cells() -> None:
+    figure = FULL["matrix"]("light")
+
+    frames = {
+        (round((shape.x0 + shape.x1) / 2), round((shape.y0 + shape.y1) / 2)) for shape in figure.layout.shapes if shape.name == "chosen"
+    }
+    assert frames == {(1, 0), (3, 2)}
+
+
+def test_the_matrix_leaves_infeasible_cells_without_a_value_and_scales_each_job_by_its_best() -> None:
+    figure = FULL["matrix"]("light")
+
+    assert figure.data[0].z[2][0] is None
+    assert figure.data[0].z[2][1] is None
+    assert figure.data[0].z[0][2] == 1.0
+    assert figure.data[0].z[0][0] == pytest.approx(0.25)
+    assert "cannot run" in figure.data[0].hovertext[2][0]
+    assert "goodput 180" in figure.data[0].hovertext[0][1]
+    assert "chosen" in figure.data[0].hovertext[0][1]
+
+
+def test_the_matrix_pages_through_many_jobs() -> None:
+    count = MAX_JOBS + 5
+    record = {
+        **samples.record(),
+        "job_names": [f"job {i}" for i in range(count)],
+        "pairs": {"job": list(range(count)), "column": [0] * count, "goodput": [1.0] * count, "utility": None},
+        "chosen": [0] * count,
+    }
+
+    assert len(matrix_figure(record, scheme="light").data[0].y) == MAX_JOBS
+    assert len(matrix_figure(record, scheme="light", first=MAX_JOBS).data[0].y) == 5
+
+
+def test_text_from_users_is_escaped_in_every_figure_that_shows_it() -> None:
+    hostile = "<script>alert(1)</script>"
+    cells = samples.cells()
+    cells[0].update(job_name=hostile, node=hostile)
+    drawn = [cluster_map_figure(cells, scheme="light"), FULL["matrix"]("light"), jct_figure({hostile: samples.result(0.0)}, scheme="light")]
+
+    for figure in drawn:
+        assert "<script" not in figure.to_json().replace("\\u003c", "<")
+
+
+def test_a_wait_between_two_allocations_is_a_gap_of_the_timeline() -> None:
+    figure = FULL["timeline"]("light")
+
+    t4 = next(trace for trace in figure.data if trace.name == "t4")
+    assert list(t4.y) == [2, 2, None]
+    assert {trace.name: trace.line.color for trace in figure.data if trace.name in ("t4", "a100")} == {
+        "t4": gpu_colour("t4"),
+        "a100": gpu_colour("a100"),
+    }
+
+
+def test_the_fairness_chart_has_the_rule_at_one() -> None:
+    figure = FULL["fairness"]("light")
+
+    assert [(shape.x0, shape.x1) for shape in figure.layout.shapes] == [(1, 1)]
+    assert figure.layout.annotations[0].text == "ρ = 1"
+
+
+def test_a_cdf_ends_at_the_whole_and_few_jobs_show_as_points() -> None:
+    few = {**samples.result(0.0), "jobs": samples.result(0.0)["jobs"][:10]}
+
+    many_line, few_line = jct_figure({"sia": samples.result(0.0)}, scheme="light").data[0], jct_figure({"sia": few}, scheme="light").data[0]
+
+    assert many_line.y[-1] == 1.0
+    assert list(many_line.x) == sorted(many_line.x)
+    assert (many_line.mode, few_line.mode) == ("lines", "lines+markers")
+
+
+def test_gpu_hours_add_up_per_run_and_type() -> None:
+    bars = {trace.name: list(trace.x) for trace in FULL["gpu_hours"]("light").data}
+
+    assert bars == {"t4": [40.0, 40.0], "a100": [80.0, 280.0]}
+
+
+def test_few_lines_are_named_at_their_end_and_many_by_a_legend() -> None:
+    few = FULL["goodput"]("light")
+    many = goodput_figure([{**samples.goodput_series()[1], "gpu_type": f"type{i}"} for i in range(6)], scheme="light")
+
+    assert {note.text for note in few.layout.annotations} == {"t4", "a100"}
+    assert not few.layout.showlegend
+    assert many.layout.showlegend
