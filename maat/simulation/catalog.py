@@ -99,13 +99,17 @@ class CatalogModel:
         return tuple(self.fits)
 
     @property
-    def parameters(self) -> Mapping[str, FloatArray]:
-        """Throughput parameters by GPU type, shape (7,) each."""
-        return {name: fit.parameters for name, fit in self.fits.items()}
+    def smallest_per_gpu(self) -> int:
+        """The smallest per-GPU batch size on any type."""
+        return min(fit.smallest_per_gpu_batch_size for fit in self.fits.values())
 
-    @property
-    def gpus_per_replica(self) -> Mapping[str, int]:
-        return {name: fit.gpus_per_replica for name, fit in self.fits.items()}
+    def parameters(self, gpu_type: str) -> FloatArray:
+        """Throughput parameters on a GPU type that was measured, shape (7,)."""
+        return self.fits[gpu_type].parameters
+
+    def gpus_per_replica(self, gpu_type: str) -> int:
+        """GPUs that one replica spans on a GPU type; 1 on one that was not measured."""
+        return self.fits[gpu_type].gpus_per_replica if gpu_type in self.fits else 1
 
     def memory_limits(self) -> Mapping[str, MemoryLimits]:
         """Per-GPU batch sizes by GPU type."""
@@ -165,7 +169,7 @@ class CatalogModel:
             batch_size=batch_size,
             preemptible=preemptible,
             gpu_types=gpu_types,
-            gpus_per_replica=self.gpus_per_replica,
+            gpus_per_replica={name: fit.gpus_per_replica for name, fit in self.fits.items() if fit.gpus_per_replica > 1},
             restart_seconds=self.restart_seconds if restart_seconds is None else restart_seconds,
             weight=weight,
         )
@@ -218,14 +222,12 @@ def parse_catalog(text: str) -> Catalog:
             raise ProfileError("is of another version", field="format", value=data["format"], remedy="Build the catalog again.")
         gpu_types = {name: CatalogGpuType(name=name, **row) for name, row in data["gpu_types"].items()}
         models = {name: _model(name, row) for name, row in data["models"].items()}
+        for model in models.values():
+            _check_claims(model, gpu_types)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise ProfileError(
             f"is no catalog: {problem!r}", field="catalog", remedy="Build it with maat.simulation.catalog_builder."
         ) from problem
-    for model in models.values():
-        for field, value, sane in _claims(model, gpu_types):
-            if not sane:
-                raise ProfileError("makes no sense", field=f"{model.name}.{field}", value=value, remedy="Build the catalog again.")
     return Catalog(data["source"], gpu_types, models)
 
 
@@ -239,6 +241,12 @@ def _fit(gpu_type: str, row: dict[str, Any]) -> CatalogFit:
     parameters = ThroughputParameters(*map(float, row.pop("throughput_parameters")))
     error = row.pop("fit_error")
     return CatalogFit(gpu_type=gpu_type, throughput_parameters=parameters, fit_error=None if error is None else FitError(**error), **row)
+
+
+def _check_claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> None:
+    for field, value, holds in _claims(model, gpu_types):
+        if not holds:
+            raise ProfileError("makes no sense", field=f"{model.name}.{field}", value=value, remedy="Build the catalog again.")
 
 
 def _claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> Iterator[tuple[str, object, bool]]:

@@ -177,8 +177,8 @@ Written by `python -m maat.simulation.catalog_builder --table`; do not edit. {ca
 A job of a catalog model needs no profiles folder: its true step times come from seven fitted parameters (Pollux eq. 8-11), its statistical
 efficiency from a curve of the gradient noise scale over training. The fit error is |predicted / measured - 1| of step times over **all** measured
 points, odd placements included: half of them are below the median, 95 % below p95. Large ones are mostly the measurements' own scatter:
-YOLOv3 on A100, for one, was measured slower at 6 samples per GPU than at 8, and ResNet50 on V100 varies several-fold between placements of
-equal size. Where a policy's figures must be exact, simulate with `--profiles`, which interpolates the measurements themselves.
+YOLOv3 on A100, for one, was measured slower at 6 samples per GPU than at 8, and ResNet50 on V100 slower on three nodes than on two by up to a
+factor of six, and on one by up to two, which no seven parameters express. Where a policy's figures must be exact, simulate with `--profiles`, which interpolates the measurements themselves.
 """
 
 
