@@ -121,6 +121,7 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
         store=recorder,
         clock=clock,
         round_seconds=scenario.round_seconds,
+        projection=projection_of(scenario),
         seed=scenario.seed,
     )
     complete = True

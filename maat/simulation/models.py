@@ -9,7 +9,7 @@ from pathlib import Path
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
-from maat.simulation.profiles import read_profiles
+from maat.simulation.profiles import MeasuredModel, read_profiles
 from maat.simulation.truth import FittedTruth, MeasuredTruth, Truth
 from maat.simulation.workloads import TraceJob
 
@@ -69,39 +69,40 @@ def catalog_models() -> Mapping[str, Model]:
 
 def measured_models(folder: Path) -> Mapping[str, Model]:
     """The models of a profiles folder, true to the measurements. Raises ProfileError naming file, row and field."""
-    catalog = load_catalog()
-    found = {}
-    for name, measured in read_profiles(folder).items():
-        known = catalog.get(name)
-        smallest = known.smallest_per_gpu if known else int(min(table.points[:, 2].min() for table in measured.steps.values()))
-        truth = MeasuredTruth(measured, smallest_per_gpu=smallest, slowdown=known.slowdown if known else 1.0)
-        replica = {t: known.gpus_per_replica(t) for t in measured.steps} if known else {}
-        unit = {t: n for t, n in replica.items() if n > 1}
-        memory = {t: MemoryLimits(smallest, int(table.points[:, 2].max())) for t, table in measured.steps.items()}
-        restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
-        found[name] = Model(name, truth, restart, memory, unit, _reference(truth, unit))
-    return found
+    return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
+
+
+def _measured(measured: MeasuredModel) -> Model:
+    """What was not measured (restart seconds, slowdown, replica size, smallest batch) is the catalog's, or plain defaults."""
+    known = load_catalog().get(measured.name)
+    fits = known.fits if known else {}
+    least = min((fit.smallest_per_gpu_batch_size for fit in fits.values()), default=1)
+    measured_least = int(min(table.points[:, 2].min() for table in measured.steps.values()))
+    truth = MeasuredTruth(measured, smallest_per_gpu=least if known else measured_least, slowdown=known.slowdown if known else 1.0)
+    unit = {t: fits[t].gpus_per_replica for t in measured.steps if t in fits and fits[t].gpus_per_replica > 1}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1))) for t in measured.steps}
+    restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
+    return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
 
 
 def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:
-    """Samples per second on one replica at the largest batch that it holds, by type: the ratios of the published simulator."""
+    """Samples per second on one replica, by type, as the published simulator takes them: largest batch over largest step time."""
     reference = {}
     for kind in truth.gpu_types():
         count = unit.get(kind, 1)
-        batch = truth.largest_per_gpu(kind, count)
-        reference[kind] = batch / truth.step(kind, (count,), batch).step_seconds
+        reference[kind] = truth.largest_per_gpu(kind, count) / truth.slowest_step(kind, count)
     return reference
 
 
 def _from_catalog(model: CatalogModel) -> Model:
-    unit = {t: model.gpus_per_replica(t) for t in model.gpu_types if model.gpus_per_replica(t) > 1}
+    unit = {t: n for t, n in model.gpus_per_replica.items() if n > 1}
     memory = model.memory_limits()
     truth = FittedTruth(
         initial_batch_size=model.initial_batch_size,
         max_batch_size=model.max_batch_size,
         work=model.work,
         epochs=model.epochs,
-        parameters={t: model.parameters(t) for t in model.gpu_types},
+        parameters=model.parameters,
         smallest_per_gpu={t: limits.smallest_per_gpu for t, limits in memory.items()},
         largest_per_gpu={t: limits.largest_per_gpu for t, limits in memory.items()},
         gpus_per_replica=unit,

@@ -50,6 +50,10 @@ class Truth(Protocol):
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime: ...
     def smallest_per_gpu(self, gpu_type: str) -> int: ...
     def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int: ...
+    def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
+        """The longest step known on that many GPUs of one node, seconds."""
+        ...
+
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics: ...
 
 
@@ -89,6 +93,10 @@ class MeasuredTruth:
             return by_count[gpu_count]
         above = [count for count in by_count if count > gpu_count]
         return by_count[min(above) if above else max(by_count)]
+
+    def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
+        points = self._model.steps[gpu_type].points
+        return float(points[(points[:, 0] == 1) & (points[:, 1] == gpu_count), 3].max())
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         table = self._model.epochs
@@ -157,6 +165,9 @@ class FittedTruth:
 
     def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int:
         return self._largest[gpu_type]
+
+    def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
+        return self.step(gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)).step_seconds
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(1.0, self._variance[epoch])
