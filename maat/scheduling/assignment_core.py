@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.assignment_greedy import NOTHING
 from maat.scheduling.prices import Programme
 
 WIDTH = 20_000  # most partial answers kept per job while there is work left
 NARROW = 500  # and after that, so that a search ends with an answer all the same
+_STEP_WORK = 300  # what a job costs beside its partial answers, in partial answers
+_OVERTIME = 1.5  # a search that even so has this much more work than it may is given up
 _LARGEST_KEY = 2**62
+_NEIGHBOURS = 64  # jobs that may change in a neighbourhood
+_ALIKE = 5  # of these, jobs with the same change of places
 
 
 @dataclass(frozen=True)
@@ -33,19 +37,21 @@ class CoreAnswer:
 
 @dataclass(frozen=True)
 class _Option:
-    """What one job may take within the budget: N pairs (NOTHING for none), further places over its least (R, N), losses (N,)."""
+    """What one job may take within the budget: N pairs (NOTHING for none), places over its least (R, N), its least (R,), losses (N,)."""
 
     job: int
     pairs: IntArray
     usage: IntArray
+    least: IntArray
     loss: FloatArray
 
 
 @dataclass(frozen=True)
 class _Core:
-    """`settled`: jobs with one option hold it, (J,). `free`: places left for further places, (R,)."""
+    """`settled`: jobs with one option hold it, (J,), and `spent` is what they lose. `free`: places left for further places, (R,)."""
 
     settled: IntArray
+    spent: float
     options: list[_Option]
     free: IntArray
 
@@ -69,27 +75,32 @@ class _Partial:
     choice: IntArray
 
 
-def search(programme: Programme, prices: FloatArray, *, budget: float, most_work: int) -> CoreAnswer:
-    """The best answer that loses at most `budget` against the bound at these prices."""
-    core = _core(programme, prices, budget)
-    if (core.free < 0).any():
-        return CoreAnswer(None, np.inf, complete=True, work=0)
+def search(
+    programme: Programme, prices: FloatArray, *, budget: float, most_work: int, width: int = WIDTH, around: IntArray | None = None
+) -> CoreAnswer:
+    """The best answer that loses at most `budget` against the bound at these prices.
+
+    `around`: an answer (J,) from which only a few jobs may differ; quick, and complete about nothing.
+    """
+    core = _core(programme, prices, budget, around)
+    if (core.free < 0).any() or core.spent > budget:
+        return CoreAnswer(None, np.inf, complete=around is None, work=0)
     bounds = _Bounds(core.free, prices, budget)
     to_come = _to_come(core)
     strides = _strides(core.free, to_come[0])
-    partial = _Partial(np.zeros((len(prices), 1), dtype=np.int64), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    partial = _Partial(np.zeros((len(prices), 1), dtype=np.int64), np.full(1, core.spent), *np.zeros((2, 1), dtype=np.int64))
     trail: list[_Partial] = []
-    complete, work = True, 0
+    complete, work = around is None, 0
     for option, still in zip(core.options, to_come[1:], strict=True):
-        work += len(partial.loss) * len(option.pairs)
+        work += len(partial.loss) * len(option.pairs) + _STEP_WORK
         partial, estimate = _extend(partial, option, bounds, still)
         partial, estimate = _distinct(partial, estimate, strides)
-        width = WIDTH if work < most_work else NARROW
-        if len(partial.loss) > width:
+        keep = width if work < most_work else NARROW
+        if len(partial.loss) > keep:
             complete = False
-            partial = _take(partial, np.sort(np.argpartition(estimate, width)[:width]))
-        if not len(partial.loss):
-            return CoreAnswer(None, np.inf, complete, work)
+            partial = _take(partial, np.sort(np.argpartition(estimate, keep)[:keep]))
+        if not len(partial.loss) or work > _OVERTIME * most_work:
+            return CoreAnswer(None, np.inf, complete and not len(partial.loss), work)
         trail.append(partial)
     loss = partial.loss + prices @ (core.free[:, None] - partial.usage)
     best = int(loss.argmin())
@@ -98,34 +109,69 @@ def search(programme: Programme, prices: FloatArray, *, budget: float, most_work
     return CoreAnswer(_traced(core, trail, best), float(loss[best]), complete, work)
 
 
-def _core(programme: Programme, prices: FloatArray, budget: float) -> _Core:
+def _core(programme: Programme, prices: FloatArray, budget: float, around: IntArray | None) -> _Core:
     """Jobs with one option within the budget are settled; the others' options are what is searched."""
     reduced = programme.reduced(prices)
     empty_loss = np.maximum(np.maximum.reduceat(reduced, programme.starts), 0.0)
     pair_loss = empty_loss[programme.job] - reduced
-    near = np.flatnonzero(pair_loss <= budget)
-    jobs = programme.job[near]
-    count = np.bincount(jobs, minlength=programme.jobs) + (empty_loss <= budget)
+    near, empty = pair_loss <= budget, empty_loss <= budget
+    if around is not None:
+        movable = _neighbourhood(programme, around, near, empty, pair_loss, empty_loss)
+        near &= movable[programme.job]
+        near[around[around != NOTHING]] = True
+        empty = (empty & movable) | (around == NOTHING)
+    pairs = np.flatnonzero(near)
+    jobs = programme.job[pairs]
+    count = np.bincount(jobs, minlength=programme.jobs) + empty
     settled = np.full(programme.jobs, NOTHING)
-    alone = near[count[jobs] == 1]
+    alone = pairs[count[jobs] == 1]
     settled[programme.job[alone]] = alone
-    free = (programme.capacity - programme.usage[:, alone].sum(axis=1)).astype(np.int64)
-    open_pairs = near[count[jobs] > 1]
-    bounds = np.flatnonzero(np.diff(programme.job[open_pairs], prepend=-1, append=programme.jobs))
+    spent = float(pair_loss[alone].sum() + empty_loss[(count == 1) & empty].sum())
+    free = np.round(programme.capacity - programme.usage[:, alone].sum(axis=1)).astype(np.int64)
+    options = _options(programme, pairs[count[jobs] > 1], pair_loss, np.where(empty, empty_loss, np.inf))
+    for option in options:
+        free -= option.least
+    return _Core(settled, spent, options, free)
+
+
+def _options(programme: Programme, pairs: IntArray, pair_loss: FloatArray, empty_loss: FloatArray) -> list[_Option]:
+    """The options of every job that has some of these pairs, coarse choices first: few partial answers early, and a fine filling late."""
+    bounds = np.flatnonzero(np.diff(programme.job[pairs], prepend=-1, append=programme.jobs))
     options = []
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        pairs = open_pairs[begin:end]
-        job = int(programme.job[pairs[0]])
-        usage, loss = programme.usage[:, pairs].astype(np.int64), pair_loss[pairs]
-        if empty_loss[job] <= budget:
-            pairs, loss = np.append(pairs, NOTHING), np.append(loss, empty_loss[job])
-            usage = np.concatenate((usage, np.zeros((len(free), 1), dtype=np.int64)), axis=1)
+        mine = pairs[begin:end]
+        job = int(programme.job[mine[0]])
+        usage, loss = programme.usage[:, mine].astype(np.int64), pair_loss[mine]
+        if empty_loss[job] < np.inf:
+            mine, loss = np.append(mine, NOTHING), np.append(loss, empty_loss[job])
+            usage = np.concatenate((usage, np.zeros((len(usage), 1), dtype=np.int64)), axis=1)
         least = usage.min(axis=1)
-        free -= least
-        options.append(_Option(job, pairs, usage - least[:, None], loss))
-    # coarse choices first: few partial answers early, and what is left is filled finely
-    options.sort(key=lambda option: -int(option.usage.max(initial=0)))
-    return _Core(settled, options, free)
+        options.append(_Option(job, mine, usage - least[:, None], least, loss))
+    return sorted(options, key=lambda option: -int(option.usage.max(initial=0)))
+
+
+def _neighbourhood(
+    programme: Programme, around: IntArray, near: BoolArray, empty: BoolArray, pair_loss: FloatArray, empty_loss: FloatArray
+) -> BoolArray:
+    """Jobs that may differ from an answer, shape (J,): those whose cheapest changes are cheapest, a few of each change of places."""
+    holds = programme.usage[:, around] * (around != NOTHING)
+    change = np.concatenate((programme.usage - holds[:, programme.job], -holds), axis=1)
+    job = np.concatenate((programme.job, np.arange(programme.jobs)))
+    loss = np.concatenate((pair_loss, empty_loss))
+    held = np.where(around == NOTHING, empty_loss, pair_loss[around])
+    candidate = np.flatnonzero(np.concatenate((near, empty)) & (change != 0).any(axis=0))
+    further = loss[candidate] - held[job[candidate]]
+    # one number per change of places; two changes that share a number only share their quota
+    kind = np.sqrt(np.arange(2, len(change) + 2)) @ change[:, candidate]
+    order = np.lexsort((further, kind))
+    first = np.flatnonzero(np.diff(kind[order], prepend=np.nan) != 0)
+    position = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+    few = order[position < _ALIKE]
+    few = few[np.argsort(further[few], kind="stable")]
+    movable = np.zeros(programme.jobs, dtype=bool)
+    movable[list(dict.fromkeys(job[candidate[few]].tolist()))[:_NEIGHBOURS]] = True
+    movable[np.argsort(-held, kind="stable")[: _NEIGHBOURS // 2]] = True
+    return movable
 
 
 def _to_come(core: _Core) -> IntArray:

@@ -38,11 +38,16 @@ from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Programme, f
 __all__ = ["Assignment", "AssignmentProblem", "SolveOptions", "SolveReport", "SolveStatus", "solve", "solve_highs"]
 
 ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
+_MOST_FOR_HIGHS = 30_000  # pairs; with more it has not ended in minutes, and does not keep to its time limit
 _EXACT = 1e-8  # relative; a smaller gap is rounding
 _PREFERENCE = 1e-10  # of the largest value: what the least preferred of equal pairs is worth less
 _WORK_PER_SECOND = 5_000_000  # partial answers that the core search looks at in a CPU second
 _FIRST_BUDGET = 1 / 64  # of the gap
 _BUDGET_GROWTH = 2.0
+_POLISH_SHARES = (0.25, 0.9)  # of the gap, as budget in neighbourhoods
+_POLISH_ROUNDS = 6
+_POLISH_WIDTH = 400
+_POLISH_WORK = 150_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions(), hi
     bound = proof.bound + _PREFERENCE * programme.scale * programme.jobs
     chosen = pairs[proof.held[proof.held != NOTHING]]
     answer = _report(problem, chosen, began, options, method=proof.method, bound=bound, prices=proof.prices)
-    if answer.report.gap > max(ACCEPTABLE_GAP, options.tolerance):
+    if answer.report.gap > max(ACCEPTABLE_GAP, options.tolerance) and len(pairs) <= _MOST_FOR_HIGHS:
         return _second_opinion(problem, answer, began, options)
     return answer
 
@@ -175,15 +180,17 @@ def _by_prices(programme: Programme, present: IntArray, options: SolveOptions, s
     """Prices, greedy and core search, until the gap is within the tolerance or the budget is spent."""
     temperatures = TEMPERATURES if start is None else WARM_TEMPERATURES
     tolerance = max(options.tolerance, _EXACT)
-    best, best_worth = improve(programme, present), -np.inf
+    best = improve(programme, present)
     best_worth = worth(programme, best)
-    tries = {0, 3, len(temperatures) - 1}
-    for i, prices in enumerate(falling_prices(programme, start, temperatures)):
-        if i in tries:
+    best_worth = worth(programme, best)
+    tried = None
+    for prices in falling_prices(programme, start, temperatures):
+        if prices is not tried:  # the coolest prices bound best, but others may lead the greedy better
             held = ordered_greedy(programme, prices.values)
             value = worth(programme, held)
             if value > best_worth:
                 best, best_worth = held, value
+            tried = prices
         if prices.bound - best_worth <= tolerance * prices.bound:
             return _Proof(best, prices.bound, prices.values, "prices")
     proof = _Proof(best, prices.bound, prices.values, "prices and core")
@@ -192,24 +199,49 @@ def _by_prices(programme: Programme, present: IntArray, options: SolveOptions, s
 
 def _close(programme: Programme, proof: _Proof, tolerance: float, most_work: int) -> _Proof:
     """Search growing budgets of loss until the answer is proved or the work is done."""
-    root, best, bound = proof.bound, worth(programme, proof.held), proof.bound
-    held, work = proof.held, 0
+    root, bound = proof.bound, proof.bound
+    held, work = _polish(programme, proof, tolerance)
+    best = worth(programme, held)
     budget = max((root - best) * _FIRST_BUDGET, 0.25 * tolerance * root)
     while bound - best > tolerance * bound and work < most_work:
         budget = min(budget, (root - best) * (1 + 1e-12))
         answer = search(programme, proof.prices, budget=budget, most_work=most_work - work)
         work += answer.work
-        if answer.held is not None:
-            found = improve(programme, answer.held)
-            value = worth(programme, found)
-            if value > best:
-                held, best = found, value
+        held, best = _better(programme, held, answer.held)
         if answer.complete:
             bound = min(bound, max(root - (budget if answer.held is None else answer.loss), best))
         if budget >= root - best:
             break
         budget *= _BUDGET_GROWTH
     return replace(proof, held=held, bound=bound)
+
+
+def _polish(programme: Programme, proof: _Proof, tolerance: float) -> tuple[IntArray, int]:
+    """Better answers in neighbourhoods of the answer, until one is good enough or none is found; with the work done."""
+    held, best, work = proof.held, worth(programme, proof.held), 0
+    for share in _POLISH_SHARES:
+        for _ in range(_POLISH_ROUNDS):
+            gap = proof.bound - best
+            if gap <= tolerance * proof.bound:
+                return held, work
+            budget = max(gap * share, min(tolerance * proof.bound, gap))
+            answer = search(programme, proof.prices, budget=budget, most_work=_POLISH_WORK, width=_POLISH_WIDTH, around=held)
+            work += answer.work
+            held, value = _better(programme, held, answer.held)
+            if value <= best:
+                break
+            best = value
+    return held, work
+
+
+def _better(programme: Programme, held: IntArray, found: IntArray | None) -> tuple[IntArray, float]:
+    """The better of two answers, and its worth."""
+    best = worth(programme, held)
+    if found is None:
+        return held, best
+    found = improve(programme, found)
+    value = worth(programme, found)
+    return (found, value) if value > best else (held, best)
 
 
 def _second_opinion(problem: AssignmentProblem, answer: Assignment, began: float, options: SolveOptions) -> Assignment:
