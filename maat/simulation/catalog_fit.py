@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from maat.simulation.profiles import EpochTable, StepTable
 CURVE_POINTS = 20
 _SOFT_ERROR = 0.1  # relative errors beyond this count linearly, not by their square: single measurements are off by more
 _COMPUTE_WEIGHT = 0.5
+_EARLY = 1.5
 _SYNC_SHARES = (1.0, 0.1, 0.01)
 _GAMMAS = (1.01, 1.5, 3.0)
 _LOG_LOWEST, _LOG_HIGHEST = float(np.log(LOWER[0])), float(np.log(1e3))
@@ -163,10 +165,16 @@ def noise_scale_curve(epochs: EpochTable) -> tuple[tuple[float, float], ...]:
     measured = np.log(efficiency(noise_scale(epochs.gradient_square, epochs.gradient_variance, initial), np.asarray(initial), batch))
     ends = np.concatenate(([0.0], epochs.boundaries)) / epochs.total_progress
     curve = []
-    for part in np.array_split(np.arange(epochs.epoch_count), min(epochs.epoch_count, CURVE_POINTS)):
-        share = float(ends[part[0]] + ends[part[-1] + 1]) / 2
-        curve.append((share, _closest_noise_scale(measured[:, part].mean(axis=1), initial, batch[:, 0])))
+    for first, after in itertools.pairwise(_part_edges(epochs.epoch_count)):
+        share = float(ends[first] + ends[after]) / 2
+        curve.append((share, _closest_noise_scale(measured[:, first:after].mean(axis=1), initial, batch[:, 0])))
     return tuple(curve)
+
+
+def _part_edges(epoch_count: int) -> list[int]:
+    """First epochs of the curve's parts, and the end: finer at the beginning of training, where noise grows fastest."""
+    edges = epoch_count * np.linspace(0.0, 1.0, CURVE_POINTS + 1) ** _EARLY
+    return [int(edge) for edge in np.unique(np.rint(edges))]
 
 
 def _closest_noise_scale(log_efficiency: FloatArray, initial: float, batch: FloatArray) -> float:
