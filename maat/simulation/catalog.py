@@ -99,17 +99,14 @@ class CatalogModel:
         return tuple(self.fits)
 
     @property
-    def smallest_per_gpu(self) -> int:
-        """The smallest per-GPU batch size on any type."""
-        return min(fit.smallest_per_gpu_batch_size for fit in self.fits.values())
+    def parameters(self) -> Mapping[str, FloatArray]:
+        """Throughput parameters by GPU type, shape (7,) each."""
+        return {name: fit.parameters for name, fit in self.fits.items()}
 
-    def parameters(self, gpu_type: str) -> FloatArray:
-        """Throughput parameters on a GPU type that was measured, shape (7,)."""
-        return self.fits[gpu_type].parameters
-
-    def gpus_per_replica(self, gpu_type: str) -> int:
-        """GPUs that one replica spans on a GPU type; 1 on one that was not measured."""
-        return self.fits[gpu_type].gpus_per_replica if gpu_type in self.fits else 1
+    @property
+    def gpus_per_replica(self) -> Mapping[str, int]:
+        """GPUs that one replica spans, by GPU type."""
+        return {name: fit.gpus_per_replica for name, fit in self.fits.items()}
 
     def memory_limits(self) -> Mapping[str, MemoryLimits]:
         """Per-GPU batch sizes by GPU type."""
@@ -169,7 +166,7 @@ class CatalogModel:
             batch_size=batch_size,
             preemptible=preemptible,
             gpu_types=gpu_types,
-            gpus_per_replica={name: fit.gpus_per_replica for name, fit in self.fits.items() if fit.gpus_per_replica > 1},
+            gpus_per_replica=self.gpus_per_replica,
             restart_seconds=self.restart_seconds if restart_seconds is None else restart_seconds,
             weight=weight,
         )

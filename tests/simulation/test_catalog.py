@@ -73,7 +73,7 @@ def test_constants_are_those_of_the_published_simulator(
 
 def test_a_gpt_replica_spans_two_a100_or_eight_rtx() -> None:
     gpt = load_catalog()["gpt"]
-    assert (gpt.gpus_per_replica("a100"), gpt.gpus_per_replica("rtx"), gpt.gpus_per_replica("t4")) == (2, 8, 1)
+    assert gpt.gpus_per_replica == {"a100": 2, "rtx": 8}
     assert gpt.memory_limits()["a100"] == MemoryLimits(48, 48)
     assert gpt.initial_batch_size == 48
 
@@ -82,9 +82,9 @@ def test_more_replicas_and_larger_batches_never_make_a_pass_faster() -> None:
     for model in load_catalog().values():
         for gpu_type, fit in model.fits.items():
             batch = np.linspace(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size, 9)
-            assert (np.diff(pass_seconds(model.parameters(gpu_type), batch)) >= 0).all()
+            assert (np.diff(pass_seconds(model.parameters[gpu_type], batch)) >= 0).all()
             replicas = np.arange(1.0, 17.0)
-            seconds = step_seconds(model.parameters(gpu_type), batch[0], node_count=np.ones(16), replica_count=replicas)
+            seconds = step_seconds(model.parameters[gpu_type], batch[0], node_count=np.ones(16), replica_count=replicas)
             assert (np.diff(seconds) >= -1e-12).all(), (model.name, gpu_type)
 
 
@@ -273,7 +273,7 @@ def test_building_the_catalog_again_gives_the_one_that_ships(data_folder: Path) 
         assert (rebuilt.work, rebuilt.epochs, rebuilt.gpu_types) == (model.work, model.epochs, model.gpu_types)
         assert np.array(rebuilt.noise_scale_curve) == pytest.approx(np.array(model.noise_scale_curve), rel=1e-3)
         for gpu_type in model.gpu_types:
-            assert_same_predictions(model, gpu_type, rebuilt.parameters(gpu_type))
+            assert_same_predictions(model, gpu_type, rebuilt.parameters[gpu_type])
 
 
 def assert_same_predictions(model: CatalogModel, gpu_type: str, parameters: np.ndarray) -> None:
