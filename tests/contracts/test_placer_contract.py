@@ -1,0 +1,143 @@
+"""What every registered placer keeps, whatever was decided; and what whole-node placement promises of Sia's configurations."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from contracts.generated import NOW, clusters, round_inputs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from maat.scheduling.belief import Belief
+from maat.scheduling.checks import check_placement
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.configuration import sia_configurations
+from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Decision, Grant, Placer, RoundInput
+from maat.scheduling.solver import SolveReport
+
+
+@pytest.fixture(params=PLACERS.names, scope="module")
+def placer(request: pytest.FixtureRequest) -> Placer:
+    return PLACERS.build(request.param)
+
+
+def nodes_of(round_input: RoundInput, gpus: tuple[int, ...]) -> int:
+    return len(set(round_input.cluster.gpu_node[list(gpus)].tolist()))
+
+
+@settings(max_examples=40)
+@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
+def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(placer: Placer, round_input: RoundInput, name: str) -> None:
+    decision = POLICIES.build(name).allocate(round_input)
+    placed = placer.place(decision, round_input)
+    check_placement(placed, decision, round_input)
+    for job_id in decision.grants:
+        assert (job_id in placed.placement.by_job) != (job_id in placed.unplaced)
+    assert all(reason.sentence for reason in placed.unplaced.values())
+
+
+@settings(max_examples=25)
+@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
+def test_the_same_decision_is_placed_the_same_way(placer: Placer, round_input: RoundInput, name: str) -> None:
+    decision = POLICIES.build(name).allocate(round_input)
+    before = pickle.dumps((round_input.jobs, dict(decision.grants)))
+    first = placer.place(decision, round_input)
+    assert pickle.dumps((round_input.jobs, dict(decision.grants))) == before
+    again = placer.place(decision, round_input)
+    assert first.placement.by_job == again.placement.by_job
+    assert first.unplaced == again.unplaced
+
+
+@settings(max_examples=40)
+@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
+def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(placer: Placer, round_input: RoundInput, name: str) -> None:
+    placed = placer.place(POLICIES.build(name).allocate(round_input), round_input).placement.by_job
+    for job in round_input.jobs:
+        if job.id in round_input.pinned and job.allocation is not None:
+            gpus = job.allocation.gpus
+            if round_input.cluster.gpu_available[list(gpus)].all():
+                assert placed[job.id] == gpus
+
+
+# ---- Sia's configurations, placed on whole nodes -----------------------------------------------------------------------------------
+
+
+@st.composite
+def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
+    """Any choice of Sia's configurations that keeps capacity and shape limits, to jobs that hold something else, or the same, or nothing."""
+    cluster = draw(clusters())
+    limits = standing_limits(cluster)
+    left = {limit.name: limit.places for limit in limits}
+    grants: dict[str, Grant] = {}
+    table = sia_configurations(cluster).configurations
+    for number in range(draw(st.integers(1, 12)) if table else 0):
+        wanted = draw(st.sampled_from(table))
+        spec = _spec(f"job-{number}", cluster)
+        inside = [limit.name for limit in limits if limit.counts(spec, wanted.gpu_type, wanted.gpu_count)]
+        if all(left[name] >= wanted.gpu_count for name in inside):
+            for name in inside:
+                left[name] -= wanted.gpu_count
+            grants[spec.id] = Grant(wanted.gpu_type, wanted.gpu_count, node_count=wanted.node_count)
+    jobs = tuple(Job(_spec(job_id, cluster), Belief(), 1.0, allocation=held) for job_id, held in draw(_holdings(list(grants), cluster)))
+    round_input = RoundInput(now=NOW, round_number=1, round_seconds=60.0, jobs=jobs, cluster=cluster, limits=limits)
+    return Decision(grants, SolveReport(), {}), round_input
+
+
+@st.composite
+def _holdings(draw: DrawFn, job_ids: list[str], cluster: Cluster) -> list[tuple[str, Allocation | None]]:
+    """Each job with GPUs scattered as they may be after nodes were drained and jobs ended, or with none."""
+    free = {name: [g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name] for name in cluster.type_names}
+    held: list[tuple[str, Allocation | None]] = []
+    for job_id in job_ids:
+        name = draw(st.sampled_from(cluster.type_names))
+        count = draw(st.sampled_from((0, 1, 2, 4)))
+        gpus, free[name] = free[name][:count], free[name][count:]
+        held.append((job_id, Allocation(name, tuple(sorted(gpus))) if gpus else None))
+    return held
+
+
+def _type(cluster: Cluster, gpu: int) -> str:
+    return cluster.type_names[cluster.gpu_type_of[gpu]]
+
+
+def _spec(job_id: str, cluster: Cluster) -> JobSpec:
+    memory = {name: MemoryLimits(1, 64) for name in cluster.type_names}
+    return JobSpec(job_id, "vision", 0.0, 1.0, initial_batch_size=8, max_batch_size=64, memory=memory)
+
+
+@settings(max_examples=120)
+@given(case=sia_grants())
+def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_limits(case: tuple[Decision, RoundInput]) -> None:
+    decision, round_input = case
+    placed = PLACERS.build("whole-node").place(decision, round_input)
+    check_placement(placed, decision, round_input)
+    assert dict(placed.unplaced) == {}
+
+
+@settings(max_examples=120)
+@given(case=sia_grants())
+def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configuration(case: tuple[Decision, RoundInput]) -> None:
+    decision, round_input = case
+    placed = PLACERS.build("whole-node").place(decision, round_input).placement.by_job
+    for job in round_input.jobs:
+        if job.allocation is None or job.allocation.gpus != placed[job.id]:
+            assert nodes_of(round_input, placed[job.id]) == decision.grants[job.id].node_count
+
+
+@settings(max_examples=40)
+@given(round_input=round_inputs())
+def test_whole_node_never_splits_a_part_of_a_node(round_input: RoundInput) -> None:
+    for name in POLICIES.names:
+        result = plan_round(round_input, POLICIES.build(name), PLACERS.build("whole-node"))
+        for job_id, gpus in result.placement.placement.by_job.items():
+            held = round_input.job_by_id[job_id].allocation
+            grant = result.decision.grants[job_id]
+            room = round_input.cluster.gpus_per_node[round_input.cluster.type_index[grant.gpu_type]]
+            if grant.gpu_count <= room and (held is None or held.gpus != gpus):
+                assert nodes_of(round_input, gpus) == 1

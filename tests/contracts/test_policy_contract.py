@@ -1,0 +1,142 @@
+"""What every registered policy keeps, on whatever a round may be given."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from contracts.generated import round_inputs
+from hypothesis import given, settings
+
+from maat.scheduling.checks import check_decision
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.explain import ReasonCode
+from maat.scheduling.loop import standing_limits
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Decision, Policy, RoundInput
+
+@pytest.fixture(params=POLICIES.names, scope="module")
+def policy(request: pytest.FixtureRequest) -> Policy:
+    return POLICIES.build(request.param)
+
+
+def facts(round_input: RoundInput) -> bytes:
+    """Everything that a policy was given, as bytes."""
+    given_facts = (round_input.jobs, round_input.cluster.nodes, round_input.limits, dict(round_input.pinned), round_input.state)
+    return pickle.dumps(given_facts)
+
+
+def used_places(decision: Decision, round_input: RoundInput) -> Counter[str]:
+    used: Counter[str] = Counter()
+    for job_id, grant in decision.grants.items():
+        for limit in round_input.limits:
+            if limit.counts(round_input.job_by_id[job_id].spec, grant.gpu_type, grant.gpu_count):
+                used[limit.name] += grant.gpu_count
+    return used
+
+
+def pinned_places(round_input: RoundInput) -> Counter[str]:
+    used: Counter[str] = Counter()
+    for job_id, pin in round_input.pinned.items():
+        for limit in round_input.limits:
+            if limit.counts(round_input.job_by_id[job_id].spec, pin.gpu_type, pin.gpu_count):
+                used[limit.name] += pin.gpu_count
+    return used
+
+
+@settings(max_examples=40)
+@given(round_input=round_inputs())
+def test_the_rules_of_every_round_are_kept(policy: Policy, round_input: RoundInput) -> None:
+    check_decision(policy.allocate(round_input), round_input)
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(policy: Policy, round_input: RoundInput) -> None:
+    decision = policy.allocate(round_input)
+    used, pinned = used_places(decision, round_input), pinned_places(round_input)
+    for limit in round_input.limits:
+        assert used[limit.name] <= max(limit.places, pinned[limit.name]), limit.name
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_every_grant_is_something_that_its_job_can_use(policy: Policy, round_input: RoundInput) -> None:
+    for job_id, grant in policy.allocate(round_input).grants.items():
+        spec = round_input.job_by_id[job_id].spec
+        assert grant.gpu_type in round_input.cluster.type_names
+        if job_id in round_input.pinned:
+            continue
+        assert grant.gpu_type in spec.memory
+        assert spec.gpu_types is None or grant.gpu_type in spec.gpu_types
+        assert grant.gpu_count >= spec.min_gpus
+        assert spec.max_gpus is None or grant.gpu_count <= spec.max_gpus
+        assert grant.gpu_count % spec.gpus_per_replica.get(grant.gpu_type, 1) == 0
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(policy: Policy, round_input: RoundInput) -> None:
+    grants = policy.allocate(round_input).grants
+    for job in round_input.jobs:
+        if job.spec.is_rigid and job.id in grants:
+            assert grants[job.id].gpu_count == job.spec.gpu_count
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInput) -> None:
+    grants = policy.allocate(round_input).grants
+    for job in round_input.jobs:
+        if job.allocation is not None and (job.restarting or not job.spec.preemptible):
+            assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (job.allocation.gpu_type, job.allocation.gpu_count)
+
+
+@settings(max_examples=25)
+@given(round_input=round_inputs())
+def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(policy: Policy, round_input: RoundInput) -> None:
+    before = facts(round_input)
+    first = policy.allocate(round_input)
+    assert facts(round_input) == before
+
+    copy = pickle.loads(pickle.dumps(round_input))  # noqa: S301 - our own bytes
+    again = policy.allocate(copy)
+
+    assert list(first.grants.items()) == list(again.grants.items())
+    assert first.state == again.state
+    assert {j: r.primary for j, r in first.reasons.items()} == {j: r.primary for j, r in again.reasons.items()}
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_every_job_is_told_why(policy: Policy, round_input: RoundInput) -> None:
+    decision = policy.allocate(round_input)
+    assert set(decision.reasons) == {job.id for job in round_input.jobs}
+    for job in round_input.jobs:
+        reason = decision.reasons[job.id]
+        assert reason.sentence
+        assert all(value is None or isinstance(value, int | float | str) for value in reason.evidence.values())
+        if job.id in round_input.pinned:
+            assert reason.primary is ReasonCode.PINNED
+        else:
+            assert (reason.primary is ReasonCode.GRANTED) == (job.id in decision.grants)
+
+
+@settings(max_examples=25)
+@given(round_input=round_inputs())
+def test_the_certificate_bounds_what_was_decided(policy: Policy, round_input: RoundInput) -> None:
+    report = policy.allocate(round_input).report
+    assert np.isfinite([report.objective, report.bound, report.gap]).all()
+    assert report.bound >= report.objective - 1e-9 * abs(report.objective)
+    assert set(report.prices) <= {limit.name for limit in round_input.limits}
+    assert all(price >= 0 for price in report.prices.values())
+
+
+def test_without_jobs_nothing_is_granted(policy: Policy) -> None:
+    cluster = Cluster.parse("t4=1x4")
+    empty = RoundInput(now=0.0, round_number=1, round_seconds=60.0, jobs=(), cluster=cluster, limits=standing_limits(cluster))
+    decision = policy.allocate(empty)
+    assert dict(decision.grants) == {}
+    assert dict(decision.reasons) == {}
