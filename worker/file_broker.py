@@ -63,11 +63,3 @@ class Channel(filesystem.Channel):
 
 class Transport(filesystem.Transport):
     Channel = Channel
-
-
-def transport_options(folder: Path) -> dict[str, object]:
-    """Where the messages of a broker in `folder` lie; the folders exist afterwards."""
-    messages, control = folder / "messages", folder / "control"
-    for path in (messages, control):
-        path.mkdir(parents=True, exist_ok=True)
-    return {"data_folder_in": str(messages), "data_folder_out": str(messages), "control_folder": str(control), "polling_interval": 0.05}

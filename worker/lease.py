@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 import sqlalchemy as sa
+from sqlmodel import col
 
 from backend.clocktime import utc_now
 from backend.database import Database
@@ -46,9 +46,9 @@ def take(database: Database, cluster_id: str) -> int | None:
     now = utc_now()
     statement = (
         sa.update(Cluster)
-        .where(_column("id") == cluster_id, sa.or_(_column("lease_until").is_(None), _column("lease_until") < now))
-        .values(lease_holder=_holder(), lease_until=now + timedelta(seconds=LEASE_SECONDS), fencing=_column("fencing") + 1)
-        .returning(_column("fencing"))
+        .where(col(Cluster.id) == cluster_id, sa.or_(col(Cluster.lease_until).is_(None), col(Cluster.lease_until) < now))
+        .values(lease_holder=_holder(), lease_until=now + timedelta(seconds=LEASE_SECONDS), fencing=col(Cluster.fencing) + 1)
+        .returning(col(Cluster.fencing))
     )
     with database.session_scope() as session:
         found: int | None = session.connection().execute(statement).scalar_one_or_none()
@@ -65,15 +65,11 @@ def _extend(database: Database, cluster_id: str, fencing: int, *, seconds: float
     until = None if seconds is None else utc_now() + timedelta(seconds=seconds)
     statement = (
         sa.update(Cluster)
-        .where(_column("id") == cluster_id, _column("fencing") == fencing)
+        .where(col(Cluster.id) == cluster_id, col(Cluster.fencing) == fencing)
         .values(lease_until=until, lease_holder=None if until is None else _holder())
     )
     with database.session_scope() as session:
         session.connection().execute(statement)
-
-
-def _column(name: str) -> sa.Column[Any]:
-    return Cluster.__table__.c[name]  # type: ignore[attr-defined, no-any-return]  # SQLModel hides its table from type checkers
 
 
 def _holder() -> str:

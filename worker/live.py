@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import sqlalchemy as sa
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from backend.clocktime import cluster_seconds, utc_now
+from backend.clusters.repository import all_clusters, nodes_of
+from backend.clusters.topology import engine_cluster
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, Round
 from backend.models import Job as JobRow
 from backend.models import Node as NodeRow
-from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.events import TERMINAL, Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
@@ -32,7 +32,7 @@ from worker.round_store import SqlRoundStore
 def due_clusters(database: Database) -> list[str]:
     """Clusters whose next round is due now."""
     with database.session_scope(writes=False) as session:
-        return [row.id for row in session.exec(select(ClusterRow).order_by(sa.column("name"))) if _is_due(session, row)]
+        return [row.id for row in all_clusters(session) if _is_due(session, row)]
 
 
 def step_cluster(database: Database, cluster_id: str) -> int | None:
@@ -64,7 +64,7 @@ def read_snapshot(database: Database, cluster_id: str) -> Snapshot | None:
         cluster = session.get(ClusterRow, cluster_id)
         if cluster is None or not _is_due(session, cluster):
             return None
-        nodes = session.exec(select(NodeRow).where(NodeRow.cluster_id == cluster_id).order_by(sa.column("position"))).all()
+        nodes = nodes_of(session, cluster_id)
         runtime = session.get(ClusterRuntime, cluster_id)
         state = None if runtime is None else runtime.executor_state
         return Snapshot(cluster, nodes, _active_jobs(session, cluster_id), state, cluster_seconds(cluster, utc_now())) if nodes else None
@@ -73,7 +73,7 @@ def read_snapshot(database: Database, cluster_id: str) -> Snapshot | None:
 def round_loop(database: Database, snapshot: Snapshot, *, fencing: int) -> RoundLoop:
     """The round loop of a live cluster, standing where its last round left it."""
     row, clock = snapshot.cluster, FixedClock(snapshot.now)
-    executor = LiveExecutor(cluster_of(snapshot.nodes), clock, snapshot.jobs, live_models(), snapshot.executor_state)
+    executor = LiveExecutor(engine_cluster(snapshot.nodes), clock, snapshot.jobs, live_models(), snapshot.executor_state)
     keeper = LiveKeeper(executor, JobJournal(snapshot.jobs, cluster_id=row.id))
     return RoundLoop(
         policy=POLICIES.build(row.policy, row.policy_parameters),
@@ -118,12 +118,6 @@ class LiveKeeper:
         return self._executor.state()
 
 
-def cluster_of(nodes: Sequence[NodeRow]) -> Cluster:
-    """The cluster that these rows describe, in their order; its GPUs are numbered through them."""
-    memory = {node.gpu_type: node.memory_gib for node in nodes if node.memory_gib is not None}
-    return Cluster.of([Node(n.name, n.gpu_type, n.gpu_count, frozenset(n.drained_gpus)) for n in nodes], memory_gib=memory)
-
-
 @lru_cache(maxsize=1)
 def live_models() -> Mapping[str, Model]:
     """The catalog, read once per process."""
@@ -145,7 +139,7 @@ def _active_jobs(session: Session, cluster_id: str) -> list[JobRow]:
     ended = [state.value for state in TERMINAL]
     statement = (
         select(JobRow)
-        .where(JobRow.cluster_id == cluster_id, sa.column("state").not_in(ended))
-        .order_by(sa.column("submitted_seconds"), sa.column("id"))
+        .where(JobRow.cluster_id == cluster_id, col(JobRow.state).not_in(ended))
+        .order_by(col(JobRow.submitted_seconds), col(JobRow.id))
     )
     return list(session.exec(statement))

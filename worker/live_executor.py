@@ -15,6 +15,7 @@ from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.job import Adaptivity, Allocation, JobSpec
 from maat.scheduling.rounds import Changes, Clock, ClusterState
+from maat.simulation.catalog import load_catalog
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model
@@ -80,7 +81,7 @@ class LiveExecutor:
         """Hand a job to the simulator; the event of its failure where it can never run."""
         try:
             model = _model(row, models)
-            spec = job_spec(row, model)
+            spec = job_spec(row)
         except InputError as error:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
@@ -113,31 +114,23 @@ class LiveExecutor:
                 yield Event(now, job.spec.id, EventKind.STATE, JobState.PREEMPTED, {"cause": EventKind.NODE_FAILED.value})
 
 
-def job_spec(row: JobRow, model: Model) -> JobSpec:
+def job_spec(row: JobRow) -> JobSpec:
     """What the owner declared, with what the catalog knows of the model. Raises JobError where that can never run."""
-    adaptivity = Adaptivity(row.adaptivity)
-    needs_batch = adaptivity is not Adaptivity.ADAPTIVE and row.batch_size is None
-    initial, largest = model.truth.initial_batch_size, model.truth.max_batch_size
-    return JobSpec(
+    return load_catalog()[row.model].job_spec(
         id=row.id,
         name=row.name,
         owner=row.owner_id,
         tenant=row.tenant_id,
-        model=row.model,
         submitted_at=row.submitted_seconds,
-        work=model.work * row.work_scale,
-        initial_batch_size=initial,
-        max_batch_size=largest if row.max_batch_size is None else min(row.max_batch_size, largest),
-        memory=model.memory,
-        adaptivity=adaptivity,
+        work_scale=row.work_scale,
+        adaptivity=Adaptivity(row.adaptivity),
         gpu_count=row.gpu_count,
         min_gpus=row.min_gpus,
         max_gpus=row.max_gpus,
-        batch_size=initial if needs_batch else row.batch_size,
+        batch_size=row.batch_size,
+        max_batch_size=row.max_batch_size,
         preemptible=row.preemptible,
         gpu_types=None if row.gpu_types is None else tuple(row.gpu_types),
-        gpus_per_replica=model.gpus_per_replica,
-        restart_seconds=model.restart_seconds,
     )
 
 

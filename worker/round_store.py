@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
@@ -62,8 +62,8 @@ class SqlRoundStore:
     def unapplied(self) -> Sequence[Changes]:
         statement = (
             select(OutboxMessage)
-            .where(OutboxMessage.cluster_id == self._cluster_id, sa.column("applied_at").is_(None))
-            .order_by(sa.column("round_number"))
+            .where(OutboxMessage.cluster_id == self._cluster_id, col(OutboxMessage.applied_at).is_(None))
+            .order_by(col(OutboxMessage.round_number))
         )
         with self._database.session_scope(writes=False) as session:
             return [changes_from_json(message.payload) for message in session.exec(statement)]
@@ -77,9 +77,9 @@ class SqlRoundStore:
 
     def _advance(self, session: Session, number: int) -> bool:
         """Move the cluster to its next round; the row is locked from here on, so that of two workers one waits and then finds it moved."""
-        clusters: sa.Table = Cluster.__table__  # type: ignore[attr-defined]
-        mine = sa.and_(clusters.c.id == self._cluster_id, clusters.c.fencing == self._fencing, clusters.c.next_round_number == number)
-        return session.connection().execute(sa.update(clusters).where(mine).values(next_round_number=number + 1)).rowcount == 1
+        mine = (col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing, col(Cluster.next_round_number) == number)
+        statement = sa.update(Cluster).where(*mine).values(next_round_number=number + 1)
+        return session.connection().execute(statement).rowcount == 1
 
     def _write_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None:
         cluster = session.get_one(Cluster, self._cluster_id)
@@ -97,11 +97,11 @@ class SqlRoundStore:
         session.add(runtime)
 
     def _mark_applied(self, session: Session, number: int) -> bool:
-        outbox: sa.Table = OutboxMessage.__table__  # type: ignore[attr-defined]
-        clusters: sa.Table = Cluster.__table__  # type: ignore[attr-defined]
-        still_mine = sa.exists().where(clusters.c.id == self._cluster_id, clusters.c.fencing == self._fencing)
-        waiting = sa.and_(outbox.c.cluster_id == self._cluster_id, outbox.c.round_number == number, outbox.c.applied_at.is_(None))
-        statement = sa.update(outbox).where(waiting, still_mine).values(applied_at=utc_now())
+        still_mine = sa.exists().where(col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing)
+        waiting = (col(OutboxMessage.cluster_id) == self._cluster_id, col(OutboxMessage.round_number) == number)
+        statement = (
+            sa.update(OutboxMessage).where(*waiting, col(OutboxMessage.applied_at).is_(None), still_mine).values(applied_at=utc_now())
+        )
         return session.connection().execute(statement).rowcount > 0
 
     def _write_executor_state(self, session: Session) -> None:

@@ -1,0 +1,58 @@
+"""The Celery application: broker, beat and queues, from the settings. What the tasks do stands elsewhere.
+
+    celery -A worker.app worker -Q rounds -B        the rounds, with the beat (embedded: one process, --pool=solo)
+    celery -A worker.app worker -Q simulations      the policy laboratory
+
+No result backend: what a task did is in the database. A message may be lost or come twice; tasks are written for both.
+"""
+
+from __future__ import annotations
+
+from celery import Celery
+from celery.platforms import set_pdeathsig
+from celery.signals import beat_embedded_init
+
+from backend.queue import RUN_SIMULATION, SIMULATIONS_QUEUE, broker_configuration
+from backend.settings import Settings, get_settings
+
+ROUNDS_QUEUE = "rounds"
+TICK_SECONDS = 0.5
+DISPATCH_SECONDS = 1.0
+HOUSEKEEPING_SECONDS = 30.0
+
+
+def create_app(settings: Settings) -> Celery:
+    embedded = settings.celery_broker_url.startswith("filesystem")
+    app = Celery("maat", broker=settings.celery_broker_url, include=["worker.tasks"])
+    app.conf.update(broker_configuration(settings))
+    app.conf.update(
+        task_default_queue=ROUNDS_QUEUE,
+        task_routes={RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE}},
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_ignore_result=True,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=True,
+        worker_redirect_stdouts=False,
+        worker_enable_remote_control=not embedded,  # health checks ask through it; the embedded worker is watched by its parent
+        worker_soft_shutdown_timeout=2.0,
+        broker_connection_retry_on_startup=True,
+        timezone="UTC",
+        beat_scheduler="worker.beat:BeatScheduler",
+        beat_schedule={
+            # A beat that nobody could serve in time is worth nothing: the next one asks the same question.
+            "rounds": {"task": "maat.tick", "schedule": TICK_SECONDS, "options": {"expires": 5 * TICK_SECONDS}},
+            "operations": {"task": "maat.dispatch", "schedule": DISPATCH_SECONDS, "options": {"expires": 5 * DISPATCH_SECONDS}},
+            "housekeeping": {"task": "maat.housekeeping", "schedule": HOUSEKEEPING_SECONDS, "options": {"expires": HOUSEKEEPING_SECONDS}},
+        },
+    )
+    return app
+
+
+@beat_embedded_init.connect  # type: ignore[untyped-decorator]
+def _end_with_worker(**_: object) -> None:
+    """A beat that outlived its worker would beat beside the next one's."""
+    set_pdeathsig("SIGKILL")
+
+
+app = create_app(get_settings())

@@ -1,0 +1,48 @@
+"""The tasks: a few lines each around tested functions. They take ids, and may come twice, late or never."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from backend.database import Database
+from backend.queue import RUN_SIMULATION
+from backend.settings import get_settings
+from worker import housekeeping, live, operations, simulations
+from worker.app import TICK_SECONDS, app
+
+
+@lru_cache(maxsize=1)
+def database() -> Database:
+    """This process's connections: opened after the fork, never before."""
+    return Database.of(get_settings())
+
+
+@app.task(name="maat.tick")  # type: ignore[untyped-decorator]
+def tick() -> None:
+    """Have the round made of every cluster that is due."""
+    for cluster_id in live.due_clusters(database()):
+        step_cluster.apply_async((cluster_id,), expires=10 * TICK_SECONDS)
+
+
+@app.task(name="maat.step_cluster")  # type: ignore[untyped-decorator]
+def step_cluster(cluster_id: str) -> None:
+    live.step_cluster(database(), cluster_id)
+
+
+@app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
+def dispatch() -> None:
+    """Send the long work that no worker is at."""
+    for operation_id in operations.waiting_operations(database(), kind=simulations.SIMULATION):
+        run_simulation.delay(operation_id)
+
+
+@app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
+def run_simulation(operation_id: str) -> None:
+    simulations.run_operation(database(), operation_id)
+
+
+@app.task(name="maat.housekeeping")  # type: ignore[untyped-decorator]
+def keep_house() -> None:
+    housekeeping.prune_rounds(database())
+    housekeeping.prune_outbox(database())
+    housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
