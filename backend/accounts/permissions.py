@@ -1,0 +1,42 @@
+"""What may be done, and which role may do it. Who has which role: the users table; how a request proves who it is: identity.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Permission(StrEnum):
+    JOBS_READ = "jobs:read"
+    JOBS_SUBMIT = "jobs:submit"
+    JOBS_CANCEL = "jobs:cancel"
+    CLUSTERS_READ = "clusters:read"
+    CLUSTERS_WRITE = "clusters:write"
+    ROUNDS_READ = "rounds:read"
+    SIMULATIONS_READ = "simulations:read"
+    SIMULATIONS_RUN = "simulations:run"
+    MODELS_READ = "models:read"
+    TOKENS_MANAGE = "tokens:manage"
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"
+    SUBMITTER = "submitter"
+    TENANT_MANAGER = "tenant_manager"
+    CLUSTER_ADMIN = "cluster_admin"
+    AUDITOR = "auditor"
+
+
+_READ = frozenset(p for p in Permission if p.value.endswith(":read"))
+_SUBMIT = _READ | {Permission.JOBS_SUBMIT, Permission.JOBS_CANCEL, Permission.SIMULATIONS_RUN}
+
+PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
+    Role.VIEWER: _READ,
+    Role.SUBMITTER: _SUBMIT,
+    Role.TENANT_MANAGER: _SUBMIT | {Permission.TOKENS_MANAGE},
+    Role.CLUSTER_ADMIN: frozenset(Permission),
+    Role.AUDITOR: _READ,
+}
+
+SEES_ALL_TENANTS = frozenset({Role.CLUSTER_ADMIN, Role.AUDITOR})
+ACTS_FOR_TENANT = frozenset({Role.TENANT_MANAGER, Role.CLUSTER_ADMIN})

@@ -1,0 +1,37 @@
+"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: `create_token` is called from the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlmodel import Session
+
+from backend.accounts.models import ApiToken, User
+from backend.accounts.permissions import Permission
+
+TOKEN_PREFIX = "maat_"  # noqa: S105  (what a secret begins with, none itself)
+_SHOWN_CHARACTERS = 12
+
+
+def create_token(
+    session: Session, user: User, *, name: str, scopes: Iterable[Permission] | None = None, expires_at: datetime | None = None
+) -> str:
+    """A new token of this user: returns the secret, which is stored nowhere."""
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    listed = None if scopes is None else sorted(scope.value for scope in scopes)
+    shown = secret[:_SHOWN_CHARACTERS]
+    session.add(ApiToken(user_id=user.id, name=name, prefix=shown, token_hash=digest(secret), scopes=listed, expires_at=expires_at))
+    session.flush()
+    return secret
+
+
+def revoke_token(token: ApiToken, at: datetime) -> None:
+    token.revoked_at = at
+
+
+def digest(secret: str) -> str:
+    """A token has 256 random bits: a plain digest suffices, and can be looked up."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,43 @@
+"""Reads and writes cluster and node rows. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlmodel import Session, col, func, select
+
+from backend.clusters.models import Cluster, Node
+from backend.problems import NotFound
+
+
+def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Cluster:
+    """By id or by name. `lock`: no other transaction changes it until this one ends. Raises NotFound."""
+    statement = select(Cluster).where((col(Cluster.id) == cluster_id) | (col(Cluster.name) == cluster_id))
+    found = session.exec(statement.with_for_update() if lock else statement).first()
+    if found is None:
+        raise NotFound(f"There is no cluster {cluster_id!r}.")
+    return found
+
+
+def all_clusters(session: Session) -> Sequence[Cluster]:
+    """Oldest first (ids ascend): the first is where jobs go that name none."""
+    return session.exec(select(Cluster).order_by(col(Cluster.id))).all()
+
+
+def nodes_of(session: Session, cluster_id: str) -> Sequence[Node]:
+    """In the order that numbers the GPUs."""
+    return session.exec(select(Node).where(Node.cluster_id == cluster_id).order_by(col(Node.position))).all()
+
+
+def get_node(session: Session, cluster_id: str, node_id: str, *, lock: bool = False) -> Node:
+    """By id or by name within the cluster. Raises NotFound."""
+    named = (col(Node.id) == node_id) | (col(Node.name) == node_id)
+    statement = select(Node).where(Node.cluster_id == cluster_id, named)
+    found = session.exec(statement.with_for_update() if lock else statement).first()
+    if found is None:
+        raise NotFound(f"The cluster has no node {node_id!r}.")
+    return found
+
+
+def name_is_taken(session: Session, name: str) -> bool:
+    return session.exec(select(func.count()).select_from(Cluster).where(Cluster.name == name)).one() > 0

@@ -1,0 +1,147 @@
+"""Routes of clusters and their nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.clusters import service
+from backend.clusters.models import Cluster, Node
+from backend.clusters.repository import get_cluster, get_node, nodes_of
+from backend.clusters.schemas import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeChanges, NodeOut, NodesBody
+from backend.clusters.state import Holder, cluster_state
+from backend.jobs.repository import holders
+from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.rounds.repository import latest_at
+from backend.web.conditional import IfMatch, etag
+from backend.web.dependencies import SessionDep
+from backend.web.strict_json import StrictRoute
+
+router = APIRouter(prefix="/clusters", tags=["clusters"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.CLUSTERS_READ))]
+Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
+
+
+@router.get("", operation_id="listClusters")
+def list_clusters(
+    request: Request, response: Response, session: SessionDep, _: Reader, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ClusterOut]:
+    """Oldest first; jobs that name no cluster go to the first."""
+    found = paginate(session, select(Cluster), order=Order([col(Cluster.id)]), filters={"list": "clusters"}, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    return found.shown(ClusterOut.of)
+
+
+@router.post("", operation_id="createCluster", status_code=201)
+def create_cluster(session: SessionDep, _: Writer, body: ClusterBody, response: Response) -> ClusterOut:
+    """Make a cluster with its nodes; its time begins now."""
+    cluster = service.create_cluster(session, body)
+    response.headers["Location"] = f"/api/v1/clusters/{cluster.id}"
+    return _shown(cluster, response)
+
+
+@router.get("/{cluster_id}", operation_id="getCluster")
+def read_cluster(session: SessionDep, _: Reader, cluster_id: str, response: Response) -> ClusterOut:
+    """By id or by name."""
+    return _shown(get_cluster(session, cluster_id), response)
+
+
+@router.patch("/{cluster_id}", operation_id="changeCluster")
+def change_cluster(
+    session: SessionDep, _: Writer, cluster_id: str, body: ClusterChanges, response: Response, if_match: IfMatch = None
+) -> ClusterOut:
+    """Change policy, placer, round interval or speed; the next round follows. Needs If-Match."""
+    return _shown(service.change_cluster(session, cluster_id, body, if_match), response)
+
+
+@router.post("/{cluster_id}/actions/pause", operation_id="pauseCluster")
+def pause_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Response) -> ClusterOut:
+    """Stop cluster time: no rounds, no progress, until it is resumed."""
+    return _shown(service.set_paused(session, cluster_id, True), response)
+
+
+@router.post("/{cluster_id}/actions/resume", operation_id="resumeCluster")
+def resume_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Response) -> ClusterOut:
+    return _shown(service.set_paused(session, cluster_id, False), response)
+
+
+@router.get("/{cluster_id}/state", operation_id="getClusterState")
+def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> ClusterStateOut:
+    """Every GPU and the job that holds it; other tenants' jobs without their names."""
+    cluster = get_cluster(session, cluster_id)
+    nodes = nodes_of(session, cluster.id)
+    return cluster_state(cluster, nodes, _holder_of(session, cluster, principal), as_of_seconds=latest_at(session, cluster.id))
+
+
+@router.get("/{cluster_id}/nodes", operation_id="listNodes")
+def list_nodes(
+    request: Request, response: Response, session: SessionDep, _: Reader, cluster_id: str, limit: Limit = 50, cursor: Cursor = None
+) -> Page[NodeOut]:
+    """In the order that numbers the GPUs."""
+    cluster = get_cluster(session, cluster_id)
+    statement = select(Node).where(Node.cluster_id == cluster.id)
+    filters = {"list": "nodes", "cluster": cluster.id}
+    found = paginate(session, statement, order=Order([col(Node.position)]), filters=filters, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    return found.shown(NodeOut.of)
+
+
+@router.post("/{cluster_id}/nodes", operation_id="addNodes", status_code=201)
+def add_nodes(session: SessionDep, _: Writer, cluster_id: str, body: NodesBody) -> Page[NodeOut]:
+    nodes = service.add_nodes(session, cluster_id, body.nodes)
+    return Page(items=[NodeOut.of(node) for node in nodes], next_cursor=None)
+
+
+@router.get("/{cluster_id}/nodes/{node_id}", operation_id="getNode")
+def read_node(session: SessionDep, _: Reader, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+    """By id or by name."""
+    return _shown_node(get_node(session, get_cluster(session, cluster_id).id, node_id), response)
+
+
+@router.patch("/{cluster_id}/nodes/{node_id}", operation_id="changeNode")
+def change_node(
+    session: SessionDep, _: Writer, cluster_id: str, node_id: str, body: NodeChanges, response: Response, if_match: IfMatch = None
+) -> NodeOut:
+    """Say which GPUs of a node may not be used. Needs If-Match."""
+    return _shown_node(service.change_node(session, cluster_id, node_id, body, if_match), response)
+
+
+@router.post("/{cluster_id}/nodes/{node_id}/actions/drain", operation_id="drainNode")
+def drain_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+    """Take the whole node out of service: the next round moves its jobs away."""
+    return _shown_node(service.set_drained(session, cluster_id, node_id, True), response)
+
+
+@router.post("/{cluster_id}/nodes/{node_id}/actions/restore", operation_id="restoreNode")
+def restore_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+    return _shown_node(service.set_drained(session, cluster_id, node_id, False), response)
+
+
+@router.delete("/{cluster_id}/nodes/{node_id}", operation_id="deleteNode", status_code=204)
+def delete_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str) -> None:
+    """Only the last node, drained and idle: other GPUs must keep their numbers."""
+    service.delete_node(session, cluster_id, node_id)
+
+
+def _shown(cluster: Cluster, response: Response) -> ClusterOut:
+    response.headers["ETag"] = etag(cluster.version)
+    return ClusterOut.of(cluster)
+
+
+def _shown_node(node: Node, response: Response) -> NodeOut:
+    response.headers["ETag"] = etag(node.version)
+    return NodeOut.of(node)
+
+
+def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict[int, Holder]:
+    found: dict[int, Holder] = {}
+    for job_id, name, tenant, gpus in holders(session, cluster.id):
+        visible = principal.sees_all_tenants or tenant == principal.tenant_name
+        holder: Holder = (job_id, name, tenant) if visible else ("other", "another tenant's job", None)
+        found.update(dict.fromkeys(gpus, holder))
+    return found

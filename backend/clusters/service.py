@@ -1,0 +1,198 @@
+"""Makes and changes clusters and nodes. Checks what it is asked for against the engine's own rules; commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlmodel import Session, col, delete
+
+from backend.clocktime import reanchor, utc_now
+from backend.clusters.models import Cluster, Node
+from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
+from backend.clusters.schemas import MAX_NODES, ClusterBody, ClusterChanges, NodeBody, NodeChanges
+from backend.clusters.topology import engine_cluster, first_gpus
+from backend.jobs.repository import held_gpus
+from backend.problems import Conflict, FieldError, Invalid, invalid_input
+from backend.web.conditional import check_version
+from maat.scheduling import cluster as engine
+from maat.scheduling.errors import ClusterError, InputError
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+
+
+def create_cluster(session: Session, body: ClusterBody) -> Cluster:
+    """Raises Invalid naming the field, Conflict where the name is taken."""
+    policy_seconds = check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
+    nodes = _declared_nodes(body)
+    if name_is_taken(session, body.name):
+        raise Conflict(f"There is a cluster named {body.name!r} already.")
+    now = utc_now()
+    given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
+    seconds = policy_seconds if body.round_seconds is None else body.round_seconds
+    cluster = Cluster(**given, round_seconds=seconds, epoch=now, anchor_wall=now, created_at=now)
+    session.add(cluster)
+    session.flush()
+    _add(session, cluster, nodes, first_position=0)
+    return cluster
+
+
+def change_cluster(session: Session, cluster_id: str, changes: ClusterChanges, if_match: str | None) -> Cluster:
+    cluster = get_cluster(session, cluster_id, lock=True)
+    check_version(if_match, cluster.version)
+    given = changes.model_dump(exclude_unset=True, exclude_none=True)
+    if "policy" in given and "policy_parameters" not in given:
+        given["policy_parameters"] = {} if given["policy"] != cluster.policy else cluster.policy_parameters
+    if "placer" in given and "placer_parameters" not in given:
+        given["placer_parameters"] = {} if given["placer"] != cluster.placer else cluster.placer_parameters
+    wanted = {name: given.get(name, getattr(cluster, name)) for name in ("policy", "policy_parameters", "placer", "placer_parameters")}
+    check_parts(**wanted)
+    if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
+        raise Conflict(f"There is a cluster named {given['name']!r} already.")
+    speed = given.pop("speed", None)
+    if speed is not None:
+        reanchor(cluster, utc_now(), speed=speed)
+    return _changed(session, cluster, **given)
+
+
+def set_paused(session: Session, cluster_id: str, paused: bool) -> Cluster:
+    """Stop or go on with cluster time, and rounds with it. Doing it twice is doing it once."""
+    cluster = get_cluster(session, cluster_id, lock=True)
+    if cluster.paused != paused:
+        reanchor(cluster, utc_now(), paused=paused)
+        _changed(session, cluster)
+    return cluster
+
+
+def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> list[Node]:
+    """Behind the others: no GPU changes its number."""
+    cluster = get_cluster(session, cluster_id, lock=True)
+    present = nodes_of(session, cluster.id)
+    counts = {node.gpu_type: sum(1 for other in present if other.gpu_type == node.gpu_type) for node in present}
+    nodes = _expanded(bodies, counts)
+    _check_whole([*present, *nodes])
+    _add(session, cluster, nodes, first_position=len(present))
+    _changed(session, cluster)
+    return nodes
+
+
+def change_node(session: Session, cluster_id: str, node_id: str, changes: NodeChanges, if_match: str | None) -> Node:
+    cluster = get_cluster(session, cluster_id, lock=True)
+    node = get_node(session, cluster.id, node_id)
+    check_version(if_match, node.version)
+    return _drain(session, cluster, node, changes.drained_gpus)
+
+
+def set_drained(session: Session, cluster_id: str, node_id: str, drained: bool) -> Node:
+    """Drain every GPU of a node, or take all of them back. What runs there is moved by the next round."""
+    cluster = get_cluster(session, cluster_id, lock=True)
+    node = get_node(session, cluster.id, node_id)
+    return _drain(session, cluster, node, range(node.gpu_count) if drained else ())
+
+
+def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
+    """Raises Conflict unless it is drained, idle and the last: a gap would renumber the GPUs that running jobs hold."""
+    cluster = get_cluster(session, cluster_id, lock=True)
+    node = get_node(session, cluster.id, node_id)
+    nodes = nodes_of(session, cluster.id)
+    if len(nodes) == 1:
+        raise Conflict("It is the only node of the cluster, which cannot be without GPUs.")
+    if node.id != nodes[-1].id:
+        raise Conflict("It is not the last node: the GPUs behind it would change their numbers. Drain it instead.")
+    if len(node.drained_gpus) < node.gpu_count:
+        raise Conflict("It is in service. Drain it first.")
+    if any(gpu >= first_gpus(nodes)[-1] for gpu in held_gpus(session, cluster.id)):
+        raise Conflict("A job still holds GPUs of it; the next round moves it away.")
+    session.execute(delete(Node).where(col(Node.id) == node.id))
+    _changed(session, cluster)
+
+
+def check_parts(policy: str, policy_parameters: dict[str, object], placer: str, placer_parameters: dict[str, object]) -> float:
+    """Whether policy and placer exist with such parameters; the policy's own round interval. Raises Invalid."""
+    built = _build(POLICIES.build, policy, policy_parameters, pointer="/policy")
+    _build(PLACERS.build, placer, placer_parameters, pointer="/placer")
+    return built.round_seconds
+
+
+def _build(build, name, parameters, *, pointer):  # type: ignore[no-untyped-def]  # the two registries share no exact type
+    try:
+        build(name)
+    except InputError as error:
+        raise invalid_input(error, pointer) from None
+    try:
+        return build(name, parameters)
+    except InputError as error:
+        raise invalid_input(error, f"{pointer}_parameters/{error.field}") from None
+
+
+def _declared_nodes(body: ClusterBody) -> list[Node]:
+    if (body.nodes is None) == (body.shape is None):
+        message = "Give either nodes or shape, and not both."
+        raise Invalid(message, errors=[FieldError("/nodes", "either_or", message, "Write for example shape: t4=6x4,a100=2x8.")])
+    if body.shape is not None:
+        try:
+            parsed = engine.Cluster.parse(body.shape)
+        except ClusterError as error:
+            raise invalid_input(error, "/shape") from None
+        return [Node(cluster_id="", name=n.id, gpu_type=n.gpu_type, gpu_count=n.gpu_count, position=0) for n in parsed.nodes]
+    nodes = _expanded(body.nodes or [], {})
+    _check_whole(nodes)
+    return nodes
+
+
+def _expanded(bodies: Iterable[NodeBody], counts: dict[str, int]) -> list[Node]:
+    """A row for every node. Without a name it is called by type and number: `t4-6`. `counts`: nodes of each type so far."""
+    nodes = []
+    for body in bodies:
+        for index in range(body.count):
+            number = counts.get(body.gpu_type, 0)
+            counts[body.gpu_type] = number + 1
+            name = f"{body.gpu_type}-{number}" if body.name is None else body.name if body.count == 1 else f"{body.name}-{index}"
+            nodes.append(
+                Node(
+                    cluster_id="", name=name, gpu_type=body.gpu_type, gpu_count=body.gpu_count, memory_gib=body.memory_gib, position=0
+                )
+            )
+    return nodes
+
+
+def _check_whole(nodes: Sequence[Node]) -> None:
+    """Raises Invalid where the engine would not take these nodes as a cluster."""
+    if len(nodes) > MAX_NODES:
+        message = f"A cluster has at most {MAX_NODES} nodes."
+        raise Invalid(message, errors=[FieldError("/nodes", "too_long", message, "Give fewer nodes.", len(nodes))])
+    try:
+        engine_cluster(nodes)
+    except ClusterError as error:
+        raise invalid_input(error, "/nodes") from None
+
+
+def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_position: int) -> None:
+    for position, node in enumerate(nodes, start=first_position):
+        node.cluster_id, node.position = cluster.id, position
+    session.add_all(nodes)
+    session.flush()
+
+
+def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) -> Node:
+    drained = sorted(set(gpus))
+    if drained and drained[-1] >= node.gpu_count:
+        message = "It names a GPU that the node does not have."
+        remedy = f"Use indices 0 to {node.gpu_count - 1}."
+        raise Invalid(message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)])
+    if drained != node.drained_gpus:
+        node.drained_gpus = drained
+        node.version += 1
+        session.add(node)
+        _changed(session, cluster)
+    return node
+
+
+def _changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
+    for name, value in values.items():
+        setattr(cluster, name, value)
+    cluster.version += 1
+    session.add(cluster)
+    session.flush()
+    return cluster
+
+

@@ -1,0 +1,108 @@
+"""Safe retries: a request with an Idempotency-Key is carried out once; its repetition gets the answer that the first one got."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import Header
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from sqlalchemy import delete, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, col, select
+
+from backend.clocktime import utc_now
+from backend.idempotency_models import IdempotencyKey
+from backend.problems import IdempotencyMismatch
+from backend.settings import Settings
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Repeat a request under the same key to get the first answer again instead of a second effect.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request is answered with."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def response(self, *, replayed: bool = False) -> JSONResponse:
+        marker = {"Idempotency-Replayed": "true"} if replayed else {}
+        return JSONResponse(jsonable_encoder(self.body), status_code=self.status, headers={**self.headers, **marker})
+
+
+@dataclass(frozen=True)
+class Once:
+    """One request as its key knows it: who asks, on which route, for what."""
+
+    principal_id: str
+    route: str
+    key: str | None
+    request: Any
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(jsonable_encoder(self.request), sort_keys=True).encode()).hexdigest()
+
+
+def answer_once(session: Session, once: Once, settings: Settings, answer: Callable[[], Answer]) -> JSONResponse:
+    """Carry the request out, unless its key has been used. Raises IdempotencyMismatch where it was used for another request.
+
+    The key is written in the transaction of its request: a failed request leaves no key. A second request that comes while the first
+    is under way waits for it in the database.
+    """
+    if once.key is None:
+        return answer().response()
+    oldest = utc_now() - timedelta(hours=settings.idempotency_keep_hours)
+    forget_keys(session, before=oldest, key=once.key)
+    if not _reserve(session, once):
+        return _replay(session, once)
+    given = answer()
+    body = jsonable_encoder(given.body)
+    session.execute(update(IdempotencyKey).where(*_same(once)).values(status=given.status, body=body, headers=dict(given.headers)))
+    return given.response()
+
+
+def forget_keys(session: Session, *, before: datetime, key: str | None = None) -> None:
+    """Delete keys that nobody will repeat any more: this one, or all."""
+    statement = delete(IdempotencyKey).where(col(IdempotencyKey.created_at) < before)
+    session.execute(statement if key is None else statement.where(col(IdempotencyKey.key) == key))
+
+
+def _reserve(session: Session, once: Once) -> bool:
+    """Whether the key was free, and is now this request's."""
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+    row = {"principal": once.principal_id, "route": once.route, "key": once.key, "digest": once.digest, "status": 0}
+    values = row | {"body": {}, "headers": {}, "created_at": utc_now()}
+    statement = insert(IdempotencyKey).values(**values).on_conflict_do_nothing(index_elements=["principal", "route", "key"])
+    return session.execute(statement.returning(col(IdempotencyKey.id))).first() is not None
+
+
+def _replay(session: Session, once: Once) -> JSONResponse:
+    kept = session.exec(select(IdempotencyKey).where(*_same(once))).one()
+    if kept.digest != once.digest:
+        raise IdempotencyMismatch("This Idempotency-Key was used for a request with another content.")
+    return Answer(kept.status, kept.body, kept.headers).response(replayed=True)
+
+
+def _same(once: Once) -> tuple[Any, ...]:
+    return (
+        col(IdempotencyKey.principal) == once.principal_id,
+        col(IdempotencyKey.route) == once.route,
+        col(IdempotencyKey.key) == once.key,
+    )

@@ -1,0 +1,97 @@
+"""Job rows as the API shows them: cluster time as dates, GPU seconds as hours, names for ids. Reads what several rows share once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmodel import Session
+
+from backend.clocktime import cluster_seconds, shown_at, utc_now
+from backend.clusters.models import Cluster
+from backend.clusters.repository import nodes_of
+from backend.clusters.topology import count_nodes, node_of_gpu
+from backend.jobs.models import Job, JobAllocation, JobEvent
+from backend.jobs.repository import names_of
+from backend.jobs.schemas import AllocationOut, AllocationSpanOut, BatchPlanOut, JobEventOut, JobOut, ReasonOut
+from maat.scheduling.explain import sentence_of
+
+_SAME = (
+    "id name model cluster_id state adaptivity gpu_count min_gpus max_gpus batch_size max_batch_size work_scale preemptible gpu_types "
+    "external_id progress restarts goodput cancel_requested version"
+)
+SAME_FIELDS = set(_SAME.split())
+
+
+@dataclass(frozen=True)
+class _ClusterFacts:
+    cluster: Cluster
+    now: float
+    node_of_gpu: Sequence[int]
+
+
+def show_jobs(session: Session, jobs: Sequence[Job]) -> list[JobOut]:
+    owners, tenants = names_of(session, jobs)
+    facts = {cluster_id: _facts(session, cluster_id) for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)}
+    return [_show(job, facts[job.cluster_id], owner=owners[job.owner_id], tenant=tenants[job.tenant_id]) for job in jobs]
+
+
+def show_job(session: Session, job: Job) -> JobOut:
+    return show_jobs(session, [job])[0]
+
+
+def show_reason(job: Job) -> ReasonOut:
+    sentence = sentence_of(job.reason_code)
+    return ReasonOut(code=job.reason_code, sentence=sentence, evidence=job.reason_evidence, as_of_round=job.as_of_round)
+
+
+def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
+    given = span.model_dump(include=set(AllocationSpanOut.model_fields))
+    end = None if span.to_seconds is None else shown_at(cluster, span.to_seconds)
+    return AllocationSpanOut(**given, from_at=shown_at(cluster, span.from_seconds), to_at=end)
+
+
+def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
+    return JobEventOut(**event.model_dump(include=set(JobEventOut.model_fields)), at=shown_at(cluster, event.cluster_seconds))
+
+
+def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
+    cluster = session.get_one(Cluster, cluster_id)
+    return _ClusterFacts(cluster, cluster_seconds(cluster, utc_now()), node_of_gpu(nodes_of(session, cluster_id)))
+
+
+def _show(job: Job, facts: _ClusterFacts, *, owner: str, tenant: str) -> JobOut:
+    cluster = facts.cluster
+    return JobOut(
+        **job.model_dump(include=SAME_FIELDS),
+        owner=owner,
+        tenant=tenant,
+        submitted_at=shown_at(cluster, job.submitted_seconds),
+        started_at=None if job.started_seconds is None else shown_at(cluster, job.started_seconds),
+        finished_at=None if job.finished_seconds is None else shown_at(cluster, job.finished_seconds),
+        remaining_seconds=_remaining_seconds(job),
+        wait_seconds=_wait_seconds(job, facts.now),
+        gpu_hours=job.gpu_seconds / 3600,
+        allocation=_allocation(job, facts.node_of_gpu),
+        reason=show_reason(job),
+    )
+
+
+def _remaining_seconds(job: Job) -> float | None:
+    if job.finished_seconds is not None:
+        return 0.0
+    return job.remaining_work / job.goodput if job.goodput is not None and job.goodput > 0 else None
+
+
+def _wait_seconds(job: Job, now: float) -> float:
+    """Until it got GPUs, or ended without, or now."""
+    ends = (job.started_seconds, job.finished_seconds, now)
+    return max(next(end for end in ends if end is not None) - job.submitted_seconds, 0.0)
+
+
+def _allocation(job: Job, owner: Sequence[int]) -> AllocationOut | None:
+    if not job.gpus or job.gpu_type is None:
+        return None
+    batch = None if job.batch is None else BatchPlanOut(**job.batch)
+    nodes = count_nodes(owner, job.gpus)
+    return AllocationOut(gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch)

@@ -1,0 +1,169 @@
+"""Jobs as the API speaks of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, SkipValidation
+
+from backend.pagination import Page
+from backend.web.fields import BatchSize, Body, GpuCount, Name, Timestamp
+
+MAX_BATCH_JOBS = 1000
+MAX_DEMO_JOBS = 200
+
+GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]
+
+
+class JobBody(Body):
+    """A new job. An adaptive job leaves GPU count and batch size to the scheduler; `gpu_count` is then what policies use that do not choose."""
+
+    name: Name
+    model: Annotated[str, Field(min_length=1, max_length=100, description="A name of GET /models.")]
+    cluster_id: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="Id or name; the first cluster where absent.")
+    adaptivity: Literal["rigid", "strong-scaling", "adaptive"] = "adaptive"
+    gpu_count: GpuCount | None = None
+    min_gpus: GpuCount = 1
+    max_gpus: GpuCount | None = None
+    batch_size: BatchSize | None = Field(default=None, description="Total, in samples.")
+    max_batch_size: BatchSize | None = None
+    work_scale: Annotated[float, Field(gt=0, le=1000, description="Share of the model's standard training.")] = 1.0
+    preemptible: bool = True
+    gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
+        default=None, description="Those that it may use; all on which the model runs where absent."
+    )
+    external_id: Name | None = Field(default=None, description="Your own id, unique in your tenant.")
+
+
+class BatchBody(Body):
+    """Many jobs. `atomic`: all or none; `partial`: those that can be used."""
+
+    jobs: Annotated[list[SkipValidation[JobBody]], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
+    mode: Literal["atomic", "partial"] = "atomic"
+
+
+class DemoBody(Body):
+    cluster_id: Annotated[str, Field(max_length=200)] | None = None
+    count: Annotated[int, Field(ge=1, le=MAX_DEMO_JOBS)] = 10
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="The same seed adds the same jobs.")
+
+
+class BatchPlanOut(BaseModel):
+    """total = replicas x per-GPU x (accumulation + 1)."""
+
+    total_batch_size: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+
+
+class AllocationOut(BaseModel):
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    gpus: list[int]
+    batch: BatchPlanOut | None
+
+
+class ReasonOut(BaseModel):
+    """Why it has what it has: the most structural reason that is true, with the numbers behind it."""
+
+    code: str
+    sentence: str
+    evidence: dict[str, Any]
+    as_of_round: int | None
+
+
+class JobOut(BaseModel):
+    """A job: what was asked for and how it stands, as of the latest round."""
+
+    id: str
+    name: str
+    model: str
+    cluster_id: str
+    state: str
+    owner: str
+    tenant: str
+    adaptivity: str
+    gpu_count: int | None
+    min_gpus: int
+    max_gpus: int | None
+    batch_size: int | None
+    max_batch_size: int | None
+    work_scale: float
+    preemptible: bool
+    gpu_types: list[str] | None
+    external_id: str | None
+    submitted_at: Timestamp
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    progress: float = Field(description="Share of its work that is done, 0 to 1.")
+    remaining_seconds: float | None = Field(description="At its present goodput; null while it has none.")
+    wait_seconds: float = Field(description="From submission to its first GPU, or to now.")
+    gpu_hours: float
+    restarts: int
+    goodput: float | None = Field(description="Effective samples per second.")
+    allocation: AllocationOut | None
+    reason: ReasonOut
+    cancel_requested: bool
+    version: int
+
+
+class JobPage(Page[JobOut]):
+    """`state_counts` and `total` follow the same filters as the rows."""
+
+    state_counts: dict[str, int]
+    total: int | None = Field(default=None, description="Only with count=exact.")
+
+
+class BatchItem(BaseModel):
+    """What became of one job of a batch: `status` as it would have been by itself, with the job or the problem."""
+
+    index: int
+    status: int
+    job: JobOut | None = None
+    errors: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class BatchOut(BaseModel):
+    items: list[BatchItem]
+    created: int
+    refused: int
+
+
+class AllocationSpanOut(BaseModel):
+    """A stretch of a job's life with the same allocation; `to_at` is null while it lasts."""
+
+    round_number: int
+    from_at: Timestamp
+    to_at: Timestamp | None
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    gpus: list[int]
+    total_batch_size: int | None
+    per_gpu_batch_size: int | None
+    accumulation_steps: int | None
+
+
+class JobEventOut(BaseModel):
+    id: int
+    at: Timestamp
+    kind: str
+    state: str | None
+    round_number: int | None
+    data: dict[str, Any]
+
+
+class Remedy(BaseModel):
+    """Something that its owner could do: `field` of the job to change, `code` of the way."""
+
+    code: str
+    sentence: str
+    field: str | None = None
+
+
+class ExplanationOut(BaseModel):
+    primary: ReasonOut
+    reasons: list[ReasonOut]
+    remedies: list[Remedy]
+    as_of_round: int | None

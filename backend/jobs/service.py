@@ -1,0 +1,187 @@
+"""Submits and cancels jobs. What may be submitted: admission.py; what becomes of a job: the worker. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from sqlmodel import Session
+
+from backend.accounts.identity import Principal
+from backend.clocktime import cluster_seconds, utc_now
+from backend.clusters.models import Cluster
+from backend.clusters.repository import all_clusters, get_cluster, nodes_of
+from backend.clusters.topology import capacity_by_type
+from backend.ids import new_id
+from backend.jobs.admission import objections
+from backend.jobs.models import Job, JobEvent
+from backend.jobs.repository import get_job, taken_external_ids
+from backend.jobs.schemas import BatchBody, JobBody
+from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
+from backend.validation_errors import field_error
+from maat.scheduling.events import TERMINAL, EventKind, JobState
+from maat.simulation.catalog import CatalogModel, load_catalog
+
+
+@dataclass
+class Candidate:
+    """One job of a submission: its body, or what is wrong with it; then its row."""
+
+    index: int
+    body: JobBody | None = None
+    errors: list[FieldError] = field(default_factory=list)
+    conflict: str | None = None
+    job: Job | None = None
+
+    @property
+    def usable(self) -> bool:
+        return not self.errors and self.conflict is None
+
+    @property
+    def status(self) -> int:
+        return 201 if self.usable else 409 if self.conflict is not None else 422
+
+
+def submit_job(session: Session, principal: Principal, body: JobBody) -> Job:
+    """Raises Invalid naming every field that cannot be used, Conflict where the external id is taken."""
+    candidate = Candidate(0, body)
+    Submission(session, principal).check([candidate])
+    if candidate.errors:
+        raise Invalid(_detail(candidate.errors), errors=candidate.errors)
+    if candidate.conflict is not None:
+        raise Conflict(candidate.conflict)
+    return _store(session, principal, [candidate])[0]
+
+
+def submit_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
+    """Every job of the batch with what became of it. Atomic: raises Invalid or Conflict, and stores nothing, where one cannot be used."""
+    candidates = [_parsed(index, raw) for index, raw in enumerate(body.jobs)]
+    Submission(session, principal).check(candidates)
+    refused = [candidate for candidate in candidates if not candidate.usable]
+    if refused and body.mode == "atomic":
+        errors = [_below(error, candidate.index) for candidate in refused for error in candidate.errors]
+        if not errors:
+            raise Conflict(f"Job {refused[0].index}: {refused[0].conflict}")
+        raise Invalid(f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}", errors=errors)
+    _store(session, principal, [candidate for candidate in candidates if candidate.usable])
+    return candidates
+
+
+def request_cancel(session: Session, principal: Principal, job_id: str) -> Job:
+    """Ask for the end of a job; the next round carries it out, so that no round is decided on a job that has gone meanwhile."""
+    job = get_job(session, principal, job_id, lock=True)
+    if not principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id):
+        raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+    if job.state in TERMINAL:
+        raise Conflict(f"It has ended already: {job.state}.")
+    if not job.cancel_requested:
+        job.cancel_requested = True
+        job.version += 1
+        session.add(job)
+        session.flush()
+    return job
+
+
+class Submission:
+    """Checks jobs against catalog, clusters and each other. Reads each cluster once."""
+
+    def __init__(self, session: Session, principal: Principal) -> None:
+        self._session, self._principal = session, principal
+        self._models: Mapping[str, CatalogModel] = load_catalog()
+        self._capacity: dict[str, Mapping[str, int]] = {}
+        self._clusters: dict[str | None, Cluster] = {}
+
+    def check(self, candidates: Sequence[Candidate]) -> None:
+        for candidate in candidates:
+            if candidate.body is not None:
+                self._check_body(candidate, candidate.body)
+        self._check_external_ids([candidate for candidate in candidates if candidate.body is not None])
+
+    def _check_body(self, candidate: Candidate, body: JobBody) -> None:
+        try:
+            cluster = self._cluster(body.cluster_id)
+        except NotFound as error:
+            known = ", ".join(c.name for c in all_clusters(self._session)) or "none yet: create one with POST /api/v1/clusters"
+            remedy = f"Use the id or name of a cluster: {known}."
+            candidate.errors.append(FieldError("/cluster_id", "unknown_cluster", error.detail, remedy, body.cluster_id))
+            return
+        body.cluster_id = cluster.id
+        candidate.errors += objections(body, models=self._models, capacity=self._capacity[cluster.id])
+
+    def _cluster(self, named: str | None) -> Cluster:
+        if named not in self._clusters:
+            cluster = first_cluster(self._session) if named is None else get_cluster(self._session, named)
+            self._clusters[named] = cluster
+            self._capacity[cluster.id] = capacity_by_type(nodes_of(self._session, cluster.id), usable_only=False)
+        return self._clusters[named]
+
+    def _check_external_ids(self, candidates: Sequence[Candidate]) -> None:
+        wanted = [c.body.external_id for c in candidates if c.body is not None and c.body.external_id is not None]
+        taken = taken_external_ids(self._session, self._principal.tenant_id, wanted) if wanted else {}
+        for candidate in candidates:
+            external = candidate.body.external_id if candidate.body is not None else None
+            if external is None:
+                continue
+            if external in taken:
+                candidate.conflict = f"The external id {external!r} is that of job {taken[external]}."
+            taken.setdefault(external, f"{candidate.index} of this request")
+
+
+def first_cluster(session: Session) -> Cluster:
+    clusters = all_clusters(session)
+    if not clusters:
+        raise NotFound("There is no cluster yet.")
+    return clusters[0]
+
+
+def _store(session: Session, principal: Principal, candidates: Sequence[Candidate]) -> list[Job]:
+    now, models = utc_now(), load_catalog()
+    jobs = []
+    for candidate in candidates:
+        body = candidate.body
+        if body is None or body.cluster_id is None:
+            raise ValueError("only what `check` found usable can be stored")
+        cluster = session.get_one(Cluster, body.cluster_id)
+        candidate.job = Job(
+            **body.model_dump(),
+            id=new_id("job"),
+            owner_id=principal.user_id,
+            tenant_id=principal.tenant_id,
+            state=JobState.SUBMITTED.value,
+            submitted_seconds=cluster_seconds(cluster, now),
+            remaining_work=models[body.model].work * body.work_scale,
+            created_at=now,
+        )
+        jobs.append(candidate.job)
+    session.add_all(jobs)
+    session.flush()
+    session.add_all(_submitted(job) for job in jobs)
+    session.flush()
+    return jobs
+
+
+def _submitted(job: Job) -> JobEvent:
+    return JobEvent(
+        job_id=job.id,
+        cluster_id=job.cluster_id,
+        cluster_seconds=job.submitted_seconds,
+        kind=EventKind.STATE.value,
+        state=JobState.SUBMITTED.value,
+    )
+
+
+def _parsed(index: int, raw: Any) -> Candidate:
+    try:
+        return Candidate(index, JobBody.model_validate(raw))
+    except ValidationError as error:
+        return Candidate(index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in error.errors()])
+
+
+def _below(error: FieldError, index: int) -> FieldError:
+    return FieldError(f"/jobs/{index}{error.pointer}", error.code, error.message, error.remedy, error.value, index)
+
+
+def _detail(errors: Sequence[FieldError]) -> str:
+    return " ".join(f"{error.pointer}: {error.message} {error.remedy}" for error in errors[:3])

@@ -1,0 +1,79 @@
+"""Routes of the catalog of models, and of the preview that a submit form shows while one types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.models_catalog.preview import Question, preview
+from backend.models_catalog.schemas import GoodputOut, ModelOut
+from backend.pagination import Page
+from backend.problems import FieldError, Invalid, NotFound
+from backend.web.fields import LARGEST_BATCH
+from backend.web.strict_json import StrictRoute
+from maat.simulation.catalog import CatalogModel, load_catalog, shipped_catalog
+
+router = APIRouter(prefix="/models", tags=["models"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.MODELS_READ))]
+
+MAX_PREVIEW_GPUS = 512
+
+
+@router.get("", operation_id="listModels")
+def list_models(_: Reader) -> Page[ModelOut]:
+    """Every model that jobs can train, with its fitted parameters and where they come from."""
+    return Page(items=[ModelOut.of(model) for model in load_catalog().values()], next_cursor=None)
+
+
+@router.get("/{name}", operation_id="getModel")
+def read_model(_: Reader, name: str) -> ModelOut:
+    return ModelOut.of(_model(name))
+
+
+@router.get("/{name}/goodput", operation_id="previewGoodput")
+def preview_goodput(
+    _: Reader,
+    name: str,
+    gpu_types: Annotated[list[str], Query(max_length=50, description="All on which it runs where absent; commas may separate.")] = [],  # noqa: B006
+    max_gpus: Annotated[int, Query(ge=1, le=MAX_PREVIEW_GPUS)] = 16,
+    progress: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False, description="Share of its training that is done.")] = 0.0,
+    batch_size: Annotated[int | None, Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent.")] = None,
+) -> GoodputOut:
+    """Predicted goodput against GPU count, one series for each GPU type, on whole nodes as they were measured."""
+    model = _model(name)
+    _check_batch(model, batch_size)
+    types = _types(model, [part for given in gpu_types for part in given.split(",") if part])
+    question = Question(max_gpus, progress, batch_size)
+    return GoodputOut(model=name, series=preview(model, types, question, gpus_per_node=_gpus_per_node()))
+
+
+def _model(name: str) -> CatalogModel:
+    models = load_catalog()
+    if name not in models:
+        raise NotFound(f"There is no model {name!r} in the catalog. There are: {', '.join(sorted(models))}.")
+    return models[name]
+
+
+def _types(model: CatalogModel, wanted: Sequence[str]) -> Sequence[str]:
+    for name in wanted:
+        if name not in model.fits:
+            message = "The model was not measured on this GPU type."
+            remedy = f"Use some of: {', '.join(model.fits)}."
+            raise Invalid(f"{message} {remedy}", errors=[FieldError("/gpu_types", "no_such_gpu_type", message, remedy, name)])
+    return list(dict.fromkeys(wanted)) or model.gpu_types
+
+
+def _check_batch(model: CatalogModel, batch_size: int | None) -> None:
+    if batch_size is not None and not model.initial_batch_size <= batch_size <= model.max_batch_size:
+        message = "The model was not measured at this batch size."
+        remedy = f"Give {model.initial_batch_size} to {model.max_batch_size}."
+        raise Invalid(f"{message} {remedy}", errors=[FieldError("/batch_size", "out_of_range", message, remedy, batch_size)])
+
+
+def _gpus_per_node() -> Mapping[str, int]:
+    return {name: kind.gpus_per_node for name, kind in shipped_catalog().gpu_types.items()}

@@ -1,0 +1,63 @@
+"""Routes of what there is to choose from: policies and placers, with their parameters as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.pagination import Page
+from backend.web.strict_json import StrictRoute
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.registry import Entry
+
+router = APIRouter(tags=["policies"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.MODELS_READ))]
+
+
+class ParameterOut(BaseModel):
+    """One knob: its type (number, integer, boolean, string), default and range, its unit, and where its default comes from."""
+
+    name: str
+    type: str
+    default: float | int | bool | str | None
+    minimum: float | None
+    maximum: float | None
+    choices: list[str] | None
+    unit: str | None
+    help: str
+    source: str | None
+
+
+class DescribedOut(BaseModel):
+    """`round_seconds`: a policy's own interval; null for a placer."""
+
+    name: str
+    title: str
+    summary: str
+    round_seconds: float | None
+    parameters: list[ParameterOut]
+
+
+@router.get("/policies", operation_id="listPolicies")
+def list_policies(_: Reader) -> Page[DescribedOut]:
+    items = [_described(entry, POLICIES.build(entry.name).round_seconds) for entry in POLICIES]
+    return Page(items=items, next_cursor=None)
+
+
+@router.get("/placers", operation_id="listPlacers")
+def list_placers(_: Reader) -> Page[DescribedOut]:
+    return Page(items=[_described(entry, None) for entry in PLACERS], next_cursor=None)
+
+
+def _described(entry: Entry[Any], round_seconds: float | None) -> DescribedOut:
+    parameters = [ParameterOut(**asdict(parameter)) for parameter in entry.parameters]
+    return DescribedOut(
+        name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, parameters=parameters
+    )

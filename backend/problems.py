@@ -1,0 +1,183 @@
+"""The service's errors: one tree of classes, each with its status, its address and its advice. How they are sent: web/problem_responses.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from maat.scheduling.errors import InputError
+
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One thing that is wrong with one field. `pointer`: JSON Pointer into the body, or `/name` of a query or path parameter."""
+
+    pointer: str
+    code: str
+    message: str
+    remedy: str
+    value: Any = None
+    row: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        shown = asdict(self) | {"field": self.pointer.rsplit("/", 1)[-1], "value": shown_value(self.value)}
+        if self.row is None:
+            del shown["row"]
+        return shown
+
+
+class Problem(Exception):
+    """Something that a request cannot have. Subclasses say what; their docstrings say what to do about it."""
+
+    slug: ClassVar[str] = "internal-error"
+    title: ClassVar[str] = "Something went wrong inside Maat"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None, **members: Any) -> None:
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+        self.members = members
+        super().__init__(detail)
+
+    def as_json(self, *, instance: str, request_id: str) -> dict[str, Any]:
+        return {
+            "type": f"/problems/{self.slug}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": instance,
+            "request_id": request_id,
+            "retryable": self.retryable,
+            "errors": [error.as_json() for error in self.errors],
+            **self.members,
+        }
+
+
+class InternalError(Problem):
+    """A fault of Maat. Try once more; if it stays, report the request id: the log has the rest."""
+
+    retryable = True
+
+
+class MalformedRequest(Problem):
+    """The request could not be read: no valid JSON, or characters that no text may hold. Correct it and send it again."""
+
+    slug, title, status = "malformed-request", "The request cannot be read", 400
+
+
+class BadCursor(Problem):
+    """A page cursor belongs to the filters and the sort order that it was made with. Start again without it."""
+
+    slug, title, status = "bad-cursor", "The cursor does not belong to this list", 400
+
+
+class Unauthenticated(Problem):
+    """Nobody is asking. Send `Authorization: Bearer maat_...`; without one, only the same machine is let in, where the settings allow it."""
+
+    slug, title, status = "unauthenticated", "Say who you are", 401
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": 'Bearer realm="maat"'})
+
+
+class Forbidden(Problem):
+    """Your role, or your token's scopes, do not include this. Ask someone who manages your tenant."""
+
+    slug, title, status = "forbidden", "You may not do this", 403
+
+
+class CrossSite(Problem):
+    """A page of another site made your browser send this. Nothing was done. Use Maat's own pages, or a bearer token."""
+
+    slug, title, status = "cross-site-request", "Requests from other sites are refused", 403
+
+
+class NotFound(Problem):
+    """There is nothing at this address that you may see. Check the id; lists show what there is."""
+
+    slug, title, status = "not-found", "There is no such thing", 404
+
+
+class MethodNotAllowed(Problem):
+    """The address exists, but not for this method. The Allow header lists those that it has."""
+
+    slug, title, status = "method-not-allowed", "This address does not take this method", 405
+
+
+class Conflict(Problem):
+    """The present state does not allow this. Look at the resource again and decide anew."""
+
+    slug, title, status = "conflict", "The present state does not allow this", 409
+
+
+class PreconditionFailed(Problem):
+    """Somebody changed it since you read it. Read it again, and repeat the change on what you find."""
+
+    slug, title, status = "precondition-failed", "It has changed since you read it", 412
+
+
+class PayloadTooLarge(Problem):
+    """The body is larger than this server accepts. Send less, or split it."""
+
+    slug, title, status = "payload-too-large", "The body is too large", 413
+
+
+class Invalid(Problem):
+    """Some fields cannot be used. `errors` names each with its value and a remedy; nothing was stored."""
+
+    slug, title, status = "invalid", "Some fields cannot be used", 422
+
+
+class IdempotencyMismatch(Problem):
+    """This Idempotency-Key was used for another request. Use a new key for a new request, or repeat the old one unchanged."""
+
+    slug, title, status = "idempotency-key-reused", "The Idempotency-Key belongs to another request", 422
+
+
+class PreconditionRequired(Problem):
+    """This change needs an If-Match header with the ETag that you read, so that two people do not undo each other's work."""
+
+    slug, title, status = "precondition-required", "Say which version you are changing", 428
+
+
+class Unavailable(Problem):
+    """The database does not answer, or is too busy. Nothing was stored; try again in a moment."""
+
+    slug, title, status = "unavailable", "Not available at the moment", 503
+    retryable = True
+
+
+def all_problems() -> Iterator[type[Problem]]:
+    """Every kind of problem that the service can answer with."""
+    yield from Problem.__subclasses__()
+
+
+def invalid_input(error: InputError, pointer: str) -> Invalid:
+    """The library's complaint about one field of a request, as a problem that points at it."""
+    return Invalid(str(error), errors=[input_field_error(error, pointer)])
+
+
+def input_field_error(error: InputError, pointer: str) -> FieldError:
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).strip("_").removesuffix("_error")
+    message = f"{error.field} {error.problem}"
+    return FieldError(pointer, code, message, error.remedy, error.value, error.row)
+
+
+def shown_value(value: Any) -> Any:
+    """A value as it may stand in an answer: JSON, short, and without what JSON cannot say (NaN, bytes, lone surrogates)."""
+    if value is None or isinstance(value, bool | int):
+        return value if not isinstance(value, int) or abs(value) < 2**63 else _shortened(f"{value:.3e}" if abs(value) < 10**300 else "huge")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return _shortened(value if isinstance(value, str) else repr(value))
+
+
+def _shortened(text: str) -> str:
+    clean = text.encode("utf-8", "backslashreplace").decode()
+    return clean if len(clean) <= _SHOWN_CHARACTERS else f"{clean[: _SHOWN_CHARACTERS - 3]}..."

@@ -1,0 +1,53 @@
+"""Hands work to the worker by name: the service does not import it. What a task does is the worker's; the truth is in the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from celery import Celery
+
+from backend.settings import Settings
+
+RUN_SIMULATION = "maat.run_simulation"
+SIMULATIONS_QUEUE = "simulations"
+
+# The embedded broker's transport, by name as the tasks are: it is the worker's, and only a process that sends or receives loads it.
+FILE_TRANSPORT = "worker.file_broker:Transport"
+
+
+class Queue(Protocol):
+    """Where tasks are sent. Called after the commit only (database.after_commit)."""
+
+    def send(self, task: str, *arguments: str) -> None: ...
+
+
+class CeleryQueue:
+    """The broker of the settings."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def send(self, task: str, *arguments: str) -> None:
+        self._app.send_task(task, args=arguments, queue=SIMULATIONS_QUEUE, ignore_result=True, retry=False)
+
+
+def celery_queue(settings: Settings) -> CeleryQueue:
+    app = Celery("maat", broker=settings.celery_broker_url)
+    app.conf.update(broker_configuration(settings))
+    return CeleryQueue(app)
+
+
+def broker_configuration(settings: Settings) -> dict[str, Any]:
+    """What sender and worker must agree on. The filesystem broker's two folders are one: what goes out comes in."""
+    common: dict[str, Any] = {"task_serializer": "json", "accept_content": ["json"], "broker_connection_timeout": 5}
+    if not settings.celery_broker_url.startswith("filesystem"):
+        return common
+    messages, control = _folder(settings.broker_path / "messages"), _folder(settings.broker_path / "control")
+    options = {"data_folder_in": messages, "data_folder_out": messages, "control_folder": control, "polling_interval": 0.05}
+    return common | {"broker_transport": FILE_TRANSPORT, "broker_transport_options": options}
+
+
+def _folder(path: Path) -> str:
+    path.mkdir(parents=True, exist_ok=True)
+    return str(path)

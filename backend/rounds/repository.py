@@ -1,0 +1,64 @@
+"""Reads rounds. A list never loads their records: `summaries` names the columns that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.orm import defer
+from sqlmodel import Session, col, func, select
+
+from backend.pagination import Order, Rows, paginate
+from backend.problems import NotFound
+from backend.rounds.models import Round
+
+
+def list_rounds(
+    session: Session, cluster_id: str, *, after: float | None, before: float | None, limit: int, cursor: str | None
+) -> Rows[Round]:
+    """Newest first, without records. `after`, `before`: cluster seconds."""
+    statement = _without_records().where(*_between(cluster_id, after, before))
+    filters = {"list": "rounds", "cluster": cluster_id, "after": after, "before": before}
+    order = Order([col(Round.number)], descending=True)
+    return paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
+
+
+def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
+    """With its record. None: the latest. Raises NotFound."""
+    statement = select(Round).where(Round.cluster_id == cluster_id)
+    chosen = statement.order_by(col(Round.number).desc()).limit(1) if number is None else statement.where(Round.number == number)
+    found = session.exec(chosen).first()
+    if found is None:
+        wanted = "no round yet" if number is None else f"no round {number}; old ones are pruned, and later ones are still to come"
+        raise NotFound(f"The cluster has {wanted}.")
+    return found
+
+
+def thinned_rounds(session: Session, cluster_id: str, *, after: float | None, before: float | None, points: int) -> Sequence[Round]:
+    """At most `points` rounds, oldest first, evenly spread over their numbers, the latest among them. Without records."""
+    condition = _between(cluster_id, after, before)
+    first, last = session.exec(select(func.min(Round.number), func.max(Round.number)).where(*condition)).one()
+    if first is None or last is None:
+        return []
+    every = max(-(-(last - first) // max(points - 1, 1)), 1)
+    spread = (last - col(Round.number)) % every == 0
+    return session.exec(_without_records().where(*condition, spread).order_by(col(Round.number))).all()
+
+
+def latest_at(session: Session, cluster_id: str) -> float | None:
+    """Cluster time of the latest round."""
+    statement = select(Round.at_seconds).where(Round.cluster_id == cluster_id).order_by(col(Round.number).desc()).limit(1)
+    return session.exec(statement).first()
+
+
+def _without_records() -> Any:
+    return select(Round).options(defer(Round.record, raiseload=True))  # type: ignore[arg-type]  # a column, seen as its value's type
+
+
+def _between(cluster_id: str, after: float | None, before: float | None) -> list[Any]:
+    conditions: list[Any] = [col(Round.cluster_id) == cluster_id]
+    if after is not None:
+        conditions.append(col(Round.at_seconds) > after)
+    if before is not None:
+        conditions.append(col(Round.at_seconds) < before)
+    return conditions

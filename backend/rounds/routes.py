@@ -1,0 +1,73 @@
+"""Routes of rounds and of the timeline that they make."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.clocktime import seconds_at
+from backend.clusters.models import Cluster
+from backend.clusters.repository import get_cluster
+from backend.pagination import Cursor, Limit, Page, link_next
+from backend.rounds.repository import get_round, list_rounds, thinned_rounds
+from backend.rounds.schemas import RoundDetailOut, RoundOut, TimelineOut
+from backend.rounds.timeline import timeline
+from backend.web.dependencies import SessionDep
+from backend.web.fields import Moment
+from backend.web.strict_json import StrictRoute
+
+router = APIRouter(prefix="/clusters/{cluster_id}", tags=["rounds"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.ROUNDS_READ))]
+RoundNumber = Annotated[Annotated[int, Path(ge=1, le=2**31 - 1)] | Literal["latest"], Path(description="Its number, or `latest`.")]
+
+MAX_POINTS = 2000
+
+
+@router.get("/rounds", operation_id="listRounds")
+def read_rounds(
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    _: Reader,
+    cluster_id: str,
+    after: Annotated[Moment | None, Query(description="Cluster time.")] = None,
+    before: Annotated[Moment | None, Query(description="Cluster time.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[RoundOut]:
+    """Newest first, without their records."""
+    cluster = get_cluster(session, cluster_id)
+    start, end = _seconds(cluster, after), _seconds(cluster, before)
+    found = list_rounds(session, cluster.id, after=start, before=end, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    return found.shown(lambda row: RoundOut.of(row, cluster))
+
+
+@router.get("/rounds/{number}", operation_id="getRound")
+def read_round(session: SessionDep, _: Reader, cluster_id: str, number: RoundNumber) -> RoundDetailOut:
+    """One round with the matrix that it was decided on."""
+    cluster = get_cluster(session, cluster_id)
+    return RoundDetailOut.of(get_round(session, cluster.id, None if number == "latest" else number), cluster)
+
+
+@router.get("/timeline", operation_id="getTimeline")
+def read_timeline(
+    session: SessionDep,
+    _: Reader,
+    cluster_id: str,
+    start: Annotated[Moment | None, Query(alias="from", description="Cluster time.")] = None,
+    end: Annotated[Moment | None, Query(alias="to", description="Cluster time.")] = None,
+    points: Annotated[int, Query(ge=2, le=MAX_POINTS)] = 500,
+) -> TimelineOut:
+    """GPUs in use and jobs over time, reduced to at most `points` rounds."""
+    cluster = get_cluster(session, cluster_id)
+    rounds = thinned_rounds(session, cluster.id, after=_seconds(cluster, start), before=_seconds(cluster, end), points=points)
+    return timeline(rounds, cluster)
+
+
+def _seconds(cluster: Cluster, shown: Moment | None) -> float | None:
+    return None if shown is None else seconds_at(cluster, shown)

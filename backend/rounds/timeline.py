@@ -1,0 +1,29 @@
+"""Rounds as step series: GPUs in use and usable by type, jobs running and waiting. Pure; which rounds: the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.clocktime import shown_at
+from backend.clusters.models import Cluster
+from backend.rounds.models import Round
+from backend.rounds.schemas import Steps, TimelineOut, TimelineSeries, by_type
+
+
+def timeline(rounds: Sequence[Round], cluster: Cluster) -> TimelineOut:
+    at = [shown_at(cluster, found.at_seconds) for found in rounds]
+    counts = [by_type(found) for found in rounds]
+    series = TimelineSeries(
+        gpus_used_by_type=_steps_by_type(at, [used for used, _ in counts]),
+        capacity_by_type=_steps_by_type(at, [capacity for _, capacity in counts]),
+        running_jobs=Steps(at=at, value=[found.running_jobs for found in rounds]),
+        pending_jobs=Steps(at=at, value=[found.pending_jobs for found in rounds]),
+    )
+    every = rounds[-1].number - rounds[-2].number if len(rounds) > 1 else 1
+    return TimelineOut(series=series, points=len(rounds), rounds_per_point=every)
+
+
+def _steps_by_type(at: list[datetime], counts: Sequence[dict[str, int]]) -> dict[str, Steps]:
+    types = dict.fromkeys(name for count in counts for name in count)
+    return {name: Steps(at=at, value=[count.get(name, 0) for count in counts]) for name in types}

@@ -1,0 +1,48 @@
+"""Pydantic's complaints as field errors: where, what, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.problems import FieldError
+
+_PLACES = ("body", "query", "path", "header", "cookie")
+
+
+def field_error(found: Mapping[str, Any]) -> FieldError:
+    location = [str(part) for part in found["loc"]]
+    parts = location[1:] if location and location[0] in _PLACES else location
+    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+    value = None if found["type"] == "missing" else found.get("input")
+    message = found["msg"].removeprefix("Value error, ")
+    return FieldError(pointer, found["type"], f"{message}.", _remedy(found), value)
+
+
+def _remedy(found: Mapping[str, Any]) -> str:
+    limits = found.get("ctx", {})
+    match found["type"]:
+        case "missing":
+            return "Give this field."
+        case "extra_forbidden":
+            return "Leave it out: there is no such field here."
+        case "literal_error" | "enum":
+            return f"Use one of {limits.get('expected')}."
+        case "greater_than_equal" | "greater_than":
+            return f"Give {'at least' if 'ge' in limits else 'more than'} {limits.get('ge', limits.get('gt'))}."
+        case "less_than_equal" | "less_than":
+            return f"Give {'at most' if 'le' in limits else 'less than'} {limits.get('le', limits.get('lt'))}."
+        case "string_too_long":
+            return f"Give at most {limits.get('max_length')} characters."
+        case "string_too_short":
+            return f"Give at least {limits.get('min_length')} characters."
+        case "too_long":
+            return f"Give at most {limits.get('max_length')} entries."
+        case "too_short":
+            return f"Give at least {limits.get('min_length')} entries."
+        case "finite_number":
+            return "Give a finite number."
+        case "value_error":
+            return "Correct it as the message says."
+        case _:
+            return "The schema at /docs shows what is expected."

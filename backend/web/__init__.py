@@ -1,0 +1,1 @@
+"""What every request passes through: problems, identity, limits, documentation. Knows no noun."""

@@ -1,0 +1,97 @@
+"""What guards every request, pages included: its id, its size, its characters, and that no other site sent it. Not who asks: identity.py."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.problems import CrossSite, MalformedRequest, PayloadTooLarge, Problem
+from backend.web.problem_responses import problem_response
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestGuard:
+    """Gives every request an id (the caller's own, where it is a plain one) and refuses what no route should see."""
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and is_cross_site(Headers(scope=scope)):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        await self._http(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            await send(message)
+
+        problem = self._objection(scope, headers)
+        if problem is not None:
+            await problem_response(problem, Request(scope))(scope, receive, send_with_id)
+            return
+        await self._app(scope, _limited(receive, self._max_body_bytes), send_with_id)
+
+    def _objection(self, scope: Scope, headers: Headers) -> Problem | None:
+        if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+            return MalformedRequest("The address holds a NUL character, which no text may.")
+        if scope["method"] not in SAFE_METHODS and is_cross_site(headers):
+            return CrossSite("A page of another site sent this request.")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._max_body_bytes:
+            return _too_large(self._max_body_bytes)
+        return None
+
+
+def is_cross_site(headers: Headers) -> bool:
+    """Whether a browser says that another site's page made this request. A bearer token is never sent by itself, so it may."""
+    if headers.get("authorization", "").lower().startswith("bearer "):
+        return False
+    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """The same body, cut off with a problem where it grows beyond `most` bytes (a chunked one announces no length)."""
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise BodyTooLarge(most)
+        return message
+
+    return limited
+
+
+class BodyTooLarge(PayloadTooLarge):
+    """The body is larger than this server accepts. Send less, or split it."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The body is larger than {most} bytes, the most that this server accepts.")
+
+
+def _too_large(most: int) -> Problem:
+    return BodyTooLarge(most)

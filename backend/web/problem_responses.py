@@ -1,0 +1,97 @@
+"""Sends problems: every error of the service, FastAPI's own included, as application/problem+json, never with a traceback."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
+from starlette.exceptions import HTTPException
+
+from backend.problems import (
+    Conflict,
+    InternalError,
+    Invalid,
+    MalformedRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    Problem,
+    Unavailable,
+    input_field_error,
+)
+from backend.validation_errors import field_error
+from maat.scheduling.errors import InputError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+_BY_STATUS: dict[int, type[Problem]] = {c.status: c for c in (MalformedRequest, NotFound, MethodNotAllowed, PayloadTooLarge, Invalid)}
+
+
+def problem_response(problem: Problem, request: Request) -> JSONResponse:
+    request_id = getattr(request.state, "request_id", "")
+    content = problem.as_json(instance=request.url.path, request_id=request_id)
+    headers = {"X-Request-Id": request_id, **problem.headers}
+    return JSONResponse(content, status_code=content["status"], headers=headers, media_type=MEDIA_TYPE)
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(InputError, _on_input_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(IntegrityError, _on_collision)
+    app.add_exception_handler(OperationalError, _on_database_away)
+    app.add_exception_handler(InterfaceError, _on_database_away)
+    app.add_exception_handler(Exception, _on_anything_else)
+
+
+async def _on_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Problem)  # noqa: S101  (handlers are registered by class)
+    return problem_response(error, request)
+
+
+async def _on_input_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InputError)  # noqa: S101
+    return problem_response(Invalid(str(error), errors=[input_field_error(error, f"/{error.field}")]), request)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    if any(found["type"] == "json_invalid" for found in error.errors()):
+        reason = next(found["ctx"]["error"] for found in error.errors() if found["type"] == "json_invalid")
+        return problem_response(MalformedRequest(f"The body is no JSON: {reason}."), request)
+    errors = [field_error(found) for found in error.errors()]
+    detail = "; ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
+    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    return problem_response(Invalid(f"{detail}{more}.", errors=errors[:100]), request)
+
+
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    kind = _BY_STATUS.get(error.status_code)
+    if kind is not None:
+        return problem_response(kind(str(error.detail), headers=error.headers), request)
+    phrase = HTTPStatus(error.status_code).phrase
+    problem = InternalError(str(error.detail), headers=error.headers, type="about:blank", title=phrase, status=error.status_code)
+    return problem_response(problem, request)
+
+
+async def _on_database_away(request: Request, error: Exception) -> JSONResponse:
+    log.error("%s %s: the database does not answer: %s", request.method, request.url.path, error)
+    return problem_response(
+        Unavailable("The database does not answer, or another writer holds it too long.", headers={"Retry-After": "2"}), request
+    )
+
+
+async def _on_collision(request: Request, error: Exception) -> JSONResponse:
+    log.warning("%s %s met another request: %s", request.method, request.url.path, error)
+    return problem_response(Conflict("Another request stored the same name or id at the same moment. Look at it, then try again."), request)
+
+
+async def _on_anything_else(request: Request, error: Exception) -> JSONResponse:
+    log.error("%s %s failed (request %s)", request.method, request.url.path, request.state.request_id, exc_info=error)
+    return problem_response(InternalError("Maat met an error that it did not expect. The log has it under the request id."), request)

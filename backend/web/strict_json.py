@@ -1,0 +1,73 @@
+"""Reads JSON bodies strictly: what JSON does not allow (NaN, Infinity) or no database keeps (NUL, lone surrogates) never reaches a route."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+
+from backend.problems import MalformedRequest, Problem
+
+
+class StrictRequest(Request):
+    """A request whose JSON is JSON."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_strict_json"):
+            self._strict_json = parse_strictly(await self.body())
+        return self._strict_json
+
+
+class StrictRoute(APIRoute):
+    """Parses bodies by `parse_strictly`, and lets the problems of reading a body through as they are."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            try:
+                return await handle(StrictRequest(request.scope, request.receive))
+            except Exception as error:
+                # FastAPI wraps whatever reading a body raises: the problem inside says more.
+                if isinstance(error.__cause__, Problem) and not isinstance(error, RequestValidationError):
+                    raise error.__cause__ from None
+                raise
+
+        return strictly
+
+
+def parse_strictly(body: bytes) -> Any:
+    """The body's JSON value. Raises MalformedRequest that says what it was."""
+    try:
+        text = body.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise MalformedRequest("The body is no UTF-8 text.") from None
+    except RecursionError:
+        raise MalformedRequest("The body is nested too deeply.") from None
+    except ValueError as error:
+        raise MalformedRequest(f"The body is no JSON: {error}.") from None
+    if "\\u" in text or "\0" in text:
+        _refuse_unstorable(value)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise MalformedRequest(f"The body holds {name}, which is no JSON. Give a finite number, or leave the field out.")
+
+
+def _refuse_unstorable(value: Any) -> None:
+    if isinstance(value, str):
+        if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+            raise MalformedRequest("The body holds text with a NUL character or half a surrogate pair, which no text may.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_unstorable(key)
+            _refuse_unstorable(item)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_unstorable(item)
