@@ -41,7 +41,6 @@ _WRITTEN = (
     "reason_evidence",
     "as_of_round",
 )
-_ENDED = [state.value for state in TERMINAL]
 
 
 class JobJournal:
@@ -93,7 +92,7 @@ class JobJournal:
         row.started_seconds = job.started_at
         running = job.finished_at is None and job.allocation is not None
         row.goodput = job.goodput if running and job.goodput > 0 else None
-        plan = batch_to_json(job.plan) if running and job.plan is not None else None
+        plan = None if job.plan is None else batch_to_json(job.plan)
         if plan is not None and plan != row.batch:
             self._planned.append({"of_job": row.id, **plan})
         row.batch = plan
@@ -180,5 +179,5 @@ class JobJournal:
 def _update_jobs() -> sa.Update:
     """By id; a job that somebody ended meanwhile stays ended."""
     jobs: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
-    mine = sa.and_(jobs.c.id == sa.bindparam("of_job"), jobs.c.state.not_in(_ENDED))
+    mine = sa.and_(jobs.c.id == sa.bindparam("of_job"), jobs.c.finished_seconds.is_(None))
     return sa.update(jobs).where(mine).values(version=jobs.c.version + 1, **{name: sa.bindparam(name) for name in _WRITTEN})

@@ -93,10 +93,10 @@ class LiveKeeper:
 
     def keep_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None:
         number, simulated = result.round_number, self._executor.simulated
-        for event in observed.events:
-            self._journal.happened(event, round_number=number)
         for job in (*simulated.jobs.values(), *simulated.finished.values()):
             self._journal.saw(job)
+        for event in observed.events:
+            self._journal.happened(event, round_number=number)
         for job in simulated.jobs.values():
             if job.allocation is None:
                 self._journal.holds(job.spec.id, None, observed.cluster, at=observed.now, round_number=number)
