@@ -46,6 +46,7 @@ lock: ## lock the newest versions that pyproject.toml allows
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
 	@.venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --extra dev --output-file requirements.lock pyproject.toml
 	@rm -rf .venv-lock
+	@sed -i -e '/^# WARNING: pip install/,/^# Consider using/d' -e '/^maat @ /,+1d' requirements.lock
 
 migrate: install ## bring the database that MAAT_DATABASE_URL names to the newest version
 	@$(BIN)/alembic upgrade head

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from maat.scheduling.arrays import BoolArray, FloatArray
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, PARAMETER_COUNT
@@ -40,6 +39,8 @@ def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
 
     by L-BFGS-B. Raises ValueError on an empty list.
     """
+    from scipy.optimize import minimize  # 0.3 s to import, and a client or a page never fits
+
     if not samples:
         raise ValueError("a throughput model needs at least one sample")
     data = np.array(samples, dtype=np.float64)
