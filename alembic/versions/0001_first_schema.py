@@ -64,7 +64,7 @@ def upgrade() -> None:
     sa.Column('round_number', sa.Integer(), nullable=False),
     sa.Column('policy_state', sa.JSON(none_as_null=True), nullable=True),
     sa.Column('placer_state', sa.JSON(none_as_null=True), nullable=True),
-    sa.Column('executor_state', sa.LargeBinary(), nullable=False),
+    sa.Column('executor_state', sa.LargeBinary(), nullable=True),
     sa.ForeignKeyConstraint(['cluster_id'], ['clusters.id'], name=op.f('fk_cluster_states_cluster_id')),
     sa.PrimaryKeyConstraint('cluster_id', name=op.f('pk_cluster_states'))
     )
@@ -307,7 +307,7 @@ def upgrade() -> None:
     sa.Column('seed', sa.Integer(), nullable=False),
     sa.Column('state', sa.String(40), nullable=False),
     sa.Column('summary', sa.JSON(none_as_null=True), nullable=True),
-    sa.Column('result', sa.LargeBinary(), nullable=False),
+    sa.Column('result', sa.LargeBinary(), nullable=True),
     sa.Column('error', sa.JSON(none_as_null=True), nullable=True),
     sa.Column('started_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('finished_at', sa.DateTime(timezone=True), nullable=True),

@@ -68,4 +68,4 @@ class ClusterRuntime(SQLModel, table=True):
     round_number: int = 0
     policy_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
     placer_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
-    executor_state: Any = Field(default=None, sa_type=CompressedJson)
+    executor_state: Any = Field(default=None, nullable=True, sa_type=CompressedJson)

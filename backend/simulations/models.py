@@ -38,7 +38,7 @@ class SimulationRun(SQLModel, table=True):
     seed: int = 0
     state: str = Field(default="queued", max_length=40)
     summary: dict[str, Any] | None = Field(default=None, sa_type=Json)
-    result: Any = Field(default=None, sa_type=CompressedJson)
+    result: Any = Field(default=None, nullable=True, sa_type=CompressedJson)
     error: dict[str, Any] | None = Field(default=None, sa_type=Json)
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
