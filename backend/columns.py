@@ -30,14 +30,14 @@ class UtcDateTime(TypeDecorator[datetime]):
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
         if value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone: every stored moment is UTC")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -49,10 +49,10 @@ class CompressedJson(TypeDecorator[JsonValue]):
     impl = sa.LargeBinary
     cache_ok = True
 
-    def process_bind_param(self, value: JsonValue, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+    def process_bind_param(self, value: JsonValue, dialect: Dialect) -> bytes | None:
         return None if value is None else pack_json(value)
 
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> JsonValue:  # noqa: ARG002
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> JsonValue:
         return None if value is None else unpack_json(value)
 
 

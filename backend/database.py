@@ -17,6 +17,7 @@ from backend.settings import Settings
 
 log = logging.getLogger(__name__)
 
+_FIRST_START_LOCK = 7_240_104
 _AFTER_COMMIT = "maat_after_commit"
 
 
@@ -50,9 +51,16 @@ class Database:
     def migration(self) -> Iterator[Connection]:
         """A connection for migrations: of two processes that start together, one migrates and the other waits."""
         with self._writer.begin() as connection:
-            if not self.is_sqlite:
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7240104)"))
+            self._lock(connection)
             yield connection
+
+    def lock_alone(self, session: Session) -> None:
+        """Wait until no other migration or first start is under way; held to the end of the transaction."""
+        self._lock(session.connection())
+
+    def _lock(self, connection: Connection) -> None:
+        if not self.is_sqlite:  # there, BEGIN IMMEDIATE has done it
+            connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_FIRST_START_LOCK})"))
 
     def dispose(self) -> None:
         self.engine.dispose()

@@ -24,7 +24,9 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Most items of a page.")]
-Cursor = Annotated[str | None, Query(max_length=2000, description="`next_cursor` of the page before; with the same filters and sort order.")]
+Cursor = Annotated[
+    str | None, Query(max_length=2000, description="`next_cursor` of the page before; with the same filters and sort order.")
+]
 
 
 class Page(BaseModel, Generic[Shown]):

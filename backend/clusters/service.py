@@ -148,9 +148,7 @@ def _expanded(bodies: Iterable[NodeBody], counts: dict[str, int]) -> list[Node]:
             counts[body.gpu_type] = number + 1
             name = f"{body.gpu_type}-{number}" if body.name is None else body.name if body.count == 1 else f"{body.name}-{index}"
             nodes.append(
-                Node(
-                    cluster_id="", name=name, gpu_type=body.gpu_type, gpu_count=body.gpu_count, memory_gib=body.memory_gib, position=0
-                )
+                Node(cluster_id="", name=name, gpu_type=body.gpu_type, gpu_count=body.gpu_count, memory_gib=body.memory_gib, position=0)
             )
     return nodes
 
@@ -194,5 +192,3 @@ def _changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
     session.add(cluster)
     session.flush()
     return cluster
-
-

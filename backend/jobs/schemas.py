@@ -20,7 +20,9 @@ class JobBody(Body):
 
     name: Name
     model: Annotated[str, Field(min_length=1, max_length=100, description="A name of GET /models.")]
-    cluster_id: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="Id or name; the first cluster where absent.")
+    cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Id or name; the first cluster where absent."
+    )
     adaptivity: Literal["rigid", "strong-scaling", "adaptive"] = "adaptive"
     gpu_count: GpuCount | None = None
     min_gpus: GpuCount = 1

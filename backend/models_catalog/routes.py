@@ -42,7 +42,9 @@ def preview_goodput(
     gpu_types: Annotated[list[str], Query(max_length=50, description="All on which it runs where absent; commas may separate.")] = [],  # noqa: B006
     max_gpus: Annotated[int, Query(ge=1, le=MAX_PREVIEW_GPUS)] = 16,
     progress: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False, description="Share of its training that is done.")] = 0.0,
-    batch_size: Annotated[int | None, Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent.")] = None,
+    batch_size: Annotated[
+        int | None, Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent.")
+    ] = None,
 ) -> GoodputOut:
     """Predicted goodput against GPU count, one series for each GPU type, on whole nodes as they were measured."""
     model = _model(name)

@@ -58,7 +58,9 @@ class ModelOut(BaseModel):
     @classmethod
     def of(cls, model: CatalogModel) -> ModelOut:
         same = {name: getattr(model, name) for name in cls.model_fields if name not in ("gpu_types", "noise_scale_curve")}
-        return cls(**same, gpu_types=[ModelOnTypeOut.of(fit) for fit in model.fits.values()], noise_scale_curve=list(model.noise_scale_curve))
+        return cls(
+            **same, gpu_types=[ModelOnTypeOut.of(fit) for fit in model.fits.values()], noise_scale_curve=list(model.noise_scale_curve)
+        )
 
 
 class GoodputPoint(BaseModel):

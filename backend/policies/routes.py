@@ -58,6 +58,4 @@ def list_placers(_: Reader) -> Page[DescribedOut]:
 
 def _described(entry: Entry[Any], round_seconds: float | None) -> DescribedOut:
     parameters = [ParameterOut(**asdict(parameter)) for parameter in entry.parameters]
-    return DescribedOut(
-        name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, parameters=parameters
-    )
+    return DescribedOut(name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, parameters=parameters)

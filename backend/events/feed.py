@@ -1,0 +1,123 @@
+"""What changed since a position: rounds and job events by their ids, operations by the moment of their change. Sends nothing.
+
+A position is a text such as `r120.j4511.o1795175000000`; it is the event's id, so that a stream goes on where it broke off. Nothing is
+left out; after a break a change may come twice.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlmodel import Session, col, func, select
+
+from backend.accounts.identity import Principal
+from backend.jobs.models import Job, JobEvent
+from backend.operations.models import Operation
+from backend.rounds.models import Round
+
+TOPICS = ("rounds", "jobs", "operations")
+MOST_ROWS = 500
+GAP_SECONDS = 2.0
+_OVERLAP = timedelta(seconds=2)
+_POSITION = re.compile(r"r(\d{1,18})\.j(\d{1,18})\.o(\d{1,15})")
+
+
+@dataclass(frozen=True)
+class Position:
+    """The last round and job event that were told (row ids), and up to when operations were."""
+
+    round_id: int = 0
+    job_event_id: int = 0
+    operations_ms: int = 0
+
+    def __str__(self) -> str:
+        return f"r{self.round_id}.j{self.job_event_id}.o{self.operations_ms}"
+
+    @classmethod
+    def parse(cls, text: str) -> Position | None:
+        match = _POSITION.fullmatch(text)
+        return None if match is None else cls(*map(int, match.groups()))
+
+
+@dataclass(frozen=True)
+class Change:
+    """`topic` and what a reader needs to fetch it; `position`: where a stream goes on after it."""
+
+    topic: str
+    data: dict[str, Any]
+    position: Position
+
+
+@dataclass
+class GapWatch:
+    """Row ids are drawn before their transactions commit, so a lower one may appear later: wait at a gap, but not for ever."""
+
+    seen_at: dict[int, float] = field(default_factory=dict)
+
+    def settled(self, ids: Sequence[int], last: int, now: float) -> int:
+        """How many of the ascending `ids` may be told after `last` without passing over one that may still come."""
+        for count, found in enumerate(ids):
+            if found != last + 1 and now - self.seen_at.setdefault(found, now) < GAP_SECONDS:
+                return count
+            self.seen_at.pop(found, None)
+            last = found
+        return len(ids)
+
+
+class Feed:
+    """The changes that one reader has not been told yet."""
+
+    def __init__(self, position: Position, topics: frozenset[str], principal: Principal) -> None:
+        self.position = position
+        self._topics, self._principal = topics, principal
+        self._rounds, self._jobs = GapWatch(), GapWatch()
+        self._operations: dict[str, datetime] = {}
+
+    def advance(self, session: Session) -> list[Change]:
+        """What is new, in order; the position moves behind it."""
+        changes = [*self._new_rounds(session), *self._new_job_events(session), *self._changed_operations(session)]
+        return [change for change in changes if change.topic in self._topics]
+
+    def _new_rounds(self, session: Session) -> Iterator[Change]:
+        columns = (Round.id, Round.cluster_id, Round.number)
+        rows = session.exec(select(*columns).where(col(Round.id) > self.position.round_id).order_by(col(Round.id)).limit(MOST_ROWS)).all()
+        count = self._rounds.settled([int(row[0] or 0) for row in rows], self.position.round_id, time.monotonic())
+        for row_id, cluster_id, number in rows[:count]:
+            self.position = replace(self.position, round_id=row_id)
+            yield Change("rounds", {"cluster_id": cluster_id, "number": number}, self.position)
+
+    def _new_job_events(self, session: Session) -> Iterator[Change]:
+        statement = select(JobEvent.id, JobEvent.job_id, JobEvent.kind, JobEvent.state, Job.tenant_id, Job.cluster_id)
+        joined = statement.join(Job, col(Job.id) == col(JobEvent.job_id)).where(col(JobEvent.id) > self.position.job_event_id)
+        rows = session.exec(joined.order_by(col(JobEvent.id)).limit(MOST_ROWS)).all()
+        count = self._jobs.settled([int(row[0] or 0) for row in rows], self.position.job_event_id, time.monotonic())
+        for row_id, job_id, kind, state, tenant_id, cluster_id in rows[:count]:
+            self.position = replace(self.position, job_event_id=row_id)
+            if self._principal.may_see(tenant_id):
+                yield Change("jobs", {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state}, self.position)
+
+    def _changed_operations(self, session: Session) -> Iterator[Change]:
+        since = datetime.fromtimestamp(self.position.operations_ms / 1000, UTC) - _OVERLAP
+        statement = select(Operation).where(col(Operation.updated_at) >= since).order_by(col(Operation.updated_at)).limit(MOST_ROWS)
+        for operation in session.exec(statement):
+            if self._operations.get(operation.id) == operation.updated_at:
+                continue
+            self._operations[operation.id] = operation.updated_at
+            at = int(operation.updated_at.timestamp() * 1000)
+            self.position = replace(self.position, operations_ms=max(self.position.operations_ms, at))
+            if self._principal.may_see(operation.tenant_id):
+                data = {"operation_id": operation.id, "state": operation.state, "done": operation.done, "total": operation.total}
+                yield Change("operations", data, self.position)
+
+
+def present_position(session: Session) -> Position:
+    """Where a reader begins who wants only what is to come."""
+    last_round = session.exec(select(func.max(Round.id))).one()
+    last_event = session.exec(select(func.max(JobEvent.id))).one()
+    now = datetime.now(UTC)
+    return Position(last_round or 0, last_event or 0, int((now + _OVERLAP).timestamp() * 1000))

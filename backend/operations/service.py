@@ -1,0 +1,47 @@
+"""Begins and cancels operations. The work itself, and its progress, are the worker's. Commits nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlmodel import Session, col, select, update
+
+from backend.accounts.identity import Principal
+from backend.clocktime import utc_now
+from backend.operations.models import ENDED, Operation, OperationState
+from backend.problems import Conflict, Forbidden, NotFound
+from backend.simulations.models import Simulation, SimulationRun
+
+
+def get_operation(session: Session, principal: Principal, operation_id: str, *, lock: bool = False) -> Operation:
+    """Raises NotFound for another tenant's operation too."""
+    statement: Any = select(Operation).where(Operation.id == operation_id)
+    found = session.exec(statement.with_for_update() if lock else statement).first()
+    if found is None or not principal.may_see(found.tenant_id):
+        raise NotFound(f"There is no operation {operation_id!r}.")
+    operation: Operation = found
+    return operation
+
+
+def cancel_operation(session: Session, principal: Principal, operation_id: str) -> Operation:
+    """Ask a running operation to stop, between two of its steps; one that has not begun is over at once."""
+    operation = get_operation(session, principal, operation_id, lock=True)
+    if not principal.may_change(owner_id=operation.owner_id, tenant_id=operation.tenant_id):
+        raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+    if operation.state in ENDED:
+        raise Conflict(f"It has ended already: {operation.state}.")
+    operation.cancel_requested = True
+    if operation.state == OperationState.QUEUED:
+        operation.state = OperationState.CANCELLED
+        operation.finished_at = utc_now()
+        operation.message = "Cancelled before it began."
+        _cancel_runs(session, operation)
+    session.add(operation)
+    session.flush()
+    return operation
+
+
+def _cancel_runs(session: Session, operation: Operation) -> None:
+    of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
+    waiting = (col(SimulationRun.simulation_id).in_(of_operation), col(SimulationRun.state) == OperationState.QUEUED.value)
+    session.execute(update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value))

@@ -1,0 +1,70 @@
+"""Routes of simulations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+from sqlmodel import col, select
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.problems import Conflict
+from backend.simulations.models import Simulation
+from backend.simulations.schemas import SimulationBody, SimulationOut
+from backend.simulations.service import get_run, get_simulation, request_simulation, runs_of
+from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
+from backend.web.strict_json import StrictRoute
+
+router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
+Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
+
+
+@router.post("", operation_id="requestSimulation", status_code=202, response_model=SimulationOut)
+def create_simulation(
+    session: SessionDep, settings: SettingsDep, queue: QueueDep, principal: Runner, body: SimulationBody, key: KeyHeader = None
+) -> Response:
+    """Have policies compared on a trace. Follow the operation in Location; results come run by run."""
+
+    def answer() -> Answer:
+        simulation = request_simulation(session, principal, body, queue)
+        shown = SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+        return Answer(202, shown, {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"})
+
+    return answer_once(session, Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json")), settings, answer)
+
+
+@router.get("", operation_id="listSimulations")
+def list_simulations(
+    request: Request, response: Response, session: SessionDep, principal: Reader, limit: Limit = 50, cursor: Cursor = None
+) -> Page[SimulationOut]:
+    """Newest first."""
+    statement = select(Simulation)
+    if not principal.sees_all_tenants:
+        statement = statement.where(Simulation.tenant_id == principal.tenant_id)
+    filters = {"list": "simulations", "for": "all" if principal.sees_all_tenants else principal.tenant_id}
+    order = Order([col(Simulation.id)], descending=True)
+    found = paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    runs = runs_of(session, [simulation.id for simulation in found.items])
+    return found.shown(lambda simulation: SimulationOut.of(simulation, runs[simulation.id]))
+
+
+@router.get("/{simulation_id}", operation_id="getSimulation")
+def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) -> SimulationOut:
+    simulation = get_simulation(session, principal, simulation_id)
+    return SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+
+
+@router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])
+def read_result(session: SessionDep, principal: Reader, simulation_id: str, run_id: str) -> JSONResponse:
+    """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type."""
+    run = get_run(session, get_simulation(session, principal, simulation_id), run_id)
+    if run.result is None:
+        raise Conflict(f"The run has no result: it is {run.state}.", headers={"Retry-After": "1"})
+    return JSONResponse(run.result)

@@ -1,0 +1,104 @@
+"""Simulations as the API speaks of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from backend.clusters.schemas import Parameters, RoundSeconds
+from backend.simulations.models import Simulation, SimulationRun
+from backend.web.fields import Body, Name, Timestamp
+
+MAX_RUNS = 32
+MAX_SIMULATED_JOBS = 20_000
+MAX_SIMULATED_GPUS = 20_000
+
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class GeneratedTrace(Body):
+    """A seeded workload of a family."""
+
+    kind: Literal["generated"]
+    family: Annotated[str, Field(max_length=100)] = "philly"
+    jobs: Annotated[int, Field(ge=1, le=MAX_SIMULATED_JOBS)] | None = None
+    hours: Annotated[float, Field(gt=0, le=8784)] | None = None
+    seed: Seed = 0
+
+
+class CsvTrace(Body):
+    """The text of a trace; its format is recognised by its header."""
+
+    kind: Literal["csv"]
+    text: Annotated[str, Field(min_length=1)]
+
+
+class ClusterTrace(Body):
+    """The jobs that a cluster has had: yesterday, under another policy."""
+
+    kind: Literal["cluster"]
+    cluster_id: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RunBody(Body):
+    """One policy with one placer and one seed."""
+
+    policy: Annotated[str, Field(max_length=100)] = "sia"
+    policy_parameters: Parameters = Field(default_factory=dict)
+    placer: Annotated[str, Field(max_length=100)] = "whole-node"
+    seed: Seed = 0
+
+
+class SimulationBody(Body):
+    """One trace on one cluster, run once for every entry of `runs`."""
+
+    name: Name
+    trace: Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
+    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
+    runs: Annotated[list[RunBody], Field(min_length=1, max_length=MAX_RUNS)]
+    fidelity: Annotated[str, Field(max_length=100)] = "paper"
+    round_seconds: RoundSeconds | None = Field(default=None, description="Each policy's own interval where absent.")
+
+
+class RunOut(BaseModel):
+    """`summary`: the figures of `maat simulate --json`, null until it has ended."""
+
+    id: str
+    policy: str
+    policy_parameters: dict[str, Any]
+    placer: str
+    seed: int
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
+    summary: dict[str, Any] | None
+    error: dict[str, Any] | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+
+    @classmethod
+    def of(cls, run: SimulationRun) -> RunOut:
+        return cls(**run.model_dump(include=set(cls.model_fields)))
+
+
+class SimulationOut(BaseModel):
+    """`request`: as it was made; of a CSV trace only its length is shown."""
+
+    id: str
+    name: str
+    operation_id: str
+    created_at: Timestamp
+    request: dict[str, Any]
+    runs: list[RunOut]
+
+    @classmethod
+    def of(cls, simulation: Simulation, runs: list[SimulationRun]) -> SimulationOut:
+        given = simulation.model_dump(include={"id", "name", "operation_id", "created_at"})
+        return cls(**given, request=_without_text(simulation.request), runs=[RunOut.of(run) for run in runs])
+
+
+def _without_text(request: dict[str, Any]) -> dict[str, Any]:
+    trace = request["trace"]
+    if "text" not in trace:
+        return request
+    shown = {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}
+    return request | {"trace": shown}

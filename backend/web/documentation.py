@@ -1,0 +1,48 @@
+"""/docs without a network: Swagger UI from an installed package, and a page for every kind of problem."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.staticfiles import StaticFiles
+
+from backend.problems import NotFound, all_problems
+
+OPENAPI_URL = "/openapi.json"
+_ASSETS_URL = "/docs/assets"
+
+
+def install_documentation(app: FastAPI) -> None:
+    app.mount(_ASSETS_URL, StaticFiles(directory=_assets()), name="docs-assets")
+    app.add_api_route("/docs", swagger_page, include_in_schema=False)
+    app.add_api_route("/problems/{slug}", problem_page, include_in_schema=False)
+
+
+async def swagger_page() -> HTMLResponse:
+    """Try every route from the browser."""
+    return get_swagger_ui_html(
+        openapi_url=OPENAPI_URL,
+        title="Maat: REST API",
+        swagger_js_url=f"{_ASSETS_URL}/swagger-ui-bundle.js",
+        swagger_css_url=f"{_ASSETS_URL}/swagger-ui.css",
+        swagger_favicon_url=f"{_ASSETS_URL}/favicon.png",
+        swagger_ui_parameters={"displayOperationId": True, "docExpansion": "none", "validatorUrl": None},
+    )
+
+
+async def problem_page(slug: str) -> PlainTextResponse:
+    """What a problem's `type` leads to."""
+    for problem in all_problems():
+        if problem.slug == slug:
+            return PlainTextResponse(f"{problem.title} ({problem.status})\n\n{problem.__doc__}\n")
+    raise NotFound(f"There is no problem {slug!r}.")
+
+
+def _assets() -> Path:
+    """The package is installed as files, so the context need not stay open."""
+    with as_file(files("fastapi_offline") / "static") as folder:
+        return folder

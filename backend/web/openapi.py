@@ -1,0 +1,75 @@
+"""The OpenAPI document: FastAPI's own, with problems as the answers to what goes wrong and tokens as the way to say who one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from backend.problems import FieldError, Invalid, all_problems
+from backend.web.problem_responses import MEDIA_TYPE
+
+_FIELD_ERROR = {
+    "type": "object",
+    "required": ["pointer", "field", "code", "message", "remedy", "value"],
+    "properties": {
+        "pointer": {"type": "string", "description": "JSON Pointer into the body, or /name of a parameter."},
+        "field": {"type": "string"},
+        "value": {"description": "What was given, shortened."},
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "remedy": {"type": "string"},
+        "row": {"type": "integer", "description": "Row of a file, or index of a batch."},
+    },
+}
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"],
+    "properties": {
+        "type": {"type": "string", "enum": sorted({f"/problems/{p.slug}" for p in all_problems()} | {"about:blank"})},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "request_id": {"type": "string"},
+        "retryable": {"type": "boolean", "description": "Whether the same request may do better in a moment."},
+        "errors": {"type": "array", "items": {"$ref": "#/components/schemas/FieldError"}},
+    },
+}
+
+
+def install_openapi(app: FastAPI) -> None:
+    """Build the document once, when it is first asked for."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # how FastAPI documents it
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update({"Problem": _PROBLEM, "FieldError": _FIELD_ERROR})
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "maat_..."}}
+    document["security"] = [{"token": []}, {}]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(unused, None)
+    for path in document["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = _problem_answer()
+    return document
+
+
+def _problem_answer() -> dict[str, Any]:
+    example = Invalid(
+        "/min_gpus: It needs more GPUs of one type than the cluster has. Give at most 24.",
+        errors=[FieldError("/min_gpus", "exceeds_cluster", "It needs more GPUs of one type than the cluster has.", "Give at most 24.", 99)],
+    )
+    shown = example.as_json(instance="/api/v1/jobs", request_id="5f2b1c9d0e3a4b67")
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {Invalid.slug: {"value": shown}}}
+    return {"description": "A problem (RFC 9457).", "content": {MEDIA_TYPE: content}}
