@@ -159,6 +159,6 @@ def never_fits(job: Job, round_input: RoundInput) -> Reasons:
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:
         return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
-    most = max(int(cluster.capacity[cluster.type_index[name]]) for name in usable)
+    most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
     needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
     return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})

@@ -182,10 +182,14 @@ class Cluster:
         return np.array([node.available_count for node in self.nodes], dtype=np.int64)
 
     @cached_property
+    def usable_gpus(self) -> IntArray:
+        """GPUs that may be used by type, shape (T,): the most that one job could hold."""
+        return np.bincount(self.node_type, weights=self.node_available, minlength=len(self.gpu_types)).astype(np.int64)
+
+    @cached_property
     def capacity(self) -> IntArray:
         """Usable places by type, shape (T,): GPUs x jobs allowed per GPU."""
-        counts = np.bincount(self.node_type, weights=self.node_available, minlength=len(self.gpu_types)).astype(np.int64)
-        return counts * self.jobs_per_gpu
+        return self.usable_gpus * self.jobs_per_gpu
 
     @cached_property
     def gpus_per_node(self) -> IntArray:

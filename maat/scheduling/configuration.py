@@ -104,7 +104,7 @@ def with_counts(table: ConfigurationTable, cluster: Cluster, counts: Sequence[in
     extra: set[Configuration] = set()
     for t, gpu_type in enumerate(cluster.type_names):
         per_node = int(cluster.gpus_per_node[t])
-        fresh = (n for n in counts if 0 < n <= cluster.capacity[t] and table.column(gpu_type, n) is None)
+        fresh = (n for n in counts if 0 < n <= cluster.usable_gpus[t] and table.column(gpu_type, n) is None)
         extra |= {Configuration(-(-n // per_node), n, gpu_type) for n in fresh}
     if not extra:
         return table

@@ -27,7 +27,7 @@ def _one_in(number: int) -> SearchStrategy[bool]:
 
 @st.composite
 def clusters(draw: DrawFn, *, jobs_per_gpu: int = 1) -> Cluster:
-    """One to four types of uneven nodes, some of whose GPUs, or all, are drained."""
+    """One to four types of uneven nodes, some of whose GPUs, or all, are drained. `jobs_per_gpu`: how many jobs may share a GPU."""
     nodes = []
     for gpu_type in draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=4, unique=True)):
         for number, count in enumerate(draw(st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 8)), min_size=1, max_size=4))):
@@ -53,7 +53,7 @@ def _frozen(values: tuple[float, ...]) -> FloatArray:
 def type_beliefs(draw: DrawFn, memory: MemoryLimits) -> TypeBelief:
     """Knowledge of one GPU alone, or of several, with the step times that its parameters give."""
     model = draw(parameters())
-    shapes = [(1, 1)] + draw(st.sampled_from(([], [], [(1, 2)], [(1, 4), (2, 8)])))
+    shapes = [(1, 1), *draw(st.sampled_from(([], [], [(1, 2)], [(1, 4), (2, 8)])))]
     samples = []
     for nodes, replicas in shapes:
         batch = memory.largest_per_gpu
@@ -108,13 +108,13 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
 
 
 @st.composite
-def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8, held: bool = True) -> tuple[Job, ...]:
+def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ...]:
     """Up to `most` jobs; some hold GPUs of one type, no two the same GPU. A held GPU may have been drained since."""
     free: dict[str, list[int]] = {name: np.flatnonzero(cluster.gpu_type_of == t).tolist() for name, t in cluster.type_index.items()}
     jobs = []
     for number in range(draw(st.integers(0, 3) | st.integers(2, most))):
         spec = draw(job_specs(f"job-{number}", cluster))
-        allocation = draw(_allocations(spec, free)) if held else None
+        allocation = draw(_allocations(spec, free))
         jobs.append(
             Job(
                 spec=spec,
@@ -160,10 +160,10 @@ def quotas(draw: DrawFn, cluster: Cluster) -> tuple[Limit, ...]:
 
 
 @st.composite
-def round_inputs(draw: DrawFn, *, held: bool = True, jobs_per_gpu: int = 1) -> RoundInput:
+def round_inputs(draw: DrawFn) -> RoundInput:
     """Everything together, with pins as the round loop makes them."""
-    cluster = draw(clusters(jobs_per_gpu=jobs_per_gpu))
-    jobs = draw(job_lists(cluster, held=held))
+    cluster = draw(clusters(jobs_per_gpu=2 if draw(_one_in(5)) else 1))
+    jobs = draw(job_lists(cluster))
     return RoundInput(
         now=NOW,
         round_number=draw(st.integers(1, 100)),

@@ -17,6 +17,7 @@ from maat.scheduling.loop import standing_limits
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Policy, RoundInput
 
+
 @pytest.fixture(params=POLICIES.names, scope="module")
 def policy(request: pytest.FixtureRequest) -> Policy:
     return POLICIES.build(request.param)

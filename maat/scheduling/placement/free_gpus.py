@@ -10,37 +10,46 @@ from maat.scheduling.cluster import Cluster
 
 
 class FreeGpus:
-    """Free usable GPUs by node, lowest number first."""
+    """Usable GPUs with a free place, by node, lowest number first. A job takes one place on each of its GPUs."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         offsets = cluster.node_offsets.tolist()
         available = cluster.gpu_available.tolist()
-        self._free: list[list[int]] = [
-            [gpu for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]] * cluster.jobs_per_gpu for n in range(len(cluster.nodes))
+        self._places: list[dict[int, int]] = [
+            {gpu: cluster.jobs_per_gpu for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]} for n in range(len(cluster.nodes))
         ]
         self._node_of = cluster.gpu_node.tolist()
-        self.whole = cluster.node_available.tolist()
+        self.whole: list[int] = cluster.node_available.tolist()
 
     def count(self, node: int) -> int:
-        return len(self._free[node])
+        """GPUs of the node that a further job could have."""
+        return len(self._places[node])
+
+    def is_idle(self, node: int) -> bool:
+        """Whether the node has usable GPUs and nobody holds one."""
+        return self.whole[node] > 0 and sum(self._places[node].values()) == self.whole[node] * self.cluster.jobs_per_gpu
 
     def nodes_of_type(self, gpu_type: str) -> list[int]:
         return np.flatnonzero(self.cluster.node_type == self.cluster.type_index[gpu_type]).tolist()
 
     def are_free(self, gpus: Iterable[int]) -> bool:
-        return all(gpu in self._free[self._node_of[gpu]] for gpu in gpus)
+        return all(gpu in self._places[self._node_of[gpu]] for gpu in gpus)
 
     def take(self, gpus: Iterable[int]) -> None:
         for gpu in gpus:
-            self._free[self._node_of[gpu]].remove(gpu)
+            places = self._places[self._node_of[gpu]]
+            places[gpu] -= 1
+            if not places[gpu]:
+                del places[gpu]
 
     def take_from(self, node: int, count: int) -> list[int]:
-        """The `count` lowest free GPUs of a node, no longer free."""
-        taken = sorted(set(self._free[node]))[:count]
+        """The `count` lowest free GPUs of a node, one place of each taken."""
+        taken = sorted(self._places[node])[:count]
         self.take(taken)
         return taken
 
     def give_back(self, gpus: Iterable[int]) -> None:
         for gpu in gpus:
-            self._free[self._node_of[gpu]].append(gpu)
+            places = self._places[self._node_of[gpu]]
+            places[gpu] = places.get(gpu, 0) + 1

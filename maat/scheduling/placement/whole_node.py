@@ -83,12 +83,12 @@ def _part_of_node(free: FreeGpus, grant: Grant) -> list[int] | None:
 
 def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
     """Rule b: idle whole nodes of the size that makes up the grant exactly; what is over (rigid jobs) goes to one more node."""
-    idle = [n for n in free.nodes_of_type(grant.gpu_type) if free.count(n) == free.whole[n] * free.cluster.jobs_per_gpu > 0]
+    idle = [n for n in free.nodes_of_type(grant.gpu_type) if free.is_idle(n)]
     per_node = max((free.whole[n] for n in free.nodes_of_type(grant.gpu_type)), default=0)
     size = 1 << (per_node.bit_length() - 1) if per_node else 0
     if grant.node_count is not None and grant.node_count > 1 and grant.gpu_count % grant.node_count == 0:
         size = grant.gpu_count // grant.node_count
-    if size == 0 or grant.gpu_count <= size:
+    if size == 0 or grant.gpu_count <= per_node:
         return None
     whole, rest = divmod(grant.gpu_count, size)
     nodes = sorted((n for n in idle if free.whole[n] >= size), key=lambda n: (free.whole[n], n))[:whole]

@@ -166,7 +166,7 @@ def _as_requested(job: Job) -> JobSpec:
 def _can_run(job: Job, t: int, round_input: RoundInput) -> bool:
     cluster = round_input.cluster
     name, count = cluster.type_names[t], job.spec.requested_gpus
-    return job.spec.may_use(name) and count <= cluster.capacity[t] and count % job.spec.replica_gpus(name) == 0
+    return job.spec.may_use(name) and count <= cluster.usable_gpus[t] and count % job.spec.replica_gpus(name) == 0
 
 
 def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:

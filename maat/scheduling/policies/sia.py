@@ -115,7 +115,7 @@ def table_for(cluster: Cluster, jobs: Sequence[Job]) -> ConfigurationTable:
     counts = {job.spec.requested_gpus for job in jobs if job.spec.is_rigid}
     for job in jobs:
         for unit in set(job.spec.gpus_per_replica.values()) - {1}:
-            most = int(cluster.capacity.max()) // unit
+            most = int(cluster.usable_gpus.max()) // unit
             counts |= {unit * (1 << bit) for bit in range(most.bit_length())}
     table = sia_configurations(cluster)
     return with_counts(table, cluster, sorted(counts)) if counts else table

@@ -1,0 +1,108 @@
+"""Placement by example: which GPUs a few jobs get on a few nodes. What holds of every placer is in contracts/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from maat.scheduling.belief import Belief
+from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.explain import ReasonCode
+from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
+from maat.scheduling.solver import SolveReport
+
+
+def place(
+    placer: str, cluster: Cluster, grants: Mapping[str, Grant], held: Mapping[str, Sequence[int]] | None = None, *, pinned: bool = False
+) -> PlacementResult:
+    """Place grants of t4 GPUs to jobs that hold what `held` says."""
+    allocations = {job_id: Allocation("t4", tuple(gpus)) for job_id, gpus in (held or {}).items()}
+    jobs = tuple(Job(_spec(job_id, not pinned), Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
+    round_input = RoundInput(0.0, 1, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
+    return PLACERS.build(placer).place(Decision(grants, SolveReport(), {}), round_input)
+
+
+def _spec(job_id: str, preemptible: bool) -> JobSpec:
+    memory = {"t4": MemoryLimits(1, 64)}
+    return JobSpec(job_id, "m", 0.0, 1.0, initial_batch_size=8, max_batch_size=64, memory=memory, preemptible=preemptible)
+
+
+def t4(count: int, nodes: int | None = None) -> Grant:
+    return Grant("t4", count, node_count=nodes)
+
+
+def test_whole_node_puts_a_part_of_a_node_on_the_tightest_node() -> None:
+    placed = place("whole-node", Cluster.parse("t4=2x4"), {"a": t4(2, 1), "b": t4(4, 1), "c": t4(2, 1)}).placement.by_job
+    assert placed == {"a": (4, 5), "b": (0, 1, 2, 3), "c": (6, 7)}
+
+
+def test_whole_node_gives_large_allocations_whole_nodes() -> None:
+    placed = place("whole-node", Cluster.parse("t4=3x4"), {"a": t4(1, 1), "b": t4(8, 2)}).placement.by_job
+    assert placed == {"a": (8,), "b": (0, 1, 2, 3, 4, 5, 6, 7)}
+
+
+def test_whole_node_evicts_jobs_of_scattered_gpus_where_a_whole_node_is_needed() -> None:
+    held = {"a": (0,), "b": (4,)}
+    placed = place("whole-node", Cluster.parse("t4=2x4"), {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}, held)
+    assert placed.placement.by_job == {"a": (4,), "b": (5,), "c": (0, 1, 2, 3)}
+    assert dict(placed.unplaced) == {}
+
+
+def test_whole_node_leaves_everybody_in_place_where_there_is_room() -> None:
+    placed = place("whole-node", Cluster.parse("t4=2x4"), {"a": t4(1, 1), "b": t4(4, 1)}, {"a": (3,)}).placement.by_job
+    assert placed == {"a": (3,), "b": (4, 5, 6, 7)}
+
+
+def test_whole_node_moves_no_pinned_job_and_says_that_gpus_are_scattered() -> None:
+    held = {"a": (0,), "b": (4,)}
+    cluster = Cluster.parse("t4=2x4")
+    grants = {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}
+    placed = place("whole-node", cluster, grants, held, pinned=True)
+    assert placed.placement.by_job == {"a": (0,), "b": (4,)}
+    assert placed.unplaced["c"].primary is ReasonCode.FRAGMENTED
+    assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 4}
+
+
+def test_whole_node_keeps_an_odd_part_of_a_node_together_though_another_node_has_few_gpus_left() -> None:
+    placed = place("whole-node", Cluster.parse("t4=2x6"), {"a": t4(5), "b": t4(5)}, {"a": (0, 1, 2, 3, 4)}).placement.by_job
+    assert placed["b"] == (6, 7, 8, 9, 10)
+
+
+def test_whole_node_uses_no_drained_gpu_even_one_that_its_job_holds() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 4, drained=frozenset({1})), Node("t4-1", "t4", 2)])
+    placed = place("whole-node", cluster, {"a": t4(2, 1)}, {"a": (0, 1)}).placement.by_job
+    assert placed == {"a": (4, 5)}
+
+
+def test_packed_takes_the_node_that_fits_exactly_and_then_the_fewest_nodes() -> None:
+    cluster = Cluster.parse("t4=1x4,t4=1x2")
+    assert place("packed", cluster, {"a": t4(2)}).placement.by_job == {"a": (4, 5)}
+    assert place("packed", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
+
+
+def test_packed_keeps_a_jobs_gpus_unless_told_to_place_anew() -> None:
+    cluster = Cluster.parse("t4=2x4")
+    held = {"a": (2, 3)}
+    assert place("packed", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {"b": (0, 1), "a": (2, 3)}
+    round_input = RoundInput(
+        0.0, 1, 60.0, (Job(_spec("a", True), Belief(), 1.0, allocation=Allocation("t4", (2, 3))),), cluster, standing_limits(cluster)
+    )
+    anew = PLACERS.build("packed", {"sticky": False}).place(Decision({"a": t4(2)}, SolveReport(), {}), round_input)
+    assert anew.placement.by_job == {"a": (0, 1)}
+
+
+def test_packed_says_so_where_gpus_are_lacking() -> None:
+    placed = place("packed", Cluster.parse("t4=1x2"), {"a": t4(2), "b": t4(1)})
+    assert placed.placement.by_job == {"a": (0, 1)}
+    assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
+
+
+def test_a_job_never_gets_two_places_on_one_gpu_but_two_jobs_may_share_it() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2), Node("t4-1", "t4", 1)], jobs_per_gpu=2)
+    for placer in PLACERS.names:
+        placed = place(placer, cluster, {"a": t4(3), "b": t4(3)})
+        assert placed.placement.by_job.get("a") == (0, 1, 2), placer
+        others = placed.placement.by_job.get("b")
+        assert others == (0, 1, 2) or "b" in placed.unplaced, placer
