@@ -5,14 +5,16 @@ The one file outside backend/ and worker/ that knows the service's code; everyth
 
 from __future__ import annotations
 
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any, cast
 
 import dash
-from backend.app import create_app as create_service
 from dash import Dash
+from dash.backends._fastapi import reset_current_request, set_current_request
 from fastapi import FastAPI, Request, Response
 
+from backend.app import create_app as create_service
 from backend.settings import Settings
 from frontend.api import Api
 from frontend.index import INDEX
@@ -57,7 +59,6 @@ def mount_pages(service: FastAPI) -> Dash:
     register_shell(pages, api)
     for page in PAGES:
         page.register(pages, api)
-    pages._setup_server()  # type: ignore[no-untyped-call]  # else a deep link before any other request would be sent without the assets
     _answer_every_page_path(service, pages)
     return pages
 
@@ -67,7 +68,15 @@ def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
-        return Response(cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404)
+        for prepare in cast(Any, pages.backend)._before_request_funcs:  # Dash itself runs these for its own paths only
+            waiting = prepare()
+            if isawaitable(waiting):
+                await waiting
+        token = set_current_request(request)  # type: ignore[no-untyped-call]
+        try:
+            return Response(cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404)
+        finally:
+            reset_current_request(token)  # type: ignore[no-untyped-call]
 
     service.add_api_route("/{path:path}", page, methods=["GET"], include_in_schema=False)
 

@@ -1,8 +1,9 @@
 /* Functions that the grids name. Colours come from the page's own variables, so light and dark need no second theme. */
 var dagfuncs = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
 
-dagfuncs.maatTheme = function (theme, colorScheme) {
-    return theme.withPart(colorScheme).withParams({
+dagfuncs.maatTheme = function (theme) {
+    return theme.withParams({
+        browserColorScheme: 'inherit',
         fontFamily: 'inherit',
         fontSize: 13,
         headerFontSize: 12,
@@ -17,7 +18,7 @@ dagfuncs.maatTheme = function (theme, colorScheme) {
         accentColor: 'var(--accent)',
         wrapperBorder: false,
         wrapperBorderRadius: 0,
-        cellHorizontalPadding: 10,
+        cellHorizontalPadding: 8,
         columnBorder: false,
     });
 };

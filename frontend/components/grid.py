@@ -8,9 +8,9 @@ from typing import Any
 import dash_ag_grid as dag
 
 ROW_PIXELS = 32
-THEME = {"function": "maatTheme(themeQuartz, colorSchemeVariable)"}
+THEME = {"function": "maatTheme(themeQuartz)"}
 
-RIGHT = {"type": "rightAligned", "cellClass": "number"}
+RIGHT = {"type": "rightAligned"}
 
 
 def grid(

@@ -86,7 +86,7 @@ def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, st
             text=escape(name), x=x, y=at, xanchor="left", yanchor="middle", xshift=6, showarrow=False, font={"size": 12, "color": colour}
         )
     longest = max((len(name) for name in ends), default=0)
-    drawn.update_layout(margin={"r": 20 + 7 * longest})
+    drawn.update_layout(margin={"r": max(72, 20 + 7 * longest)})
 
 
 def rule(drawn: go.Figure, scheme: str | None, *, x: float | None = None, y: float | None = None, text: str) -> None:

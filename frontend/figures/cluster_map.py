@@ -9,12 +9,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
-from frontend.theme import gpu_colour, gpu_order, mix, palette
+from frontend.theme import gpu_colour, gpu_order, mix, palette, readable_on
 
 SHADES = 3
 FREE, DRAINED = 0, 1
 NAMED_CELLS = 160
-_CHARACTERS = 11
+_CHARACTERS = 5
 
 
 def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int | None = None) -> go.Figure:
@@ -28,14 +28,13 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
     types = gpu_order(str(cell["gpu_type"]) for cell in cells)
     shade = _shades(cells)
     width = max(len(gpus) for gpus in rows.values())
-    grids: dict[str, list[list[Any]]] = {"z": [], "text": [], "hover": [], "job": []}
+    grids: dict[str, list[list[Any]]] = {"z": [], "hover": [], "job": []}
     for gpus in rows.values():
         line = [*gpus, *[None] * (width - len(gpus))]
         grids["z"].append([None if cell is None else _level(cell, types, shade) for cell in line])
-        grids["text"].append(["" if cell is None else _name(cell) for cell in line])
         grids["hover"].append(["" if cell is None else _hover(cell) for cell in line])
         grids["job"].append([None if cell is None else cell["job_id"] for cell in line])
-    labels = [f"{escape(node)} · {gpus[0]['gpu_type']}" for node, gpus in rows.items()]
+    labels = [_row_label(node, str(gpus[0]["gpu_type"])) for node, gpus in rows.items()]
     drawn = figure(scheme, x="GPU on its node", y="Node · GPU type", height=height or max(220, 28 * len(rows) + 70))
     levels = 2 + SHADES * len(types)
     drawn.add_trace(
@@ -43,9 +42,6 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
             z=grids["z"],
             x=list(range(width)),
             y=labels,
-            text=grids["text"],
-            texttemplate="%{text}" if len(cells) <= NAMED_CELLS else None,
-            textfont={"size": 11},
             customdata=grids["job"],
             hovertext=grids["hover"],
             hovertemplate="%{hovertext}<extra></extra>",
@@ -58,6 +54,10 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
             ygap=2,
         )
     )
+    if len(cells) <= NAMED_CELLS:
+        drawn.update_layout(
+            annotations=[note for row, gpus in zip(labels, rows.values(), strict=True) for note in _names(row, gpus, types, shade, scheme)]
+        )
     drawn.update_xaxes(dtick=1, showline=False, fixedrange=True, range=[-0.5, width - 0.5])
     drawn.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True, type="category")
     drawn.update_layout(hovermode="closest", margin={"t": 8})
@@ -88,21 +88,55 @@ def _level(cell: Mapping[str, Any], types: Sequence[str], shade: Mapping[str, in
     return DRAINED if cell["drained"] else FREE
 
 
-def _scale(types: Sequence[str], scheme: str | None) -> list[tuple[float, str]]:
-    """Discrete bands: free, drained, then the shades of each type."""
+def _bands(types: Sequence[str], scheme: str | None) -> list[str]:
+    """Level -> colour: free, drained, then the shades of each type."""
     colours = palette(scheme)
     bands = [colours.free, colours.drained]
     for name in types:
         base = gpu_colour(name)
         bands += [base, mix(base, colours.card, 0.28), mix(base, "#000000" if scheme != "dark" else "#ffffff", 0.22)]
+    return bands
+
+
+def _scale(types: Sequence[str], scheme: str | None) -> list[tuple[float, str]]:
+    """The bands as a colour scale of equal steps."""
+    bands = _bands(types, scheme)
     return [(edge, colour) for index, colour in enumerate(bands) for edge in (index / len(bands), (index + 1) / len(bands))]
 
 
-def _name(cell: Mapping[str, Any]) -> str:
+def _row_label(node: str, gpu_type: str) -> str:
+    return escape(node) if node.lower().startswith(gpu_type.lower()) else f"{escape(node)} · {escape(gpu_type)}"
+
+
+def _names(
+    row: str, gpus: Sequence[Mapping[str, Any]], types: Sequence[str], shade: Mapping[str, int], scheme: str | None
+) -> list[dict[str, Any]]:
+    """The job's name across the cells that it holds side by side, its end kept where it is long: names of one series differ there."""
+    bands = _bands(types, scheme)
+    notes, start = [], 0
+    for end in range(1, len(gpus) + 1):
+        if end < len(gpus) and _holder(gpus[end]) == _holder(gpus[start]):
+            continue
+        if _holder(gpus[start]):
+            room = _CHARACTERS * (end - start) - 1
+            name = _holder(gpus[start])
+            notes.append(
+                {
+                    "x": (start + end - 1) / 2,
+                    "y": row,
+                    "text": escape(name if len(name) <= room else "…" + name[-(room - 1) :]),
+                    "showarrow": False,
+                    "font": {"size": 11, "color": readable_on(bands[_level(gpus[start], types, shade)])},
+                }
+            )
+        start = end
+    return notes
+
+
+def _holder(cell: Mapping[str, Any]) -> str:
     if cell["job_id"] is None:
-        return "drained" if cell["drained"] else ""
-    name = str(cell["job_name"] or cell["job_id"])
-    return escape(name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…")
+        return "out" if cell["drained"] else ""
+    return str(cell["job_name"] or cell["job_id"])
 
 
 def _hover(cell: Mapping[str, Any]) -> str:

@@ -66,7 +66,7 @@ def job_timeline_figure(
     drawn.update_xaxes(range=[submitted_at, end])
     drawn.update_xaxes(title_text="Time (UTC)", row=2, col=1)
     drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", row=1, col=1)
-    drawn.update_yaxes(title_text="Batch size (samples)", rangemode="tozero", row=2, col=1)
+    drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)
     return drawn
 
 

@@ -44,7 +44,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     labels = [_label(configurations[column]) for column in columns]
     rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
     drawn = figure(
-        scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=height or max(280, 20 * len(rows) + 130)
+        scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=height or max(280, 19 * len(rows) + 120)
     )
     drawn.add_trace(
         go.Heatmap(

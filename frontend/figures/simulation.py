@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule, step_line, thinned
+from frontend.figures.base import MAX_POINTS, empty_figure, figure, rule, step_line, thinned
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 
 Result = Mapping[str, Any]
@@ -25,12 +25,12 @@ def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | 
     drawn = figure(scheme, x=x, y="Share of jobs", height=height)
     for index, (name, line) in enumerate(values.items()):
         ordered = sorted(line)
-        kept = thinned(ordered)
+        kept = thinned(ordered, MAX_POINTS - 1)
         colour, dash = _style(index)
         trace = step_line(
             name,
-            [ordered[i] for i in kept],
-            [(i + 1) / len(ordered) for i in kept],
+            [ordered[0], *(ordered[i] for i in kept)],
+            [0.0, *((i + 1) / len(ordered) for i in kept)],
             colour=colour,
             dash=dash,
             hovertemplate=f"{escape(name)}: %{{y:.0%}} of {len(ordered)} jobs at or below %{{x:.3g}}<extra></extra>",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line, thinned
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
 
-Steps = Mapping[str, Sequence[Any]]
+Steps = Mapping[str, Any]
 
 
 def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None, height: int = 280) -> go.Figure:
@@ -43,6 +43,7 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     if total:
         rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
         drawn.update_yaxes(range=[0, total * 1.12])
+    drawn.update_xaxes(range=[used[types[0]]["at"][0], used[types[0]]["at"][-1]])
     label_or_legend(drawn, ends, span=max(total, below, 1.0))
     return drawn
 

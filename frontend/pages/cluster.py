@@ -94,7 +94,7 @@ def register(app: Dash, api: Api) -> None:
             cluster_map_figure(state["gpus"], scheme=scheme),
             legend(state["gpus"]),
             note,
-            free_table(state["gpus"]),
+            free_table(state),
             _nodes_table(nodes["items"], state["gpus"]),
             button,
         )
@@ -129,25 +129,17 @@ def register(app: Dash, api: Api) -> None:
         return notice(done[target.get("cluster-act") or target["node-act"]])
 
 
-def free_table(cells: Sequence[Mapping[str, Any]]) -> Any:
+def free_table(state: Mapping[str, Any]) -> Any:
     """Free GPUs per type, and the most that are free together on one node: what could be placed at once."""
-    rows = []
-    for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
-        by_node: dict[str, int] = {}
-        for cell in cells:
-            if cell["gpu_type"] == name and cell["job_id"] is None and not cell["drained"]:
-                by_node[str(cell["node"])] = by_node.get(str(cell["node"]), 0) + 1
-        rows.append(
-            html.Tr(
-                [
-                    html.Td(gpu_chip(name)),
-                    html.Td(str(sum(by_node.values())), className="number"),
-                    html.Td(str(max(by_node.values(), default=0)), className="number"),
-                ]
-            )
-        )
-    if not rows:
+    free, together = state["free_by_type"], state["largest_free_on_one_node"]
+    if not free:
         return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+    rows = [
+        html.Tr(
+            [html.Td(gpu_chip(name)), html.Td(str(free[name]), className="number"), html.Td(str(together.get(name, 0)), className="number")]
+        )
+        for name in gpu_order(free)
+    ]
     head = html.Thead(
         html.Tr([html.Th("GPU type"), html.Th("Free (GPUs)", className="number"), html.Th("Most on one node", className="number")])
     )

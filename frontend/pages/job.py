@@ -104,7 +104,13 @@ def register(app: Dash, api: Api) -> None:
             spans["items"], now=state["now"], submitted_at=job["submitted_at"], finished_at=job["finished_at"], scheme=scheme, height=340
         )
         finished = job["state"] in FINAL_STATES
-        actions = [] if finished else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs")
+        actions = (
+            html.Span("cancelling", className="caption")
+            if job["cancel_requested"] and not finished
+            else []
+            if finished
+            else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs")
+        )
         return _head(job), actions, _why(job, explanation), timeline, _now(job), _spec(job), events_table(events["items"]), finished
 
     in_browser(
@@ -125,7 +131,7 @@ def register(app: Dash, api: Api) -> None:
         running=[(Output("job-cancel-yes", "loading"), True, False)],
     )
     async def cancel(_yes: int | None, _no: int | None, job_id: str) -> tuple[bool, Any]:
-        if ctx.triggered_id != "job-cancel-yes":
+        if ctx.triggered_id != "job-cancel-yes" or not ctx.triggered[0]["value"]:
             return False, no_update
         try:
             async with api.visitor() as maat:
@@ -169,6 +175,11 @@ def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
             html.Div(sentence, className="sentence"),
             html.Div([html.Span([html.B(name), value]) for name, value in evidence], className="strip"),
             *[html.Div(reason["sentence"], className="hint") for reason in others],
+            *(
+                [html.Ul([html.Li(remedy["sentence"]) for remedy in explanation["remedies"]], className="remedies")]
+                if explanation.get("remedies")
+                else []
+            ),
         ],
         aside=dmc.Group(source, gap=12),
         className="explanation",

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import error_state, link_button, page_title
+from frontend.components.cards import empty_state, error_state, link_button, page_title
 from frontend.components.grid import RIGHT, grid
 from frontend.components.states import JOB_STATES, STATES, state_text
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
@@ -22,20 +22,36 @@ from maat.client.calls import JobFilters
 
 BLOCK_ROWS = 100
 MAX_LIMIT = 500
-SORTS = {"submitted": "submitted_at"}
+SORTS = {
+    "submitted": "submitted_at",
+    "name": "name",
+    "model": "model",
+    "state": "state",
+    "progress_share": "progress",
+    "gpu_hours": "gpu_hours",
+    "restarts": "restarts",
+}
 
 COLUMNS = [
-    {"field": "name", "headerName": "Job", "flex": 2, "minWidth": 160, "cellRenderer": "MaatLink", "tooltipField": "name"},
-    {"field": "state", "headerName": "State", "width": 118, "cellRenderer": "MaatState", "tooltipField": "reason"},
-    {"field": "model", "headerName": "Model", "flex": 1, "minWidth": 100},
+    {
+        "field": "name",
+        "sortable": True,
+        "headerName": "Job",
+        "flex": 2,
+        "minWidth": 160,
+        "cellRenderer": "MaatLink",
+        "tooltipField": "name",
+    },
+    {"field": "state", "sortable": True, "headerName": "State", "width": 118, "cellRenderer": "MaatState", "tooltipField": "reason"},
+    {"field": "model", "sortable": True, "headerName": "Model", "flex": 1, "minWidth": 100},
     {"field": "tenant", "headerName": "Tenant", "width": 100},
     {"field": "want", "headerName": "Wants (GPUs)", "width": 112},
     {"field": "have", "headerName": "Has", "width": 112, "cellRenderer": "MaatGpus"},
-    {"field": "progress_share", "headerName": "Progress", "width": 140, "cellRenderer": "MaatProgress"},
+    {"field": "progress_share", "sortable": True, "headerName": "Progress", "width": 140, "cellRenderer": "MaatProgress"},
     {"field": "remaining", "headerName": "Remaining", "width": 112, **RIGHT},
     {"field": "wait", "headerName": "Waited", "width": 108, "tooltipField": "wait_exact", **RIGHT},
-    {"field": "gpu_hours", "headerName": "GPU-hours", "width": 96, **RIGHT},
-    {"field": "restarts", "headerName": "Restarts", "width": 84, **RIGHT},
+    {"field": "gpu_hours", "sortable": True, "headerName": "GPU-hours", "width": 96, **RIGHT},
+    {"field": "restarts", "sortable": True, "headerName": "Restarts", "width": 84, **RIGHT},
     {"field": "submitted", "headerName": "Submitted (UTC)", "width": 150, "sortable": True, **RIGHT},
 ]
 
@@ -115,7 +131,6 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                             "cacheBlockSize": BLOCK_ROWS,
                             "maxBlocksInCache": 20,
                             "infiniteInitialRowCount": 1,
-                            "overlayNoRowsTemplate": "No job matches these filters",
                         },
                     ),
                 ],
@@ -225,8 +240,8 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("jobs-demo", "disabled"), True, False)],
     )
-    async def add_demo_jobs(_clicks: int | None, cluster_id: str | None) -> Any:
-        return await demo_jobs(api, cluster_id)
+    async def add_demo_jobs(clicks: int | None, cluster_id: str | None) -> Any:
+        return no_update if not clicks else await demo_jobs(api, cluster_id)
 
 
 def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[str, Any]) -> JobFilters:
@@ -301,6 +316,16 @@ def wanted(job: Mapping[str, Any]) -> str:
     if job["max_gpus"] is None:
         return f"{job['min_gpus']} or more"
     return str(job["min_gpus"]) if job["min_gpus"] == job["max_gpus"] else f"{job['min_gpus']} to {job['max_gpus']}"
+
+
+def _nothing(filters: Mapping[str, Any]) -> html.Div:
+    """Why the list is empty: nothing was submitted, or the filters leave nothing."""
+    used = [
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}" for name, value in filters.items() if value
+    ]
+    if not used:
+        return empty_state("No job yet", "Submit one, or add demo jobs: the next round considers them.")
+    return empty_state("No job matches", f"Filtered by {', '.join(used)}. Clear the filters to see all jobs.")
 
 
 def _counts(counts: Mapping[str, int]) -> list[Any]:

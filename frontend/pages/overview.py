@@ -98,22 +98,21 @@ def register(app: Dash, api: Api) -> None:
         series = timeline["series"]
         return (
             _tiles(state, counts.get("state_counts") or {}, jobs["items"], rounds["items"]),
-            usage_figure(series["used"], series["capacity"], scheme=scheme, height=228),
-            pending_figure(series["pending"], series["running"], scheme=scheme, height=188),
+            usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme, height=228),
+            pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme, height=188),
             cluster_map_figure(state["gpus"], scheme=scheme, height=MAP_HEIGHT - 24),
             legend(state["gpus"]),
         )
 
     @app.callback(
         Output("notices", "sendNotifications", allow_duplicate=True),
-        Output("overview-demo", "loading"),
         Input("overview-demo", "n_clicks"),
         State("cluster-select", "value"),
         prevent_initial_call=True,
         running=[(Output("overview-demo", "disabled"), True, False)],
     )
-    async def add_demo_jobs(_clicks: int | None, cluster_id: str | None) -> tuple[Any, bool]:
-        return await demo_jobs(api, cluster_id), False
+    async def add_demo_jobs(clicks: int | None, cluster_id: str | None) -> Any:
+        return no_update if not clicks else await demo_jobs(api, cluster_id)
 
 
 async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:

@@ -25,13 +25,12 @@ ROUNDS_SHOWN = 200
 LATEST = "latest"
 
 COLUMNS = [
-    {"field": "number", "headerName": "Round", "width": 78, "cellRenderer": "MaatLink"},
-    {"field": "at", "headerName": "Time (UTC)", "width": 124, **RIGHT},
-    {"field": "gpus", "headerName": "GPUs", "width": 74, **RIGHT},
-    {"field": "jobs", "headerName": "Run / wait", "width": 92, **RIGHT},
-    {"field": "changes", "headerName": "Moves", "width": 70, **RIGHT},
-    {"field": "gap", "headerName": "Gap", "width": 76, **RIGHT},
-    {"field": "milliseconds", "headerName": "Time (ms)", "width": 88, **RIGHT},
+    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 56, "cellRenderer": "MaatLink"},
+    {"field": "at", "headerName": "At (UTC)", "flex": 1.3, "minWidth": 72, "tooltipField": "date", **RIGHT},
+    {"field": "gpus", "headerName": "GPUs", "flex": 1, "minWidth": 60, **RIGHT},
+    {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 80, **RIGHT},
+    {"field": "changes", "headerName": "Moves", "flex": 1, "minWidth": 62, **RIGHT},
+    {"field": "gap", "headerName": "Gap", "flex": 1.1, "minWidth": 62, **RIGHT},
 ]
 
 
@@ -140,12 +139,12 @@ def row_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "number": str(entry["number"]),
         "href": f"/rounds/{entry['number']}",
-        "at": clock(entry["at"]),
+        "at": clock(entry["at"]).rsplit(" ", 1)[-1],
+        "date": clock(entry["at"]),
         "gpus": f"{entry['gpus_used']}/{entry['gpus_total']}",
         "jobs": f"{entry['running_jobs']} / {entry['pending_jobs']}",
         "changes": entry["changes"],
         "gap": gap_text(entry["gap"]),
-        "milliseconds": f"{(entry['policy_seconds'] + entry['place_seconds']) * 1000:.1f}",
     }
 
 
@@ -164,7 +163,7 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
         ("Method", entry["method"] or ABSENT),
         ("Objective", number(entry["objective"], 5)),
         ("Gap", gap_text(entry["gap"])),
-        ("Solve", f"{entry['solve_seconds'] * 1000:.1f} ms"),
+        ("Solve", ABSENT if entry["solve_seconds"] is None else f"{entry['solve_seconds'] * 1000:.1f} ms"),
         ("Policy", f"{entry['policy_seconds'] * 1000:.1f} ms"),
         ("Placement", f"{entry['place_seconds'] * 1000:.1f} ms"),
         (
@@ -177,7 +176,7 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
     ]
     solved[7] = ("Decision", solved[7][1])
     prices = entry["prices"] or {}
-    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
+    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices) if prices[name] is not None]
     fell_back = (
         [dmc.Alert(entry["message"] or "The present allocation stayed.", title="The solver fell back", color="yellow", mb=8)]
         if entry["fallback"]

@@ -38,7 +38,7 @@ def layout(**_query: Any) -> html.Div:
     form = html.Div(
         [
             html.Div(id="simulate-problem"),
-            dmc.TextInput(id="simulate-name", label="Name", value="Policy comparison", maxLength=200),
+            dmc.TextInput(id="simulate-name", label="Name", value="Policy comparison"),
             html.Div(
                 [
                     html.Label("Trace", className="mantine-InputWrapper-label"),

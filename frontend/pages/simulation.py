@@ -189,7 +189,8 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
 
 def _best(runs: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> float | None:
     values = [run["summary"][field] for run in runs if run["summary"] and run["summary"].get(field) is not None]
-    return (min if less else max)(values) if len(values) > 1 else None
+    best = (min if less else max)(values, default=None)
+    return best if len(values) > 1 and values.count(best) == 1 else None
 
 
 def _cell(value: Any, digits: int, *, best: bool) -> html.Td:

@@ -49,7 +49,7 @@ def layout(**_query: Any) -> html.Div:
     form = html.Div(
         [
             html.Div(id="submit-problem"),
-            dmc.TextInput(id="submit-name", label="Name", placeholder="resnet18-lr-sweep-3", withAsterisk=True, maxLength=200),
+            dmc.TextInput(id="submit-name", label="Name", placeholder="resnet18-lr-sweep-3", withAsterisk=True),
             dmc.Select(
                 id="submit-model",
                 label="Model",
@@ -99,7 +99,7 @@ def layout(**_query: Any) -> html.Div:
             ),
             html.Div(
                 [
-                    dmc.TextInput(id="submit-external-id", label="Your own id", placeholder="optional, unique", maxLength=200),
+                    dmc.TextInput(id="submit-external-id", label="Your own id", placeholder="optional, unique"),
                     dmc.Switch(id="submit-preemptible", label="May be preempted", checked=True, mt=26),
                 ],
                 className="form-row",

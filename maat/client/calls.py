@@ -30,6 +30,7 @@ from maat.client.resources import (
     RunResult,
     Simulation,
     SimulationBody,
+    Timeline,
 )
 
 Answer = TypeVar("Answer")
@@ -144,7 +145,7 @@ def cluster_state(cluster_id: str) -> Call[ClusterState]:
     return Call("GET", _path("clusters", cluster_id, "state"))
 
 
-def timeline(cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None) -> Call[dict[str, Any]]:
+def timeline(cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None) -> Call[Timeline]:
     return Call("GET", _path("clusters", cluster_id, "timeline"), _given(**{"from": start, "to": end, "points": points}))
 
 
@@ -197,7 +198,7 @@ def allocations(job_id: str) -> Call[Page[AllocationSpan]]:
     return Call("GET", _path("jobs", job_id, "allocations"), {"limit": 500})
 
 
-def events(job_id: str, *, limit: int = 200) -> Call[Page[JobEvent]]:
+def events(job_id: str, *, limit: int = 500) -> Call[Page[JobEvent]]:
     return Call("GET", _path("jobs", job_id, "events"), {"limit": limit})
 
 

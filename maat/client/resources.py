@@ -161,10 +161,11 @@ class Cluster(TypedDict):
 
 
 class GpuCell(TypedDict):
-    """One GPU now: where it is, of which type, and which job holds it."""
+    """One GPU now: where it is (`index`: on its node), of which type, and which job holds it."""
 
     gpu: int
     node: str
+    index: int
     gpu_type: str
     drained: bool
     job_id: str | None
@@ -173,16 +174,38 @@ class GpuCell(TypedDict):
 
 
 class ClusterState(TypedDict):
+    """Which job holds which GPU, as of the latest round."""
+
     now: str
-    round_number: int
+    round_number: int | None
+    as_of: str | None
     gpus: list[GpuCell]
+    capacity_by_type: dict[str, int]
+    used_by_type: dict[str, int]
+    free_by_type: dict[str, int]
+    largest_free_on_one_node: dict[str, int]
 
 
-class StepSeries(TypedDict):
+class Steps(TypedDict):
     """Values that hold from their time to the next."""
 
     at: list[str]
     value: list[float]
+
+
+class TimelineSeries(TypedDict):
+    gpus_used_by_type: dict[str, Steps]
+    capacity_by_type: dict[str, Steps]
+    running_jobs: Steps
+    pending_jobs: Steps
+
+
+class Timeline(TypedDict):
+    """What followed round by round, thinned by the service."""
+
+    series: TimelineSeries
+    points: int
+    rounds_per_point: int
 
 
 # ---- jobs -------------------------------------------------------------------------------------------------------------------------
@@ -256,6 +279,7 @@ class Job(TypedDict):
     goodput: float | None
     allocation: JobAllocation | None
     reason: Reason | None
+    cancel_requested: bool
     version: int
 
 
@@ -283,14 +307,34 @@ class JobEvent(TypedDict):
     data: dict[str, object]
 
 
+class Remedy(TypedDict):
+    """Something that the job's owner could do: the field of the job to change, if one."""
+
+    code: str
+    sentence: str
+    field: str | None
+
+
 class Explanation(TypedDict):
     primary: Reason
     reasons: list[Reason]
+    remedies: list[Remedy]
     as_of_round: int | None
 
 
+class BatchItem(TypedDict):
+    """What became of one job of a batch: the job, or why it was refused."""
+
+    index: int
+    status: int
+    job: Job | None
+    errors: list[dict[str, object]]
+
+
 class BatchResult(TypedDict):
-    items: list[dict[str, object]]
+    items: list[BatchItem]
+    created: int
+    refused: int
 
 
 # ---- rounds -----------------------------------------------------------------------------------------------------------------------
@@ -314,11 +358,12 @@ class RoundSummary(TypedDict):
     gap: float | None
     fallback: bool
     message: str
-    solve_seconds: float
+    solve_seconds: float | None
     policy_seconds: float
     place_seconds: float
-    prices: dict[str, float]
+    prices: dict[str, float | None]
     gpus_by_type: dict[str, int]
+    capacity_by_type: dict[str, int]
 
 
 class RoundConfiguration(TypedDict):

@@ -75,7 +75,7 @@ def test_axes_are_titled_with_their_units(name: str) -> None:
 def test_both_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
     figure = FULL["timeline"]("light")
 
-    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("GPUs held", "Batch size (samples)")
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("GPUs held", "Batch size<br>(samples)")
     assert figure.layout.xaxis2.title.text == "Time (UTC)"
     assert figure.layout.xaxis.matches == "x2"
 
