@@ -37,6 +37,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     """The service. `queue`: where long work is sent, the broker of the settings where absent. The database must be migrated."""
     settings = get_settings() if settings is None else settings
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel("WARNING")  # pages call the service in-process: each call would be a line
     app = FastAPI(
         title="Maat",
         version=version("maat"),

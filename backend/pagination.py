@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlmodel import Session
+from sqlmodel.sql.expression import SelectOfScalar
 
 from backend.problems import BadCursor
 
@@ -51,7 +52,7 @@ class Rows(Generic[T]):
 class Order:
     """What a list is sorted by: expressions that are never null, the last of them unique. All in one direction."""
 
-    keys: Sequence[sa.ColumnElement[Any]]
+    keys: Sequence[Any]
     descending: bool = False
 
     def clauses(self) -> list[sa.ColumnElement[Any]]:
@@ -67,7 +68,7 @@ class Order:
 
 
 def paginate(
-    session: Session, statement: sa.Select[tuple[T]], *, order: Order, filters: Mapping[str, Any], limit: int, cursor: str | None
+    session: Session, statement: SelectOfScalar[T], *, order: Order, filters: Mapping[str, Any], limit: int, cursor: str | None
 ) -> Rows[T]:
     """The page of `statement` after `cursor`. `filters`: everything that decides which list this is. Raises BadCursor."""
     list_digest = _digest(filters)

@@ -40,6 +40,8 @@ def _remedy(found: Mapping[str, Any]) -> str:
             return f"Give at most {limits.get('max_length')} entries."
         case "too_short":
             return f"Give at least {limits.get('min_length')} entries."
+        case "string_pattern_mismatch":
+            return f"Give a text of the form {limits.get('pattern')}."
         case "finite_number":
             return "Give a finite number."
         case "value_error":

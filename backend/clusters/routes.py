@@ -72,7 +72,7 @@ def resume_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Re
 
 @router.get("/{cluster_id}/state", operation_id="getClusterState")
 def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> ClusterStateOut:
-    """Every GPU and the job that holds it; other tenants' jobs without their names."""
+    """Every GPU and the job that holds it; other tenants' jobs without saying which."""
     cluster = get_cluster(session, cluster_id)
     nodes = nodes_of(session, cluster.id)
     return cluster_state(cluster, nodes, _holder_of(session, cluster, principal), as_of_seconds=latest_at(session, cluster.id))
@@ -142,6 +142,6 @@ def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict
     found: dict[int, Holder] = {}
     for job_id, name, tenant, gpus in holders(session, cluster.id):
         visible = principal.sees_all_tenants or tenant == principal.tenant_name
-        holder: Holder = (job_id, name, tenant) if visible else ("other", "another tenant's job", None)
+        holder: Holder = (job_id, name, tenant) if visible else (None, None, None)
         found.update(dict.fromkeys(gpus, holder))
     return found

@@ -116,6 +116,7 @@ class GpuOut(BaseModel):
     index: int = Field(description="Its number on the node.")
     gpu_type: str
     drained: bool
+    held: bool = Field(description="Whether a job holds it; which, is shown to those who may see it.")
     job_id: str | None
     job_name: str | None
     tenant: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from sqlmodel import Session, col, delete
 
@@ -18,6 +19,9 @@ from maat.scheduling import cluster as engine
 from maat.scheduling.errors import ClusterError, InputError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.registry import Registry
+
+T = TypeVar("T")
 
 
 def create_cluster(session: Session, body: ClusterBody) -> Cluster:
@@ -108,18 +112,18 @@ def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
 
 def check_parts(policy: str, policy_parameters: dict[str, object], placer: str, placer_parameters: dict[str, object]) -> float:
     """Whether policy and placer exist with such parameters; the policy's own round interval. Raises Invalid."""
-    built = _build(POLICIES.build, policy, policy_parameters, pointer="/policy")
-    _build(PLACERS.build, placer, placer_parameters, pointer="/placer")
+    built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
+    _build(PLACERS, placer, placer_parameters, pointer="/placer")
     return built.round_seconds
 
 
-def _build(build, name, parameters, *, pointer):  # type: ignore[no-untyped-def]  # the two registries share no exact type
+def _build(registry: Registry[T], name: str, parameters: dict[str, object], *, pointer: str) -> T:
     try:
-        build(name)
+        registry.entry(name)
     except InputError as error:
         raise invalid_input(error, pointer) from None
     try:
-        return build(name, parameters)
+        return registry.build(name, parameters)
     except InputError as error:
         raise invalid_input(error, f"{pointer}_parameters/{error.field}") from None
 

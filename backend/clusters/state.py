@@ -10,15 +10,17 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.schemas import ClusterStateOut, GpuOut, NodeRoom
 from backend.clusters.topology import capacity_by_type
 
-Holder = tuple[str, str, str | None]
+Holder = tuple[str | None, str | None, str | None]
+
+_NOBODY: Holder = (None, None, None)
 
 
 def cluster_state(
     cluster: Cluster, nodes: Sequence[Node], holder_of: Mapping[int, Holder], *, as_of_seconds: float | None
 ) -> ClusterStateOut:
-    """`holder_of`: job id, job name and tenant by GPU number."""
+    """`holder_of`: job id, job name and tenant by GPU number; None where they are not to be shown."""
     gpus = list(_gpus(nodes, holder_of))
-    free = [gpu for gpu in gpus if not gpu.drained and gpu.job_id is None]
+    free = [gpu for gpu in gpus if not gpu.drained and not gpu.held]
     latest = cluster.next_round_number - 1
     free_on = Counter(gpu.node for gpu in free)
     rooms = [NodeRoom(node=n.name, gpu_type=n.gpu_type, gpu_count=n.gpu_count, free_gpus=free_on[n.name]) for n in nodes]
@@ -28,7 +30,7 @@ def cluster_state(
         as_of=None if as_of_seconds is None else shown_at(cluster, as_of_seconds),
         gpus=gpus,
         capacity_by_type=dict(capacity_by_type(nodes, usable_only=True)),
-        used_by_type=_count(nodes, (gpu.gpu_type for gpu in gpus if gpu.job_id is not None)),
+        used_by_type=_count(nodes, (gpu.gpu_type for gpu in gpus if gpu.held)),
         free_by_type=_count(nodes, (gpu.gpu_type for gpu in free)),
         free_gpus_by_node=rooms,
         largest_free_on_one_node={t: max(r.free_gpus for r in rooms if r.gpu_type == t) for t in dict.fromkeys(n.gpu_type for n in nodes)},
@@ -40,13 +42,14 @@ def _gpus(nodes: Iterable[Node], holder_of: Mapping[int, Holder]) -> Iterable[Gp
     for node in nodes:
         drained = set(node.drained_gpus)
         for index in range(node.gpu_count):
-            job_id, job_name, tenant = holder_of.get(number, (None, None, None))
+            job_id, job_name, tenant = holder_of.get(number, _NOBODY)
             yield GpuOut(
                 gpu=number,
                 node=node.name,
                 index=index,
                 gpu_type=node.gpu_type,
                 drained=index in drained,
+                held=number in holder_of,
                 job_id=job_id,
                 job_name=job_name,
                 tenant=tenant,

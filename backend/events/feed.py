@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
 from backend.accounts.identity import Principal
@@ -84,18 +85,21 @@ class Feed:
         return [change for change in changes if change.topic in self._topics]
 
     def _new_rounds(self, session: Session) -> Iterator[Change]:
-        columns = (Round.id, Round.cluster_id, Round.number)
-        rows = session.exec(select(*columns).where(col(Round.id) > self.position.round_id).order_by(col(Round.id)).limit(MOST_ROWS)).all()
-        count = self._rounds.settled([int(row[0] or 0) for row in rows], self.position.round_id, time.monotonic())
+        columns = (col(Round.id), col(Round.cluster_id), col(Round.number))
+        rows: Sequence[Any] = session.execute(
+            sa.select(*columns).where(col(Round.id) > self.position.round_id).order_by(col(Round.id)).limit(MOST_ROWS)
+        ).all()
+        count = self._rounds.settled([row[0] for row in rows], self.position.round_id, time.monotonic())
         for row_id, cluster_id, number in rows[:count]:
             self.position = replace(self.position, round_id=row_id)
             yield Change("rounds", {"cluster_id": cluster_id, "number": number}, self.position)
 
     def _new_job_events(self, session: Session) -> Iterator[Change]:
-        statement = select(JobEvent.id, JobEvent.job_id, JobEvent.kind, JobEvent.state, Job.tenant_id, Job.cluster_id)
+        event = (col(JobEvent.id), col(JobEvent.job_id), col(JobEvent.kind), col(JobEvent.state))
+        statement = sa.select(*event, col(Job.tenant_id), col(Job.cluster_id))
         joined = statement.join(Job, col(Job.id) == col(JobEvent.job_id)).where(col(JobEvent.id) > self.position.job_event_id)
-        rows = session.exec(joined.order_by(col(JobEvent.id)).limit(MOST_ROWS)).all()
-        count = self._jobs.settled([int(row[0] or 0) for row in rows], self.position.job_event_id, time.monotonic())
+        rows: Sequence[Any] = session.execute(joined.order_by(col(JobEvent.id)).limit(MOST_ROWS)).all()
+        count = self._jobs.settled([row[0] for row in rows], self.position.job_event_id, time.monotonic())
         for row_id, job_id, kind, state, tenant_id, cluster_id in rows[:count]:
             self.position = replace(self.position, job_event_id=row_id)
             if self._principal.may_see(tenant_id):

@@ -60,7 +60,7 @@ def find_jobs(
 
 def count_by_state(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
     statement = select(Job.state, func.count()).where(predicate).group_by(col(Job.state)).order_by(col(Job.state))
-    return {state: count for state, count in session.exec(statement)}
+    return dict(session.exec(statement).all())
 
 
 def job_predicate(filters: JobFilters, principal: Principal, clusters: Sequence[Cluster]) -> sa.ColumnElement[bool]:
@@ -114,7 +114,7 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
         .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
         .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None))
     )
-    return [(job_id, name, tenant, gpus or []) for job_id, name, tenant, gpus in session.exec(statement)]
+    return [(job_id, name, tenant, list(gpus or ())) for job_id, name, tenant, gpus in session.exec(statement)]
 
 
 def names_of(session: Session, jobs: Sequence[Job]) -> tuple[dict[str, str], dict[str, str]]:

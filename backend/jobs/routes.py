@@ -124,7 +124,7 @@ def add_demo_jobs(session: SessionDep, principal: Submitter, body: DemoBody) -> 
     cluster = first_cluster(session) if body.cluster_id is None else get_cluster(session, body.cluster_id)
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
     bodies = demo_bodies(body.count, seed=body.seed, cluster_id=cluster.id, capacity=capacity)
-    return _show_batch(session, submit_batch(session, principal, BatchBody.model_construct(jobs=[b.model_dump() for b in bodies])))
+    return _show_batch(session, submit_batch(session, principal, BatchBody(jobs=bodies)))
 
 
 @router.get("/jobs/{job_id}", operation_id="getJob")

@@ -32,7 +32,7 @@ def _series(model: CatalogModel, fit: CatalogFit, question: Question, *, per_nod
     counts = np.arange(fit.gpus_per_replica, question.max_gpus + 1, fit.gpus_per_replica)
     if len(counts) == 0:
         return GoodputSeries(gpu_type=fit.gpu_type, points=[])
-    nodes, replicas = -(-counts // per_node), (counts // fit.gpus_per_replica).astype(np.float64)
+    nodes, replicas = (-(-counts // per_node)).astype(np.float64), (counts // fit.gpus_per_replica).astype(np.float64)
     parameters = np.broadcast_to(fit.parameters, (len(counts), 7))
     phi = np.full(len(counts), model.noise_scale_at(question.progress))
     initial = np.full(len(counts), float(model.initial_batch_size))
@@ -41,7 +41,7 @@ def _series(model: CatalogModel, fit: CatalogFit, question: Question, *, per_nod
         noise_scale=phi,
         initial_batch_size=initial,
         limits=_limits(model, fit, question.batch_size, len(counts)),
-        node_count=nodes.astype(np.float64),
+        node_count=nodes,
         replica_count=replicas,
     )
     worth = efficiency(phi, initial, found.total_batch_size.astype(np.float64))

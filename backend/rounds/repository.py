@@ -42,7 +42,8 @@ def thinned_rounds(session: Session, cluster_id: str, *, after: float | None, be
         return []
     every = max(-(-(last - first) // max(points - 1, 1)), 1)
     spread = (last - col(Round.number)) % every == 0
-    return session.exec(_without_records().where(*condition, spread).order_by(col(Round.number))).all()
+    found: Sequence[Round] = session.exec(_without_records().where(*condition, spread).order_by(col(Round.number))).all()
+    return found
 
 
 def latest_at(session: Session, cluster_id: str) -> float | None:
@@ -52,7 +53,7 @@ def latest_at(session: Session, cluster_id: str) -> float | None:
 
 
 def _without_records() -> Any:
-    return select(Round).options(defer(Round.record, raiseload=True))  # type: ignore[arg-type]  # a column, seen as its value's type
+    return select(Round).options(defer(Round.record, raiseload=True))
 
 
 def _between(cluster_id: str, after: float | None, before: float | None) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
@@ -22,7 +22,7 @@ from backend.web.strict_json import StrictRoute
 router = APIRouter(prefix="/clusters/{cluster_id}", tags=["rounds"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.ROUNDS_READ))]
-RoundNumber = Annotated[Annotated[int, Path(ge=1, le=2**31 - 1)] | Literal["latest"], Path(description="Its number, or `latest`.")]
+RoundNumber = Annotated[str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="Its number, or `latest`.")]
 
 MAX_POINTS = 2000
 
@@ -51,7 +51,7 @@ def read_rounds(
 def read_round(session: SessionDep, _: Reader, cluster_id: str, number: RoundNumber) -> RoundDetailOut:
     """One round with the matrix that it was decided on."""
     cluster = get_cluster(session, cluster_id)
-    return RoundDetailOut.of(get_round(session, cluster.id, None if number == "latest" else number), cluster)
+    return RoundDetailOut.of(get_round(session, cluster.id, None if number == "latest" else int(number)), cluster)
 
 
 @router.get("/timeline", operation_id="getTimeline")

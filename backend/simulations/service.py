@@ -50,7 +50,7 @@ def get_simulation(session: Session, principal: Principal, simulation_id: str) -
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:
     """Their runs in order, without the large results."""
     found: dict[str, list[SimulationRun]] = {simulation_id: [] for simulation_id in simulation_ids}
-    without_result: Any = defer(SimulationRun.result, raiseload=True)  # type: ignore[arg-type]
+    without_result: Any = defer(SimulationRun.result, raiseload=True)
     statement = select(SimulationRun).options(without_result).where(col(SimulationRun.simulation_id).in_(simulation_ids))
     for run in session.exec(statement.order_by(col(SimulationRun.position))):
         found[run.simulation_id].append(run)
@@ -120,7 +120,7 @@ def _check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any]) -> Simulation:
-    owner = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
+    owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     operation = Operation(kind="simulation", total=float(len(body.runs)), unit="runs", message="Waiting for the worker.", **owner)
     session.add(operation)
     session.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -16,24 +16,20 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
 def install_fallback(app: FastAPI) -> None:
+    """Answer for every path below /api that the routes of this moment do not."""
+    served = tuple(app.router.routes)
+
+    async def answer(request: Request) -> JSONResponse:
+        allowed = ", ".join(_allowed(served, request.scope))
+        if allowed:
+            detail = f"{request.url.path} takes {allowed}, not {request.method}."
+            return problem_response(MethodNotAllowed(detail, headers={"Allow": allowed}), request)
+        return problem_response(NotFound(f"There is nothing at {request.url.path}. /docs lists what there is."), request)
+
     for path in ("/api", "/api/{rest:path}"):
-        app.router.routes.append(Route(path, _answer, methods=list(_METHODS), include_in_schema=False))
+        app.router.routes.append(Route(path, answer, methods=list(_METHODS), include_in_schema=False))
 
 
-async def _answer(request: Request) -> JSONResponse:
-    allowed = sorted(_allowed(request.app.routes, request.scope))
-    if allowed:
-        detail = f"{request.url.path} takes {', '.join(allowed)}, not {request.method}."
-        return problem_response(MethodNotAllowed(detail, headers={"Allow": ", ".join(allowed)}), request)
-    return problem_response(NotFound(f"There is nothing at {request.url.path}. /docs lists what there is."), request)
-
-
-def _allowed(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    """Methods that some other route takes at this path."""
-    found = set()
-    for method in _METHODS:
-        for route in routes:
-            if getattr(route, "endpoint", None) is not _answer and route.matches({**scope, "method": method})[0] is Match.FULL:
-                if getattr(route, "path", "").startswith("/api"):
-                    found.add(method)
-    return found
+def _allowed(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
+    """Methods that some route takes at this path."""
+    return [method for method in _METHODS if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)]

@@ -66,9 +66,9 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
         reason = next(found["ctx"]["error"] for found in error.errors() if found["type"] == "json_invalid")
         return problem_response(MalformedRequest(f"The body is no JSON: {reason}."), request)
     errors = [field_error(found) for found in error.errors()]
-    detail = "; ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
-    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
-    return problem_response(Invalid(f"{detail}{more}.", errors=errors[:100]), request)
+    detail = " ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
+    more = f" And {len(errors) - 3} more." if len(errors) > 3 else ""
+    return problem_response(Invalid(f"{detail}{more}", errors=errors[:100]), request)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
