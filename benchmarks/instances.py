@@ -87,7 +87,9 @@ class Instance:
 def capacities(gpus: int, *, odd: bool, seed: int = 0) -> IntArray:
     """GPUs by type, shape (3,); `odd`: 1-7 of each type are missing (drained, broken)."""
     intact = _NODES_PER_64 * _GPUS_PER_NODE * (gpus // 64)
-    return intact - np.random.default_rng((seed, gpus)).integers(1, 8, 3) if odd else intact
+    missing = np.random.default_rng((seed, gpus)).integers(1, 8, 3) if odd else np.zeros(3, dtype=np.int64)
+    left: IntArray = intact - missing
+    return left
 
 
 def sia_columns(gpus: int) -> Columns:
@@ -106,7 +108,8 @@ def goodput(people: Population, columns: Columns) -> FloatArray:
     low, high = np.array([f.scaling for f in FAMILIES])[people.family].T
     exponent = low + (high - low) * people.stage / (_STAGES - 1)
     between = np.where(columns.nodes > 1, np.array([f.between_nodes for f in FAMILIES])[people.family][:, None], 1.0)
-    return speed * columns.count ** (exponent * people.accuracy)[:, None] * between
+    relative: FloatArray = speed * columns.count ** (exponent * people.accuracy)[:, None] * between
+    return relative
 
 
 def feasible(people: Population, columns: Columns, capacity: IntArray) -> BoolArray:
@@ -115,7 +118,8 @@ def feasible(people: Population, columns: Columns, capacity: IntArray) -> BoolAr
     most = np.minimum(np.array([f.most for f in FAMILIES])[people.family], np.maximum(2 * people.held_count, fewest))
     usable = np.array([f.speed for f in FAMILIES])[people.family][:, columns.gpu_type] > 0
     count = columns.count
-    return usable & (count >= fewest[:, None]) & (count <= most[:, None]) & (count <= capacity[columns.gpu_type])
+    mask: BoolArray = usable & (count >= fewest[:, None]) & (count <= most[:, None]) & (count <= capacity[columns.gpu_type])
+    return mask
 
 
 def programme(people: Population, columns: Columns, capacity: IntArray) -> tuple[AssignmentProblem, IntArray]:

@@ -1,0 +1,76 @@
+"""`python -m benchmarks`: measure and print. `--only`, `--sizes`, `--json`; figures are CPU seconds of this machine, today."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from benchmarks import round as round_benchmark
+from benchmarks import simulate as simulate_benchmark
+from benchmarks import solve as solve_benchmark
+from benchmarks.table import Figures, show
+
+Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    console = Console(width=options.width) if options.width else Console()
+    progress = Console(stderr=True)
+    measured: list[Figures] = []
+    for name in options.only or BENCHMARKS:
+        with progress.status(f"measuring: {name}"):
+            found = BENCHMARKS[name](options)
+        measured += found
+        if not options.json:
+            for figures in found:
+                show(figures, console)
+    if options.json:
+        json.dump([figures.as_json() for figures in measured], sys.stdout, indent=2)
+        print()
+    return 0
+
+
+def _solve(options: argparse.Namespace) -> Sequence[Figures]:
+    settings = solve_benchmark.Settings(options.sizes, kill_after=options.kill_after, stored=options.rounds)
+    large = solve_benchmark.Settings(options.large, jobs_per_gpu=1.2, stored=2, others=False)
+    return [solve_benchmark.measure(settings), *([solve_benchmark.measure(large)] if options.large else [])]
+
+
+def _round(options: argparse.Namespace) -> Sequence[Figures]:
+    return [round_benchmark.measure(options.sizes, options.large, stored=options.rounds)]
+
+
+def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
+    return [simulate_benchmark.measure()]
+
+
+BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "simulate": _simulate}
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = [int(part) for part in text.split(",") if part]
+    for size in sizes:
+        if size <= 0 or size % 64:
+            raise argparse.ArgumentTypeError(f"{size} is no multiple of 64 GPUs")
+    return sizes
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
+    parser.add_argument("--only", action="append", choices=["solve", "round", "simulate"], help="one benchmark; may be repeated")
+    parser.add_argument("--sizes", type=_sizes, default=[64, 256, 1024, 2048], help="GPUs, multiples of 64, separated by commas")
+    parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
+    parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")
+    parser.add_argument("--kill-after", type=float, default=20.0, help="wall seconds after which a solver in a child process is killed")
+    parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
+    parser.add_argument("--width", type=int, default=0, help="columns of the terminal; 0 asks it")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Whole simulations as whole processes, cold: `maat simulate` on public traces, beside the published simulator where its figure is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.table import Cell, Figures
+
+COLUMNS = {
+    "trace": "trace",
+    "fidelity": "fidelity",
+    "jobs": "jobs",
+    "rounds": "rounds",
+    "cpu_seconds": "CPU s",
+    "published_cpu_seconds": "published CPU s",
+    "times_under": "x under",
+    "peak_mib": "peak MiB",
+    "milliseconds_per_round": "policy ms/round",
+    "avg_jct_hours": "avg JCT h",
+}
+NOTES = [
+    "CPU seconds and peak memory of the whole process as the kernel counts them: imports included, nothing cached before.",
+    "published: the published simulator on the same trace, measured (solver CBC on one thread).",
+]
+CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    path: str
+    published_cpu_seconds: float | None
+
+
+TRACES = (Trace("philly/workload-1.csv", 201.0), Trace("newtrace/workload-1.csv", None))
+FIDELITIES = ("sia-artifact", "paper")
+
+
+def measure() -> Figures:
+    title = f"Simulated workloads under Sia, {CLUSTER}"
+    data = os.environ.get("MAAT_DATA")
+    if not data:
+        return Figures("simulate", title, COLUMNS, [], ["skipped: MAAT_DATA is not set (the folder that holds sia-artifact)"])
+    folder = Path(data, "sia-artifact")
+    rows = [_row(folder, trace, fidelity) for trace in TRACES for fidelity in FIDELITIES]
+    return Figures("simulate", title, COLUMNS, rows, list(NOTES))
+
+
+def _row(folder: Path, trace: Trace, fidelity: str) -> dict[str, Cell]:
+    command = [sys.executable, "-m", "maat", "simulate", str(folder / "workloads" / trace.path), "--profiles", str(folder / "profiles")]
+    command += ["--cluster", CLUSTER, "--policy", "sia", "--fidelity", fidelity, "--json"]
+    summary, cpu_seconds, peak_mib = _run(command)
+    return {
+        "trace": trace.path.removesuffix(".csv"),
+        "fidelity": fidelity,
+        "jobs": summary["jobs"],
+        "rounds": summary["rounds"],
+        "cpu_seconds": cpu_seconds,
+        "published_cpu_seconds": trace.published_cpu_seconds,
+        "times_under": None if trace.published_cpu_seconds is None else trace.published_cpu_seconds / cpu_seconds,
+        "peak_mib": peak_mib,
+        "milliseconds_per_round": 1000.0 * float(summary["policy_seconds_median"] or 0.0),
+        "avg_jct_hours": summary["avg_jct_hours"],
+    }
+
+
+def _run(command: list[str]) -> tuple[dict[str, Cell], float, float]:
+    """What the process printed as JSON, its CPU seconds, and the most memory it held, MiB."""
+    with tempfile.TemporaryFile() as output:
+        pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, output.fileno(), 1)])
+        _, status, usage = os.wait4(pid, 0)
+        output.seek(0)
+        printed = output.read()
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    return json.loads(printed), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
