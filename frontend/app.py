@@ -54,6 +54,7 @@ def mount_pages(service: FastAPI) -> Dash:
         include_pages_meta=False,
         add_log_handler=False,
     )
+    cast(Any, pages.backend).websocket_capability = False  # no callback uses one, and the browser would open it all the same
     pages.layout = shell_layout
     api = Api(service)
     register_shell(pages, api)

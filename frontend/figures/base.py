@@ -71,19 +71,22 @@ def step_line(
     )
 
 
-def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, str]], *, span: float) -> None:
-    """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis."""
+def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, str]], *, span: float, x: tuple[object, object]) -> None:
+    """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis; `x`: its ends,
+    set because a label would else stretch the axis.
+    """
+    drawn.update_xaxes(range=list(x))
     if len(ends) > MAX_LABELLED_LINES:
         drawn.update_layout(showlegend=True, margin={"t": 40})
         return
     placed: list[float] = []
-    for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
+    for name, (end, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
         at = y
         if placed and span > 0 and at - placed[-1] < span * 0.075:
             at = placed[-1] + span * 0.075
         placed.append(at)
         drawn.add_annotation(
-            text=escape(name), x=x, y=at, xanchor="left", yanchor="middle", xshift=6, showarrow=False, font={"size": 12, "color": colour}
+            text=escape(name), x=end, y=at, xanchor="left", yanchor="middle", xshift=6, showarrow=False, font={"size": 12, "color": colour}
         )
     longest = max((len(name) for name in ends), default=0)
     drawn.update_layout(margin={"r": max(72, 20 + 7 * longest)})

@@ -38,7 +38,8 @@ def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, h
         ends[name] = (points[-1]["gpu_count"], float(points[-1]["goodput"]), gpu_colour(name))
     highest = max(float(point["goodput"]) for points in lines.values() for point in points)
     drawn.update_yaxes(rangemode="tozero")
-    label_or_legend(drawn, ends, span=highest)
+    most = max(int(point["gpu_count"]) for points in lines.values() for point in points)
+    label_or_legend(drawn, ends, span=highest, x=(0, most + 0.5))
     return drawn
 
 

@@ -22,7 +22,7 @@ def job_timeline_figure(
     finished_at: str | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Two step charts on one time axis (UTC): GPUs held, coloured by GPU type; total batch size below. A gap is a wait."""
+    """Two step charts on one time axis (UTC): GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
     if not spans:
         return empty_figure(scheme, "This job holds no GPU yet", "Its GPU type and count show here from its first round on.", height=height)
     colours = palette(scheme)
@@ -79,7 +79,7 @@ def _bars(spans: Sequence[Mapping[str, Any]], name: str, end: str) -> tuple[list
             continue
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
-        y += [span["gpu_count"], span["gpu_count"], None]
+        y += [span["gpu_count"], span["gpu_count"], 0]
         words = f"{span['gpu_count']} × {escape(name)} on {span['node_count']} node{'s' if span['node_count'] != 1 else ''}, from round {span['round_number']}"
         text += [words, words, ""]
     return x, y, text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,31 +11,38 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure, label_or_legend, step_line
 from frontend.theme import gpu_colour, gpu_order
 
+_CAPACITY = "capacity:"
+
+
+def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
+    """The prices of GPU types among the prices of all limits (`capacity:a100` is the limit of the type's own capacity)."""
+    return {
+        name.removeprefix(_CAPACITY): price
+        for name, price in prices.items()
+        if price is not None and (name.startswith(_CAPACITY) or ":" not in name)
+    }
+
 
 def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 240) -> go.Figure:
     """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
-    ordered = sorted((entry for entry in rounds if entry.get("prices")), key=lambda entry: entry["number"])
-    types = gpu_order(name for entry in ordered for name in entry["prices"])
+    priced = sorted((entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds)
+    priced = [(number, prices) for number, prices in priced if prices]
+    types = gpu_order(name for _, prices in priced for name in prices)
     if not types:
         return empty_figure(
             scheme, "No prices yet", "Policies that solve a programme give one price per GPU type and round.", height=height
         )
     drawn = figure(scheme, x="Round", y="Price (objective per GPU)", height=height)
+    numbers = [number for number, _ in priced]
     ends, highest = {}, 0.0
     for name in types:
-        values = [entry["prices"].get(name) for entry in ordered]
+        values = [prices.get(name) for _, prices in priced]
         drawn.add_trace(
-            step_line(
-                name,
-                [entry["number"] for entry in ordered],
-                values,
-                colour=gpu_colour(name),
-                hovertemplate="%{y:.4g} " + name + "<extra></extra>",
-            )
+            step_line(name, numbers, values, colour=gpu_colour(name), hovertemplate="%{y:.4g} " + escape(name) + "<extra></extra>")
         )
-        known = [float(value) for value in values if value is not None]
-        ends[name] = (ordered[-1]["number"], known[-1] if known else 0.0, gpu_colour(name))
+        known = [value for value in values if value is not None]
+        ends[name] = (numbers[-1], known[-1], gpu_colour(name))
         highest = max([highest, *known])
     drawn.update_yaxes(rangemode="tozero")
-    label_or_legend(drawn, ends, span=max(highest, 1e-9))
+    label_or_legend(drawn, ends, span=max(highest, 1e-9), x=(numbers[0], numbers[-1]))
     return drawn

@@ -105,13 +105,10 @@ def contention_figure(results: Mapping[str, Result], *, scheme: str | None, heig
     if not lines:
         return empty_figure(scheme, "No contention yet", _WAIT, height=height)
     drawn = figure(scheme, x="Time (hours)", y="Contention (jobs active)", height=height)
-    ends, highest = {}, 0.0
     for index, (name, points) in enumerate(lines.items()):
         colour, dash = _style(index)
         x, y = [point[0] / 3600 for point in points], [float(point[1]) for point in points]
         drawn.add_trace(step_line(name, x, y, colour=colour, dash=dash, hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>"))
-        ends[name] = (x[-1], y[-1], colour)
-        highest = max(highest, *y)
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_layout(showlegend=True, margin={"t": 40})
     return drawn

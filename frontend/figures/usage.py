@@ -43,8 +43,7 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     if total:
         rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
         drawn.update_yaxes(range=[0, total * 1.12])
-    drawn.update_xaxes(range=[used[types[0]]["at"][0], used[types[0]]["at"][-1]])
-    label_or_legend(drawn, ends, span=max(total, below, 1.0))
+    label_or_legend(drawn, ends, span=max(total, below, 1.0), x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]))
     return drawn
 
 
@@ -64,5 +63,6 @@ def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height
         ends[name] = (steps["at"][-1], float(steps["value"][-1]), colour)
         highest = max(highest, *(float(value) for value in steps["value"]))
     drawn.update_yaxes(rangemode="tozero")
-    label_or_legend(drawn, ends, span=max(highest, 1.0))
+    times = running["at"] or pending["at"]
+    label_or_legend(drawn, ends, span=max(highest, 1.0), x=(times[0], times[-1]))
     return drawn

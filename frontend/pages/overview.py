@@ -144,6 +144,7 @@ def _tiles(
     held = sum(cell["job_id"] is not None for cell in cells)
     drained = sum(bool(cell["drained"]) for cell in cells)
     running = sum(counts.get(name, 0) for name in ("running", "starting", "restarting"))
+    restarting = counts.get("restarting", 0)
     pending = sum(counts.get(name, 0) for name in ("pending", "submitted", "profiling", "preempted"))
     finished = counts.get("succeeded", 0)
     oldest = waiting[0] if waiting else None
@@ -154,12 +155,17 @@ def _tiles(
             f"{held} / {len(cells)}",
             percent(held / len(cells)) + (f", {drained} drained" if drained else "") if cells else "no node",
         ),
-        tile("Running", str(running), "jobs", href="/jobs?state=running&state=starting&state=restarting"),
+        tile(
+            "Running",
+            str(running),
+            f"{restarting} of them restarting" if restarting else "jobs",
+            href="/jobs?state=running&state=starting&state=restarting",
+        ),
         tile("Pending", str(pending), "jobs wait for GPUs", href="/jobs?state=pending&state=submitted&state=profiling&state=preempted"),
         tile(
             "Oldest wait",
             duration(oldest["wait_seconds"]) if oldest else ABSENT,
-            oldest["name"] if oldest else "nothing waits",
+            oldest["name"] if oldest else "nothing waits to start",
             href=f"/jobs/{oldest['id']}" if oldest else None,
         ),
         tile("Succeeded", str(finished), plural(counts.get("failed", 0), "failed", "failed"), href="/jobs?state=succeeded"),

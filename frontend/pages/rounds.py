@@ -14,7 +14,7 @@ from frontend.components.grid import RIGHT, grid
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
-from frontend.figures.rounds import prices_figure
+from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, number, percent
 from frontend.routing import add_page
 from frontend.shell import NO_CLUSTER
@@ -30,7 +30,7 @@ COLUMNS = [
     {"field": "gpus", "headerName": "GPUs", "flex": 1, "minWidth": 60, **RIGHT},
     {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 80, **RIGHT},
     {"field": "changes", "headerName": "Moves", "flex": 1, "minWidth": 62, **RIGHT},
-    {"field": "gap", "headerName": "Gap", "flex": 1.1, "minWidth": 62, **RIGHT},
+    {"field": "gap", "headerName": "Gap", "flex": 1.2, "minWidth": 72, **RIGHT},
 ]
 
 
@@ -149,10 +149,10 @@ def row_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gap_text(gap: float | None) -> str:
-    """A proved optimum reads `0`; an open gap its size."""
+    """A proved optimum reads `0`; an open gap its share of the bound."""
     if gap is None:
         return ABSENT
-    return "0" if gap < 1e-9 else f"{gap:.1e}"
+    return "0" if gap < 1e-9 else f"{gap * 100:.2g} %"
 
 
 def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
@@ -175,8 +175,8 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
         ("Moves", str(entry["changes"])),
     ]
     solved[7] = ("Decision", solved[7][1])
-    prices = entry["prices"] or {}
-    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices) if prices[name] is not None]
+    prices = prices_by_type(entry["prices"] or {})
+    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
     fell_back = (
         [dmc.Alert(entry["message"] or "The present allocation stayed.", title="The solver fell back", color="yellow", mb=8)]
         if entry["fallback"]

@@ -16,6 +16,7 @@ from frontend.figures.goodput import goodput_figure
 from frontend.formatting import duration, number
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
+from frontend.theme import gpu_order
 from maat.client import ApiError, calls
 from maat.client.resources import JobBody
 
@@ -152,21 +153,30 @@ def register(app: Dash, api: Api) -> None:
         Output("submit-model", "data"),
         Output("submit-model", "value"),
         Output("submit-gpu-types", "data"),
-        Input("submit-key", "data"),
+        Input("cluster-select", "value"),
+        State("submit-model", "value"),
     )
-    async def offer(_key: str) -> tuple[Any, ...]:
+    async def offer(cluster_id: str | None, chosen: str | None) -> tuple[Any, ...]:
+        """Models, and the GPU types of the cluster that the job goes to."""
         try:
             async with api.visitor() as maat:
                 models = (await maat.send(calls.models()))["items"]
+                there = (
+                    set()
+                    if cluster_id in (None, NO_CLUSTER)
+                    else set((await maat.send(calls.cluster_state(cluster_id)))["capacity_by_type"])
+                )
         except Failure:
             return (no_update,) * 4
         choices = [{"value": model["name"], "label": f"{model['title']} · {model['dataset']}"} for model in models]
-        types = sorted({entry["gpu_type"] for model in models for entry in model["gpu_types"]})
+        types = gpu_order(
+            name for name in {entry["gpu_type"] for model in models for entry in model["gpu_types"]} if not there or name in there
+        )
         kept = [
             {name: model[name] for name in ("name", "initial_batch_size", "max_batch_size", "restart_seconds", "gpu_types")}
             for model in models
         ]
-        return kept, choices, models[0]["name"] if models else None, types
+        return kept, choices, chosen or (models[0]["name"] if models else None), types
 
     @app.callback(
         Output("submit-gpu-count", "disabled"),
@@ -192,6 +202,7 @@ def register(app: Dash, api: Api) -> None:
         Input("submit-batch-size", "value"),
         Input("submit-adaptivity", "value"),
         Input("scheme", "data"),
+        Input("submit-gpu-types", "data"),
         State("submit-models", "data"),
     )
     async def preview(
@@ -202,6 +213,7 @@ def register(app: Dash, api: Api) -> None:
         batch_size: Any,
         adaptivity: str,
         scheme: str | None,
+        offered: list[str],
         models: list[dict[str, Any]],
     ) -> tuple[Any, Any, Any]:
         if not scheme:
@@ -210,13 +222,14 @@ def register(app: Dash, api: Api) -> None:
             return empty_figure(scheme, "Choose a model", "Its goodput on each GPU type shows here.", height=340), "", ""
         rigid, adaptive = adaptivity == "rigid", adaptivity == "adaptive"
         wanted = _whole(gpu_count) if rigid else _whole(max_gpus)
+        known = next((entry for entry in models or [] if entry["name"] == model), None)
+        runs_on = {entry["gpu_type"] for entry in known["gpu_types"]} if known else set()
         query = calls.goodput(
             model,
-            gpu_types=gpu_types or None,
+            gpu_types=gpu_types or [name for name in offered if name in runs_on] or None,
             max_gpus=min(wanted or PREVIEW_GPUS, MAX_PREVIEW_GPUS),
             batch_size=None if adaptive else _whole(batch_size),
         )
-        known = next((entry for entry in models or [] if entry["name"] == model), None)
         try:
             async with api.visitor() as maat:
                 answer = await maat.send(query)

@@ -215,11 +215,11 @@ def test_text_from_users_is_escaped_in_every_figure_that_shows_it() -> None:
         assert "<script" not in figure.to_json().replace("\\u003c", "<")
 
 
-def test_a_wait_between_two_allocations_is_a_gap_of_the_timeline() -> None:
+def test_a_job_holds_nothing_between_two_allocations() -> None:
     figure = FULL["timeline"]("light")
 
     t4 = next(trace for trace in figure.data if trace.name == "t4")
-    assert list(t4.y) == [2, 2, None]
+    assert list(t4.y) == [2, 2, 0]
     assert {trace.name: trace.line.color for trace in figure.data if trace.name in ("t4", "a100")} == {
         "t4": gpu_colour("t4"),
         "a100": gpu_colour("a100"),
