@@ -16,7 +16,7 @@ COPY --from=build /opt/maat /opt/maat
 WORKDIR /srv/maat
 COPY alembic.ini* ./
 COPY alembic ./alembic
-ENV PATH=/opt/maat/bin:$PATH PYTHONUNBUFFERED=1 MAAT_DATA_DIR=/var/lib/maat OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 REMAP_SIGTERM=SIGQUIT
+ENV PATH=/opt/maat/bin:$PATH PYTHONUNBUFFERED=1 MAAT_DATA_DIR=/var/lib/maat OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 USER maat
 EXPOSE 8000
 CMD ["uvicorn", "frontend.app:app", "--host", "0.0.0.0", "--port", "8000", "--timeout-graceful-shutdown", "5"]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from backend.database import Database
 from backend.queue import RUN_SIMULATION
 from backend.settings import get_settings
-from worker import housekeeping, live, operations, simulations
+from worker import housekeeping, live, simulations
 from worker.app import TICK_SECONDS, app
 
 
@@ -31,14 +31,14 @@ def step_cluster(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send the long work that no worker is at."""
-    for operation_id in operations.waiting_operations(database(), kind=simulations.SIMULATION):
-        run_simulation.delay(operation_id)
+    """Send the simulations that no worker is at."""
+    for simulation_id in simulations.waiting_simulations(database()):
+        run_simulation.delay(simulation_id)
 
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
-def run_simulation(operation_id: str) -> None:
-    simulations.run_operation(database(), operation_id)
+def run_simulation(simulation_id: str) -> None:
+    simulations.run_simulation(database(), simulation_id)
 
 
 @app.task(name="maat.housekeeping")  # type: ignore[untyped-decorator]

@@ -109,8 +109,6 @@ def child_environment(place: Place, *, demo: bool) -> dict[str, str]:
         "MAAT_DATA_DIR": str(place.data_dir),
         "MAAT_DEMO": "true" if demo else "false",
         "PYTHONUNBUFFERED": "1",
-        # A worker that is told to stop gives its tasks a moment, then drops them: they run again after the next start.
-        "REMAP_SIGTERM": "SIGQUIT",
     }
 
 
@@ -140,7 +138,8 @@ def child_specs(place: Place, environment: dict[str, str], listener: socket.sock
         ChildSpec(
             "simulator",
             (*celery, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
-            environment,
+            # A round is soon over, a simulation is not: told to stop, the simulator drops it, and runs it again after the next start.
+            {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "simulator.log",
         ),
     ]
