@@ -77,12 +77,13 @@ def _conditions(filters: JobFilters, principal: Principal, clusters: Sequence[Cl
         if wanted:
             yield col(column).in_(wanted)
     if filters.tenants:
-        named = sa.select(col(Tenant.id)).where(col(Tenant.name).in_(filters.tenants) | col(Tenant.id).in_(filters.tenants))
-        yield col(Job.tenant_id).in_(named)
+        tenants = sa.select(col(Tenant.id)).where(col(Tenant.name).in_(filters.tenants) | col(Tenant.id).in_(filters.tenants))
+        yield col(Job.tenant_id).in_(tenants)
     if filters.owner is not None:
         yield col(Job.owner_id).in_(sa.select(col(User.id)).where((col(User.name) == filters.owner) | (col(User.id) == filters.owner)))
     if filters.text:
-        yield sa.or_(*(col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.id, Job.external_id)))
+        named = (col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id))
+        yield sa.or_(*named, col(Job.id) == filters.text)
     if filters.submitted_after is not None:
         yield sa.or_(sa.false(), *(_submitted_after(cluster, filters.submitted_after) for cluster in clusters))
 

@@ -65,7 +65,7 @@ def job_filters(
     owner: Annotated[str | None, Query(max_length=200)] = None,
     model: Names = [],  # noqa: B006
     gpu_type: Names = [],  # noqa: B006
-    q: Annotated[str | None, Query(max_length=200, description="Part of the name, id or external id.")] = None,
+    q: Annotated[str | None, Query(max_length=200, description="Part of the name or external id, or the whole id.")] = None,
     submitted_after: Annotated[Moment | None, Query()] = None,
 ) -> JobFilters:
     states = tuple(sorted(s.value for s in state))

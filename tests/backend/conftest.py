@@ -1,0 +1,95 @@
+"""What tests of the service share: the application on both databases, clients that speak as somebody, a queue that only remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from backend.accounts.models import Tenant, User
+from backend.accounts.permissions import Permission, Role
+from backend.accounts.tokens import create_token
+from backend.app import create_app
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.settings import Settings
+from database_fixtures import *  # noqa: F403
+
+HERE = "http://127.0.0.1:8000"
+
+
+@dataclass
+class RememberingQueue:
+    """A queue at the seam that the application offers: what was sent, and no broker."""
+
+    sent: list[tuple[str, ...]] = field(default_factory=list)
+
+    def send(self, task: str, *arguments: str) -> None:
+        self.sent.append((task, *arguments))
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return Settings(
+        _env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, event_poll_seconds=0.02, max_upload_bytes=200_000
+    )
+
+
+@pytest.fixture
+def queue() -> RememberingQueue:
+    return RememberingQueue()
+
+
+@pytest.fixture
+def app(settings: Settings, database: Database, queue: RememberingQueue) -> FastAPI:
+    """The service with the demo cluster of 64 GPUs: t4=6x4, rtx=3x8, a100=2x8."""
+    ensure_defaults(database, settings)
+    return create_app(settings, queue=queue)
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[TestClient]:
+    """The local admin."""
+    with TestClient(app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False) as local:
+        yield local
+
+
+MakeClient = Callable[..., TestClient]
+
+
+@pytest.fixture
+def client_as(app: FastAPI, client: TestClient, database: Database) -> MakeClient:
+    """A client that comes from far away with the token of a new user: `client_as(Role.VIEWER, tenant="other")`."""
+
+    def make(role: Role, *, tenant: str = "default", scopes: list[Permission] | None = None, name: str | None = None) -> TestClient:
+        with database.session_scope() as session:
+            home = session.exec(select(Tenant).where(Tenant.name == tenant)).first() or Tenant(name=tenant)
+            session.add(home)
+            session.flush()
+            user = User(name=name or f"{tenant}-{role.value}", tenant_id=home.id, role=role.value)
+            session.add(user)
+            session.flush()
+            secret = create_token(session, user, name="test", scopes=scopes)
+        headers = {"Authorization": f"Bearer {secret}"}
+        return TestClient(app, base_url="http://maat.example", client=("10.0.0.9", 50000), headers=headers, raise_server_exceptions=False)
+
+    return make
+
+
+@pytest.fixture
+def submit(client: TestClient) -> Callable[..., dict[str, Any]]:
+    """Submit a job as the local admin."""
+
+    def post(**fields: Any) -> dict[str, Any]:
+        answer = client.post("/api/v1/jobs", json={"name": "train", "model": "bert", **fields})
+        assert answer.status_code == 201, answer.text
+        created: dict[str, Any] = answer.json()
+        return created
+
+    return post

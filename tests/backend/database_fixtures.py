@@ -1,0 +1,102 @@
+"""An empty, migrated database for each test, on SQLite and on PostgreSQL: `from database_fixtures import *` in a conftest."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from backend.database import Database
+from backend.migrations import upgrade
+from backend.models import metadata
+from postgres_server import NoPostgres, postgres_server
+
+__all__ = ["database", "database_url", "empty_database_url", "migrated_sqlite", "postgres_database_maker", "postgres_url"]
+
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs_postgres)]
+
+
+@pytest.fixture(scope="session")
+def postgres_database_maker() -> Iterator[Callable[[], str]]:
+    """Makes throwaway databases; all are dropped at the end."""
+    try:
+        server = postgres_server()
+        url = server.__enter__()
+    except NoPostgres as reason:
+        pytest.skip(str(reason))
+    made: list[str] = []
+    with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+
+        def make() -> str:
+            name = f"maat_test_{secrets.token_hex(6)}"
+            connection.execute(f'CREATE DATABASE "{name}"')
+            made.append(name)
+            return f"{url.replace('postgresql://', 'postgresql+psycopg://')}/{name}"
+
+        yield make
+        for name in made:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_database_maker: Callable[[], str]) -> str:
+    """A migrated database, shared by all tests of the session."""
+    url = postgres_database_maker()
+    _migrate(url)
+    return url
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated file to copy."""
+    path = tmp_path_factory.mktemp("migrated") / "maat.db"
+    _migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=BOTH)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A migrated database without rows."""
+    if request.param == "sqlite":
+        path = tmp_path / "maat.db"
+        shutil.copyfile(request.getfixturevalue("migrated_sqlite"), path)
+        return f"sqlite:///{path}"
+    url: str = request.getfixturevalue("postgres_url")
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE"))
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(params=BOTH)
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without any table."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    make: Callable[[], str] = request.getfixturevalue("postgres_database_maker")
+    return make()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = Database(database_url)
+    yield opened
+    opened.dispose()
+
+
+def _migrate(url: str) -> None:
+    database = Database(url)
+    upgrade(database)
+    with database.engine.connect() as connection:
+        if database.is_sqlite:
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.exec_driver_sql("BEGIN")
+    database.dispose()
