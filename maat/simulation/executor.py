@@ -131,7 +131,7 @@ class SimulatedExecutor:
             if job.spec.may_use(kind):
                 shapes = self._all_shapes(kind) if mode is ProfilingMode.ORACLE else [(job.spec.replica_gpus(kind),)]
                 many = ORACLE_BATCH_SIZES if mode is ProfilingMode.ORACLE else PROFILED_BATCH_SIZES
-                samples = [s for shape in shapes for s in _profile_shape(job, kind, shape, many)]
+                samples = [s for shape in shapes for s in profile_shape(job, kind, shape, many)]
                 if samples:
                     job.learn(kind, samples, fitter=self._fitter)
                 if mode is ProfilingMode.BOOTSTRAP:
@@ -169,7 +169,7 @@ class SimulatedExecutor:
         self._to_come = waiting
 
 
-def _profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
+def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
     """Step times at `many` batch sizes from the smallest to what memory holds; those that were never measured are left out."""
     truth, count = job.truth, sum(shape)
     low, high = truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, count)

@@ -1,0 +1,166 @@
+"""Finish-time fairness of a simulated schedule: every job against itself, alone on an equal share of each GPU type (Sia section 5.5)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maat.scheduling.belief import Belief, TypeBelief
+from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
+from maat.scheduling.fitting import fit_throughput
+from maat.scheduling.goodput import BatchLimits, best_plans
+from maat.scheduling.job import Allocation, JobSpec
+from maat.scheduling.metrics import finish_time_fairness
+from maat.scheduling.restart import restart_factor
+from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.engine import Scenario, SimulationResult
+from maat.simulation.executor import PROFILED_BATCH_SIZES, profile_shape
+from maat.simulation.truth import Shape
+from maat.simulation.workloads import TraceJob
+
+ROUND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """rho by job name; above 1: worse off than alone on an equal share. Jobs that did not finish are left out."""
+
+    rho: Mapping[str, float]
+
+    @property
+    def worst(self) -> float:
+        return max(self.rho.values(), default=0.0)
+
+    @property
+    def unfair_fraction(self) -> float:
+        """Share of jobs with rho > 1, in 0-1."""
+        return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
+
+
+def fairness(result: SimulationResult) -> Fairness:
+    """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6).
+
+    JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
+    the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
+    policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
+    many times longer.
+    """
+    scenario = result.scenario
+    alone = IsolatedRuns(scenario)
+    by_name = {job.name: job for job in scenario.workload.jobs}
+    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    rho = {}
+    for record in result.records:
+        if record.jct is not None and record.finish is not None:
+            share = sum(gpus.values()) / contention_of_life(result, record.submit, record.finish)
+            isolated = alone.by_type(by_name[record.name], share)
+            rho[record.name] = finish_time_fairness(record.jct, isolated, gpus)
+    return Fairness(rho)
+
+
+def contention_of_life(result: SimulationResult, submit: float, finish: float) -> float:
+    """Mean number of active jobs over the rounds from submission to finish; at least 1."""
+    first, end = bisect_left(result.round_times, submit), bisect_right(result.round_times, finish)
+    lived = result.contention[first:end]
+    return max(sum(lived) / len(lived), 1.0) if lived else 1.0
+
+
+class IsolatedRuns:
+    """Lone jobs on whole configurations, each run once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._table = sia_configurations(scenario.cluster)
+        self._known: dict[tuple[str, str], TypeBelief] = {}
+        self._seconds: dict[tuple[str, float, Configuration], float] = {}
+
+    def by_type(self, job: TraceJob, share: float) -> Mapping[str, float]:
+        """JCT in seconds alone on `share` GPUs, by every type on which the job can run."""
+        spec = self._scenario.models[job.model].job_spec(job, self._scenario.fidelity)
+        found = {}
+        for kind in self._scenario.cluster.type_names:
+            usable = [c for c in _of_type(self._table, kind) if c.gpu_count % spec.replica_gpus(kind) == 0]
+            if spec.may_use(kind) and usable:
+                found[kind] = self._at_share(job, spec, usable, share)
+        return found
+
+    def _at_share(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float) -> float:
+        least = usable[0].gpu_count
+        if share < least:
+            return self._run(job, spec, usable[:1]) * least / share
+        whole = (math.floor(share), math.ceil(share))
+        seconds = [self._run(job, spec, [c for c in usable if c.gpu_count <= count]) for count in whole]
+        return float(np.interp(share, whole, seconds))
+
+    def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
+        key = (job.model, job.work_scale, usable[-1])
+        if key not in self._seconds:
+            self._seconds[key] = self._alone(job, spec, usable)
+        return self._seconds[key]
+
+    def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
+        """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
+        model, kind = self._scenario.models[job.model], usable[0].gpu_type
+        lone = SimulatedJob(spec, model.truth, model.restart_seconds, tuple(end * job.work_scale for end in model.truth.epoch_ends))
+        known = self._oracle(lone, kind)
+        lone.belief = Belief({kind: known})
+        now, at = 0.0, 0
+        _move(lone, usable[0], now)
+        while lone.finished_at is None:
+            lone.advance(now, now + ROUND_SECONDS, fitter=lambda _: known.parameters, whole_second_epochs=False)
+            now += ROUND_SECONDS
+            best = at if lone.restart_left > 0 or lone.finished_at is not None else _best(lone, usable, at, now)
+            if best != at:
+                at = best
+                _move(lone, usable[at], now)
+        return lone.finished_at
+
+    def _oracle(self, job: SimulatedJob, kind: str) -> TypeBelief:
+        """All that could be learnt of a type, fitted once: a lone run is a yardstick, not an exploration."""
+        if (job.spec.model, kind) not in self._known:
+            shapes = [_shape(c) for c in _of_type(self._table, kind) if c.gpu_count % job.spec.replica_gpus(kind) == 0]
+            samples = tuple(s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES))
+            self._known[job.spec.model, kind] = TypeBelief(samples, fit_throughput(samples))
+        return self._known[job.spec.model, kind]
+
+
+def _best(lone: SimulatedJob, usable: Sequence[Configuration], at: int, now: float) -> int:
+    """Which configuration a scheduler with nobody else to serve would choose: most goodput, moves discounted by Sia eq. 3."""
+    spec, kind = lone.spec, usable[at].gpu_type
+    most = 2 * usable[at].gpu_count
+    reach = [i for i, c in enumerate(usable) if c.gpu_count <= most or i == at]
+    many = len(reach)
+    memory = spec.memory[kind]
+    plans = best_plans(
+        np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
+        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size)),
+        initial_batch_size=np.full(many, float(spec.initial_batch_size)),
+        limits=BatchLimits(
+            *(
+                np.full(many, float(x))
+                for x in (spec.initial_batch_size, lone.truth.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
+            )
+        ),
+        node_count=np.array([float(usable[i].node_count) for i in reach]),
+        replica_count=np.array([float(usable[i].gpu_count // spec.replica_gpus(kind)) for i in reach]),
+    )
+    age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, spec.restart_seconds))
+    factor = float(restart_factor(age, restarts, seconds))
+    worth = [plans.goodput[k] * (1.0 if i == at else factor) for k, i in enumerate(reach)]
+    return reach[int(np.argmax(worth))]
+
+
+def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:
+    lone.hold(Allocation(to.gpu_type, tuple(range(to.gpu_count))), _shape(to), None, restarts=True, now=now)
+
+
+def _shape(c: Configuration) -> Shape:
+    return (c.gpu_count // c.node_count,) * c.node_count
+
+
+def _of_type(table: ConfigurationTable, kind: str) -> list[Configuration]:
+    return [c for c in table.configurations if c.gpu_type == kind]
