@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maat.scheduling.arrays import BoolArray, FloatArray
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, PARAMETER_COUNT
 
 START = np.array([0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001])
@@ -45,18 +45,19 @@ def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
         raise ValueError("a throughput model needs at least one sample")
     data = np.array(samples, dtype=np.float64)
     nodes, replicas, batch, step, sync = data.T
-    compute = np.maximum(step - sync, NEGLIGIBLE_SECONDS)
-    start, lower, upper = _priors(nodes, replicas, batch, compute)
+    start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
     free = lower < upper
-    problem = _Problem(nodes > 1, replicas, batch, np.log(compute), np.log(step))
+    loss = FitLoss(samples)
     full = start.copy()
 
-    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+    def free_loss(x: FloatArray) -> tuple[float, FloatArray]:
         full[free] = x
-        value, gradient = problem.loss(full)
+        value, gradient = loss(full)
         return value, gradient[free]
 
-    found = minimize(loss, start[free], jac=True, method="L-BFGS-B", bounds=np.stack((lower[free], upper[free]), axis=1), tol=TOLERANCE)
+    found = minimize(
+        free_loss, start[free], jac=True, method="L-BFGS-B", bounds=np.stack((lower[free], upper[free]), axis=1), tol=TOLERANCE
+    )
     full[free] = found.x
     if not (nodes > 1).any():
         full[2] = max(full[2], full[4] * ACROSS_OVER_WITHIN)
@@ -85,19 +86,24 @@ def _priors(nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute:
     return start, lower, upper
 
 
-class _Problem:
-    """The loss of one set of samples S and its gradient in the seven parameters."""
+def _compute_seconds(step: FloatArray, sync: FloatArray) -> FloatArray:
+    return np.maximum(step - sync, NEGLIGIBLE_SECONDS)
 
-    def __init__(self, across: BoolArray, replicas: FloatArray, batch: FloatArray, log_compute: FloatArray, log_step: FloatArray) -> None:
+
+class FitLoss:
+    """What fit_throughput minimises for one set of samples S: parameters, shape (7,), -> loss and its gradient, shape (7,)."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        nodes, replicas, batch, step, sync = np.array(samples, dtype=np.float64).T
         self.batch = batch
-        self.log_compute = log_compute
-        self.log_step = log_step
+        self.log_compute = np.log(_compute_seconds(step, sync))
+        self.log_step = np.log(step)
         self.synced = replicas > 1
-        self.across = across & self.synced
-        self.within = self.synced & ~across
+        self.across = (nodes > 1) & self.synced
+        self.within = self.synced & ~self.across
         self.extra = np.maximum(replicas - 2, NEGLIGIBLE_SECONDS)
 
-    def loss(self, x: FloatArray) -> tuple[float, FloatArray]:
+    def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         compute = x[0] + x[1] * self.batch
         sync = np.where(self.across, x[2] + x[3] * self.extra, x[4] + x[5] * self.extra)
         sync = np.where(self.synced, sync, NEGLIGIBLE_SECONDS)

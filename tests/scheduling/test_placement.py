@@ -99,6 +99,11 @@ def test_packed_says_so_where_gpus_are_lacking() -> None:
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
 
 
+def test_what_is_over_from_whole_nodes_takes_no_gpu_twice() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 4), Node("t4-1", "t4", 2)], jobs_per_gpu=2)
+    assert place("whole-node", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
+
+
 def test_a_job_never_gets_two_places_on_one_gpu_but_two_jobs_may_share_it() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2), Node("t4-1", "t4", 1)], jobs_per_gpu=2)
     for placer in PLACERS.names:

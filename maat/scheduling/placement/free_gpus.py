@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -22,9 +22,10 @@ class FreeGpus:
         self._node_of = cluster.gpu_node.tolist()
         self.whole: list[int] = cluster.node_available.tolist()
 
-    def count(self, node: int) -> int:
-        """GPUs of the node that a further job could have."""
-        return len(self._places[node])
+    def count(self, node: int, besides: Collection[int] = ()) -> int:
+        """GPUs of the node that a job which has `besides` already could have."""
+        places = self._places[node]
+        return sum(gpu not in besides for gpu in places) if besides else len(places)
 
     def is_idle(self, node: int) -> bool:
         """Whether the node has usable GPUs and nobody holds one."""
@@ -43,9 +44,9 @@ class FreeGpus:
             if not places[gpu]:
                 del places[gpu]
 
-    def take_from(self, node: int, count: int) -> list[int]:
-        """The `count` lowest free GPUs of a node, one place of each taken."""
-        taken = sorted(self._places[node])[:count]
+    def take_from(self, node: int, count: int, besides: Collection[int] = ()) -> list[int]:
+        """The `count` lowest free GPUs of a node for a job which has `besides` already; one place of each is taken."""
+        taken = sorted(gpu for gpu in self._places[node] if gpu not in besides)[:count]
         self.take(taken)
         return taken
 

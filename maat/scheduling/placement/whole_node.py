@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from maat.scheduling.explain import ReasonCode, Reasons
@@ -65,7 +65,7 @@ def _fill(
         found[job_id] = gpus
     left = []
     for job_id, grant in sorted(((j, g) for j, g in wanted.items() if j not in kept), key=lambda item: -item[1].gpu_count):
-        place = _whole_nodes(free, grant) or _part_of_node(free, grant)
+        place = _whole_nodes(free, grant) or _part_of_node(free, grant.gpu_type, grant.gpu_count)
         if place is None:
             left.append(job_id)
         else:
@@ -73,12 +73,11 @@ def _fill(
     return found, left
 
 
-def _part_of_node(free: FreeGpus, grant: Grant) -> list[int] | None:
-    """Rule a: the tightest node that holds it all."""
-    nodes = [n for n in free.nodes_of_type(grant.gpu_type) if free.count(n) >= grant.gpu_count]
-    if not nodes:
-        return None
-    return free.take_from(min(nodes, key=lambda n: (free.count(n), n)), grant.gpu_count)
+def _part_of_node(free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()) -> list[int] | None:
+    """Rule a: the tightest node that holds it all, for a job which has `besides` already."""
+    room = {n: free.count(n, besides) for n in free.nodes_of_type(gpu_type)}
+    nodes = [n for n, free_count in room.items() if free_count >= count]
+    return free.take_from(min(nodes, key=lambda n: (room[n], n)), count, besides) if nodes else None
 
 
 def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
@@ -96,7 +95,7 @@ def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
         return None
     taken = [gpu for n in nodes for gpu in free.take_from(n, size)]
     if rest:
-        over = _part_of_node(free, Grant(grant.gpu_type, rest))
+        over = _part_of_node(free, grant.gpu_type, rest, taken)
         if over is None:
             free.give_back(taken)
             return None

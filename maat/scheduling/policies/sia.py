@@ -68,7 +68,10 @@ class Sia:
         matrix = goodput_matrix(
             round_input.jobs, round_input.cluster, table, scale_up=self._scale_up(round_input.jobs), projection=round_input.projection
         )
-        matrix = without_unusable(matrix)
+        return self.decide(round_input, without_unusable(matrix))
+
+    def decide(self, round_input: RoundInput, matrix: GoodputMatrix) -> Decision:
+        """The assignment of most utility (eq. 4) for this matrix."""
         value = self._value(round_input, matrix)
         options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
         return assign(round_input, matrix, value, options=options, with_batch=False)

@@ -1,0 +1,94 @@
+"""Fitting throughput models: the published simulator's fits, the analytic gradient, and what is held by prior where nothing was seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.fitting import LOWER, UPPER, FitLoss, Sample, fit_throughput
+from maat.scheduling.throughput import step_seconds, sync_seconds
+
+ANCHORS = json.loads((Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8"))["fit"]
+
+
+def predicted(parameters: FloatArray, samples: list[Sample]) -> FloatArray:
+    nodes, replicas, batch = (np.array([float(s[i]) for s in samples]) for i in range(3))
+    return step_seconds(parameters, batch, node_count=nodes, replica_count=replicas)
+
+
+@pytest.mark.parametrize("anchor", ANCHORS, ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples")
+def test_a_fit_predicts_the_step_times_of_the_published_simulators_fit(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
+    samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
+    ours, theirs = fit_throughput(samples), np.array(anchor[3])
+    assert predicted(ours, samples) == pytest.approx(predicted(theirs, samples), rel=0.01)
+
+
+def loss_of(parameters: FloatArray, samples: list[Sample]) -> float:
+    return FitLoss(samples)(parameters)[0]
+
+
+sample_lists = st.lists(
+    st.builds(
+        Sample,
+        node_count=st.integers(1, 3),
+        replica_count=st.integers(1, 16),
+        per_gpu_batch_size=st.integers(1, 512),
+        step_seconds=st.floats(0.02, 5.0),
+        sync_seconds=st.floats(0.0, 0.01),
+    ),
+    min_size=1,
+    max_size=6,
+)
+interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.array)
+
+
+@settings(max_examples=60)
+@given(parameters=interior, samples=sample_lists)
+def test_the_analytic_gradient_is_that_of_the_loss(parameters: FloatArray, samples: list[Sample]) -> None:
+    loss = FitLoss(samples)
+    _, gradient = loss(parameters)
+    for i in range(7):
+        # Central differences err by the square of the step, relative to what the loss itself is made of.
+        step = 1e-6 * parameters[i]
+        above, below = parameters.copy(), parameters.copy()
+        above[i] += step
+        below[i] -= step
+        slope = (loss(above)[0] - loss(below)[0]) / (2 * step)
+        assert gradient[i] == pytest.approx(slope, rel=2e-4, abs=2e-8 / step + 1e-7)
+
+
+@settings(max_examples=30)
+@given(samples=sample_lists)
+def test_a_fit_is_within_its_bounds_and_no_worse_than_its_start(samples: list[Sample]) -> None:
+    found = fit_throughput(samples)
+    assert (found >= LOWER * (1 - 1e-9)).all()
+    assert (found <= UPPER * (1 + 1e-9)).all()
+    assert np.isfinite(predicted(found, samples)).all()
+
+
+def test_samples_of_one_gpu_promise_perfect_scaling() -> None:
+    found = fit_throughput([Sample(1, 1, 32, 0.1, 0.0), Sample(1, 1, 64, 0.18, 0.0)])
+    for nodes, replicas in ((1, 2), (1, 8), (4, 16)):
+        assert float(sync_seconds(found, np.asarray(nodes), np.asarray(replicas))) < 1e-6
+
+
+def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node() -> None:
+    found = fit_throughput([Sample(1, 1, 32, 0.1, 0.0), Sample(1, 2, 32, 0.15, 0.05), Sample(1, 4, 32, 0.2, 0.1)])
+    assert found[2] == pytest.approx(1.1 * found[4])
+    assert found[3] == pytest.approx(1.1 * found[5])
+
+
+def test_the_passes_of_one_gpu_are_recovered_from_its_step_times() -> None:
+    samples = [Sample(1, 1, batch, 0.05 + 0.002 * batch, 0.0) for batch in (16, 32, 64, 128, 256)]
+    assert predicted(fit_throughput(samples), samples) == pytest.approx([s.step_seconds for s in samples], rel=0.01)
+
+
+def test_no_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        fit_throughput([])
