@@ -23,6 +23,8 @@ _ALIASES = {
     "dgx-ext": "a100",
 }
 
+READABLE_CONTRAST = 4.5
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 
 # Lines and areas of policies, tenants and states: not GPU types, so another order and dashes besides.
@@ -74,12 +76,29 @@ def mix(colour: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(one, two, strict=True))
 
 
-def readable_on(colour: str) -> str:
-    """Black or white, whichever reads better on this colour (WCAG relative luminance)."""
+def _luminance(colour: str) -> float:
+    """WCAG relative luminance."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG contrast ratio, 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def readable_on(colour: str) -> str:
+    """Black or white, whichever reads better on this colour."""
+    return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
+
+
+def legible(colour: str, scheme: str | None) -> str:
+    """The colour as an ink for words: towards the text colour until it reads on a card (contrast 4.5)."""
+    colours = palette(scheme)
+    shares = (mix(colour, colours.text, step / 10) for step in range(11))
+    return next((ink for ink in shares if contrast(ink, colours.card) >= READABLE_CONTRAST), colours.text)
 
 
 def translucent(colour: str, alpha: float) -> str:
@@ -121,13 +140,15 @@ def template(scheme: str | None) -> go.layout.Template:
 
 _ACCENT = ["#eef4ff", "#dbe7fd", "#b5cdf8", "#8cb2f4", "#6a9bf0", "#4f86e6", "#3a73d6", "#1f5fbf", "#184d9c", "#103b7a"]
 
+_DARK = ["#e6e9ee", "#c3cad4", "#9aa4b1", "#6b7684", "#4a535f", "#363d47", "#262c35", "#1b1f26", "#14171c", "#0f1216"]
+
 MANTINE_THEME = {
     "fontFamily": FONT,
     "fontFamilyMonospace": "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'Liberation Mono', monospace",
     "primaryColor": "accent",
     "primaryShade": {"light": 7, "dark": 4},
     "autoContrast": True,
-    "colors": {"accent": _ACCENT},
+    "colors": {"accent": _ACCENT, "dark": _DARK},
     "defaultRadius": "sm",
     "respectReducedMotion": True,
     "headings": {

@@ -18,7 +18,7 @@ dagfuncs.maatTheme = function (theme) {
         accentColor: 'var(--accent)',
         wrapperBorder: false,
         wrapperBorderRadius: 0,
-        cellHorizontalPadding: 8,
+        cellHorizontalPadding: 7,
         columnBorder: false,
     });
 };

@@ -7,7 +7,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from frontend.theme import palette, template
+from frontend.theme import legible, palette, template
 
 MAX_POINTS = 2000
 MAX_LABELLED_LINES = 4
@@ -71,7 +71,9 @@ def step_line(
     )
 
 
-def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, str]], *, span: float, x: tuple[object, object]) -> None:
+def label_or_legend(
+    drawn: go.Figure, scheme: str | None, ends: Mapping[str, tuple[object, float, str]], *, span: float, x: tuple[object, object]
+) -> None:
     """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis; `x`: its ends,
     set because a label would else stretch the axis.
     """
@@ -86,10 +88,22 @@ def label_or_legend(drawn: go.Figure, ends: Mapping[str, tuple[object, float, st
             at = placed[-1] + span * 0.075
         placed.append(at)
         drawn.add_annotation(
-            text=escape(name), x=end, y=at, xanchor="left", yanchor="middle", xshift=6, showarrow=False, font={"size": 12, "color": colour}
+            text=escape(name),
+            x=end,
+            y=at,
+            xanchor="left",
+            yanchor="middle",
+            xshift=6,
+            showarrow=False,
+            font={"size": 12, "color": legible(colour, scheme)},
         )
     longest = max((len(name) for name in ends), default=0)
     drawn.update_layout(margin={"r": max(72, 20 + 7 * longest)})
+
+
+def whole_ticks(highest: float) -> dict[str, float]:
+    """Ticks of an axis that counts: whole numbers only, about five of them."""
+    return {"dtick": 1} if highest <= 6 else {}
 
 
 def rule(drawn: go.Figure, scheme: str | None, *, x: float | None = None, y: float | None = None, text: str) -> None:

@@ -35,7 +35,12 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
         grids["hover"].append(["" if cell is None else _hover(cell) for cell in line])
         grids["job"].append([None if cell is None else cell["job_id"] for cell in line])
     labels = [_row_label(node, str(gpus[0]["gpu_type"])) for node, gpus in rows.items()]
-    drawn = figure(scheme, x="GPU on its node", y="Node · GPU type", height=height or max(220, 28 * len(rows) + 70))
+    drawn = figure(
+        scheme,
+        x="GPU on its node",
+        y="Node · GPU type",
+        height=height or round(max(220, min(46, max(14, 520 / len(rows))) * len(rows) + 70)),
+    )
     levels = 2 + SHADES * len(types)
     drawn.add_trace(
         go.Heatmap(

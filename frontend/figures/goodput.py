@@ -39,7 +39,7 @@ def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, h
     highest = max(float(point["goodput"]) for points in lines.values() for point in points)
     drawn.update_yaxes(rangemode="tozero")
     most = max(int(point["gpu_count"]) for points in lines.values() for point in points)
-    label_or_legend(drawn, ends, span=highest, x=(0, most + 0.5))
+    label_or_legend(drawn, scheme, ends, span=highest, x=(0, most + 0.5))
     return drawn
 
 

@@ -58,7 +58,16 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
             zmax=1,
             xgap=1,
             ygap=1,
-            colorbar={"title": {"text": "Goodput / job's best", "side": "right"}, "thickness": 12, "tickformat": ".0%", "outlinewidth": 0},
+            colorbar={
+                "title": {"text": "Goodput / job's best", "side": "right"},
+                "thickness": 12,
+                "tickformat": ".0%",
+                "outlinewidth": 0,
+                "lenmode": "pixels",
+                "len": 260,
+                "y": 1,
+                "yanchor": "top",
+            },
         )
     )
     _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
@@ -70,6 +79,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         ticktext=labels,
         tickangle=-90 if len(columns) > 12 else 0,
         showline=False,
+        side="top",
         range=[-0.5, len(columns) - 0.5],
     )
     drawn.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], showgrid=False)

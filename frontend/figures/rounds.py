@@ -44,5 +44,5 @@ def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None, he
         ends[name] = (numbers[-1], known[-1], gpu_colour(name))
         highest = max([highest, *known])
     drawn.update_yaxes(rangemode="tozero")
-    label_or_legend(drawn, ends, span=max(highest, 1e-9), x=(numbers[0], numbers[-1]))
+    label_or_legend(drawn, scheme, ends, span=max(highest, 1e-9), x=(numbers[0], numbers[-1]))
     return drawn

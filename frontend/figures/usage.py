@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line, thinned
+from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line, thinned, whole_ticks
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
 
 Steps = Mapping[str, Any]
@@ -43,7 +43,7 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     if total:
         rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
         drawn.update_yaxes(range=[0, total * 1.12])
-    label_or_legend(drawn, ends, span=max(total, below, 1.0), x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]))
+    label_or_legend(drawn, scheme, ends, span=max(total, below, 1.0), x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]))
     return drawn
 
 
@@ -62,7 +62,7 @@ def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height
         )
         ends[name] = (steps["at"][-1], float(steps["value"][-1]), colour)
         highest = max(highest, *(float(value) for value in steps["value"]))
-    drawn.update_yaxes(rangemode="tozero")
+    drawn.update_yaxes(rangemode="tozero", **whole_ticks(highest))
     times = running["at"] or pending["at"]
-    label_or_legend(drawn, ends, span=max(highest, 1.0), x=(times[0], times[-1]))
+    label_or_legend(drawn, scheme, ends, span=max(highest, 1.0), x=(times[0], times[-1]))
     return drawn

@@ -50,7 +50,7 @@ COLUMNS = [
     {"field": "remaining", "headerName": "Remaining", "width": 100, **RIGHT},
     {"field": "wait", "headerName": "Waited", "width": 96, "tooltipField": "wait_exact", **RIGHT},
     {"field": "gpu_hours", "headerName": "GPU-hours", "width": 84, "sortable": True, **RIGHT},
-    {"field": "submitted", "headerName": "Submitted (UTC)", "width": 122, "sortable": True, **RIGHT},
+    {"field": "submitted", "headerName": "Submitted (UTC)", "width": 126, "tooltipField": "submitted_exact", "sortable": True, **RIGHT},
     {"field": "restarts", "headerName": "Restarts", "width": 76, "sortable": True, **RIGHT},
     {"field": "tenant", "headerName": "Tenant", "width": 96, "tooltipField": "tenant"},
 ]
@@ -305,7 +305,8 @@ def row_of(job: Mapping[str, Any]) -> dict[str, Any]:
         "wait_exact": f"{job['wait_seconds']:.0f} s",
         "gpu_hours": gpu_hours(job["gpu_hours"]),
         "restarts": job["restarts"],
-        "submitted": clock(job["submitted_at"]),
+        "submitted": clock(job["submitted_at"]).rpartition(":")[0],
+        "submitted_exact": clock(job["submitted_at"]),
     }
 
 

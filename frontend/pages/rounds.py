@@ -25,12 +25,12 @@ ROUNDS_SHOWN = 200
 LATEST = "latest"
 
 COLUMNS = [
-    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 56, "cellRenderer": "MaatLink"},
-    {"field": "at", "headerName": "At (UTC)", "flex": 1.3, "minWidth": 72, "tooltipField": "date", **RIGHT},
-    {"field": "gpus", "headerName": "GPUs", "flex": 1, "minWidth": 60, **RIGHT},
+    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 54, "cellRenderer": "MaatLink"},
+    {"field": "at", "headerName": "At (UTC)", "flex": 1.4, "minWidth": 80, "tooltipField": "date", **RIGHT},
+    {"field": "gpus", "headerName": "GPUs", "flex": 1, "minWidth": 58, **RIGHT},
     {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 80, **RIGHT},
-    {"field": "changes", "headerName": "Moves", "flex": 1, "minWidth": 62, **RIGHT},
-    {"field": "gap", "headerName": "Gap", "flex": 1.2, "minWidth": 72, **RIGHT},
+    {"field": "changes", "headerName": "Moves", "flex": 1, "minWidth": 58, **RIGHT},
+    {"field": "gap", "headerName": "Gap", "flex": 1.3, "minWidth": 72, **RIGHT},
 ]
 
 
@@ -152,7 +152,7 @@ def gap_text(gap: float | None) -> str:
     """A proved optimum reads `0`; an open gap its share of the bound."""
     if gap is None:
         return ABSENT
-    return "0" if gap < 1e-9 else f"{gap * 100:.2g} %"
+    return "0" if gap < 1e-9 else f"{gap * 100:.1g} %"
 
 
 def _facts_of(entry: Mapping[str, Any]) -> list[Any]:

@@ -1,0 +1,115 @@
+"""The pages as an application: what is registered, what Dash's measured faults forbid, what an unknown path answers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dash
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.settings import Settings
+from frontend import app as composition
+
+PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate")
+# Dash registers the router of its pages itself; it builds a layout and calls nothing.
+DASHS_OWN = {".._pages_content.children..._pages_store.data.."}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    settings = Settings(data_dir=tmp_path_factory.mktemp("maat"), database_url="", broker_url="", implicit_admin=True, demo=True)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    database.dispose()
+    return composition.create_app(settings)
+
+
+@pytest.fixture(scope="module")
+def browser(service: FastAPI) -> Iterator[TestClient]:
+    with TestClient(service, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def callbacks(browser: TestClient) -> dict[str, dict[str, Any]]:
+    """Every callback of the application, known once the first page was asked for."""
+    assert browser.get("/_dash-dependencies").status_code == 200
+    return dash.get_app().callback_map
+
+
+def test_every_callback_is_a_coroutine_function(callbacks: dict[str, dict[str, Any]]) -> None:
+    served = {name: entry["callback"] for name, entry in callbacks.items() if entry.get("callback") is not None and name not in DASHS_OWN}
+
+    assert len(served) > 15
+    assert [name for name, function in served.items() if not inspect.iscoroutinefunction(function)] == []
+
+
+def test_no_callback_is_persistent_or_over_a_websocket(callbacks: dict[str, dict[str, Any]], browser: TestClient) -> None:
+    assert not any(entry.get("persistent") or entry.get("websocket") for entry in callbacks.values())
+    assert '"websocket"' not in browser.get("/").text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_page_of_the_navigation_is_registered_and_answers(path: str, browser: TestClient) -> None:
+    answer = browser.get(path)
+
+    assert path in {entry["path"] for entry in dash.page_registry.values()}
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("path", ["/jobs/job_1", "/rounds/7", "/simulations/sim_1"])
+def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: TestClient) -> None:
+    answer = browser.get(path)
+
+    assert answer.status_code == 200
+    assert "/assets/maat.css" in answer.text
+    assert "/assets/maat.js" in answer.text
+
+
+def test_a_first_request_for_a_deep_link_has_the_assets_too(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url="", broker_url="")
+    with TestClient(composition.create_app(settings), base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000)) as first:
+        assert "/assets/maat.css" in first.get("/jobs").text
+
+
+def test_an_unknown_path_is_a_page_with_status_404(browser: TestClient) -> None:
+    answer = browser.get("/no/such/page")
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_an_unknown_path_below_api_is_a_problem_and_never_a_page(browser: TestClient) -> None:
+    answer = browser.get("/api/v1/nope")
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_no_page_names_another_host(browser: TestClient) -> None:
+    sources = [browser.get(path).text for path in PATHS] + [
+        file.read_text(encoding="utf-8") for file in sorted(composition.ASSETS.iterdir())
+    ]
+
+    for text in sources:
+        assert "https://" not in text
+        assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_what_is_sent_is_compressed(browser: TestClient) -> None:
+    assert browser.get("/", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+
+
+def test_no_component_reads_markup_from_data() -> None:
+    sources = "".join(file.read_text(encoding="utf-8") for file in Path(composition.__file__).parent.rglob("*.py"))
+
+    assert "dangerously_allow_html" not in sources
+    assert "dangerously_allow_code=True" not in sources

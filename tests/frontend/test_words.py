@@ -1,0 +1,161 @@
+"""Numbers as people read them, and rows and bodies that pages make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
+from frontend.pages.jobs import row_of, wanted
+from frontend.pages.simulate import parse_seeds
+from frontend.pages.simulation import run_names
+from frontend.pages.submit import body_of
+from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, "–"),
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (61, "1 min 1 s"),
+        (3600, "1 h"),
+        (7980, "2 h 13 min"),
+        (90000, "1 d 1 h"),
+        (float("inf"), "–"),
+        (float("nan"), "–"),
+        (-90, "−1 min 30 s"),
+    ],
+)
+def test_a_duration_reads_as_its_two_largest_units(seconds: float | None, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (1234.5, "1 234"),
+        (12.345, "12.3"),
+        (0.00012, "0.00012"),
+        (1e-7, "1.00e-07"),
+        (float("nan"), "–"),
+        (999.6, "1 000"),
+    ],
+)
+def test_a_number_keeps_three_figures_and_no_exponent_in_everyday_sizes(value: float | None, words: str) -> None:
+    assert number(value) == words
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.5, "50 %"), (0.004, "0.4 %"), (0, "0 %"), (1, "100 %"), (None, "–")])
+def test_percentages_have_no_decimals_unless_below_one(share: float | None, words: str) -> None:
+    assert percent(share) == words
+
+
+def test_gpu_hours_have_one_decimal_and_times_are_utc() -> None:
+    assert gpu_hours(1234.56) == "1 234.6"
+    assert clock("2026-11-20T12:03:04+02:00") == "20 Nov 10:03:04"
+    assert plural(1, "job") == "1 job"
+    assert plural(2, "job") == "2 jobs"
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_greys_accent_and_the_inks_of_gpu_types_can_be_read(scheme: Any) -> None:
+    for ink in (scheme.text, scheme.muted, scheme.accent, scheme.danger):
+        assert contrast(ink, scheme.card) >= READABLE_CONTRAST
+        assert contrast(ink, scheme.paper) >= READABLE_CONTRAST
+    for colour in OKABE_ITO:
+        assert contrast(legible(colour, scheme.name), scheme.card) >= READABLE_CONTRAST
+        assert contrast(readable_on(colour), colour) >= READABLE_CONTRAST
+
+
+def test_what_a_job_wants_reads_as_a_range() -> None:
+    def job(**given: Any) -> dict[str, Any]:
+        return {"adaptivity": "adaptive", "gpu_count": None, "min_gpus": 1, "max_gpus": None, **given}
+
+    assert wanted(job()) == "1 or more"
+    assert wanted(job(max_gpus=16)) == "1 to 16"
+    assert wanted(job(min_gpus=4, max_gpus=4)) == "4"
+    assert wanted(job(adaptivity="rigid", gpu_count=8)) == "8"
+
+
+def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
+    job = {
+        "id": "job_1",
+        "name": "<script>alert(1)</script>",
+        "state": "pending",
+        "model": "bert",
+        "tenant": "default",
+        "adaptivity": "adaptive",
+        "gpu_count": None,
+        "min_gpus": 1,
+        "max_gpus": 4,
+        "allocation": None,
+        "reason": None,
+        "progress": 0.0,
+        "remaining_seconds": None,
+        "wait_seconds": 61.0,
+        "gpu_hours": 0.0,
+        "restarts": 0,
+        "submitted_at": "2026-11-20T12:00:00Z",
+    }
+
+    row = row_of(job)
+
+    assert (row["name"], row["href"], row["have"], row["wait"]) == ("<script>alert(1)</script>", "/jobs/job_1", "–", "1 min 1 s")
+
+
+def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job() -> None:
+    values = {
+        "name": "a",
+        "model": "bert",
+        "adaptivity": "rigid",
+        "gpu_count": 4,
+        "min_gpus": 2,
+        "max_gpus": 8,
+        "batch_size": 64,
+        "max_batch_size": 128,
+    }
+    rest = {"work_scale": 1, "gpu_types": [], "external_id": ""}
+
+    rigid = body_of({**values, **rest}, preemptible=True, cluster_id="clu_1")
+    adaptive = body_of({**values, **rest, "adaptivity": "adaptive"}, preemptible=False, cluster_id=None)
+
+    assert rigid == {
+        "name": "a",
+        "model": "bert",
+        "adaptivity": "rigid",
+        "gpu_count": 4,
+        "batch_size": 64,
+        "work_scale": 1,
+        "cluster_id": "clu_1",
+        "preemptible": True,
+    }
+    assert adaptive == {
+        "name": "a",
+        "model": "bert",
+        "adaptivity": "adaptive",
+        "min_gpus": 2,
+        "max_gpus": 8,
+        "max_batch_size": 128,
+        "work_scale": 1,
+        "preemptible": False,
+    }
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("0", [0]), ("0, 1,2", [0, 1, 2]), ("", None), ("a", None), ("-1", None), ("1.5", None)])
+def test_seeds_are_whole_numbers_from_zero(text: str, seeds: list[int] | None) -> None:
+    assert parse_seeds(text) == seeds
+
+
+def test_runs_are_named_by_what_tells_them_apart() -> None:
+    def run(policy: str, seed: int, placer: str = "whole-node") -> dict[str, Any]:
+        return {"policy": policy, "seed": seed, "placer": placer}
+
+    assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia", "fifo"]
+    assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
+    assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
