@@ -130,12 +130,15 @@ class RoundLoop:
         return result, observed
 
     def run(self, *, until: float = float("inf")) -> None:
-        """Rounds until no job is left and none is to come, or cluster time `until`."""
+        """Rounds until nobody holds or gets a GPU and no job is to come, or cluster time `until`.
+
+        Jobs that are left then can never run: the next round would decide the same.
+        """
         next_time = self._clock.now()
         while next_time <= until:
             self._clock.sleep_until(next_time)
             stepped = self.step()
-            if stepped is not None and not stepped[1].jobs and not stepped[1].jobs_to_come:
+            if stepped is not None and not stepped[0].placement.placement.job_ids and not stepped[1].jobs_to_come:
                 return
             next_time += self.round_seconds
 
