@@ -1,0 +1,176 @@
+"""The REST client against the service itself, in this process, on SQLite."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from backend.app import create_app
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.settings import Settings
+from maat.client import ApiError, AsyncClient, Client, FieldProblem, Unreachable, calls
+
+HERE = "http://127.0.0.1:8000"
+
+
+class NoQueue:
+    """Long work stays queued: no worker runs here."""
+
+    def send(self, task: str, *arguments: str) -> None:
+        pass
+
+
+class InProcess(httpx.BaseTransport):
+    """The service as a transport of the synchronous client."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._service = TestClient(app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._service.request(request.method, str(request.url), content=request.read(), headers=dict(request.headers))
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        return httpx.Response(answer.status_code, headers=headers, content=answer.content)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    settings = Settings(data_dir=tmp_path, database_url="", broker_url="", implicit_admin=True, demo=True)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    database.dispose()
+    return create_app(settings, queue=NoQueue())
+
+
+@pytest.fixture
+def maat(app: FastAPI) -> Client:
+    return Client(HERE, transport=InProcess(app))
+
+
+def test_a_submitted_job_is_read_back_and_cancelled(maat: Client) -> None:
+    job = maat.submit_job(name="mine", model="cifar10", max_gpus=8)
+
+    assert maat.job(job["id"])["name"] == "mine"
+    assert maat.job(job["id"])["max_gpus"] == 8
+    assert maat.cancel_job(job["id"])["cancel_requested"]
+
+
+def test_a_refused_job_says_for_each_field_what_is_wrong_and_what_to_do(maat: Client) -> None:
+    with pytest.raises(ApiError) as refused:
+        maat.submit_job(name="", model="no such model", min_gpus=0)
+
+    assert refused.value.status == 422
+    assert {"name", "min_gpus"} <= set(refused.value.by_field)
+    assert all(len(sentence) > 10 for sentence in refused.value.by_field.values())
+    assert all(error.pointer.startswith("/") for error in refused.value.errors)
+
+
+def test_filters_that_repeat_are_sent_as_repeated_parameters(maat: Client) -> None:
+    maat.submit_jobs([{"name": f"job {i}", "model": model} for i, model in enumerate(("cifar10", "bert", "yolov3"))])
+
+    page = maat.jobs(model=["cifar10", "bert"], count="exact", sort="name")
+
+    assert [job["name"] for job in page["items"]] == ["job 0", "job 1"]
+    assert page["total"] == 2
+    assert page["state_counts"] == {"submitted": 2}
+
+
+def test_every_job_walks_over_all_pages(maat: Client) -> None:
+    maat.add_demo_jobs(7, seed=1)
+
+    walked = [job["id"] for job in maat.every_job(limit=3)]
+
+    assert len(walked) == len(set(walked)) == 7
+
+
+def test_the_same_key_submits_once(maat: Client) -> None:
+    first = maat.submit_job(name="once", model="cifar10", idempotency_key="k1")
+    again = maat.submit_job(name="once", model="cifar10", idempotency_key="k1")
+
+    assert first["id"] == again["id"]
+    assert len(maat.jobs()["items"]) == 1
+
+
+def test_a_missing_job_is_an_api_error_with_status_404(maat: Client) -> None:
+    with pytest.raises(ApiError) as missing:
+        maat.job("job_nope")
+
+    assert missing.value.status == 404
+    assert not missing.value.retryable
+
+
+def test_an_id_with_odd_characters_stays_one_part_of_the_path(maat: Client) -> None:
+    with pytest.raises(ApiError) as missing:
+        maat.job("a/../../b?c#d")
+
+    assert missing.value.status == 404
+
+
+def test_a_stale_version_is_refused(maat: Client) -> None:
+    cluster = maat.clusters()[0]
+    maat.send(calls.change_cluster(cluster["id"], {"speed": 2.0}, version=cluster["version"]))
+
+    with pytest.raises(ApiError) as stale:
+        maat.send(calls.change_cluster(cluster["id"], {"speed": 3.0}, version=cluster["version"]))
+
+    assert stale.value.status == 412
+
+
+def test_the_awaited_client_answers_the_same(app: FastAPI) -> None:
+    async def submit_and_list() -> tuple[Any, list[str]]:
+        async with AsyncClient(HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))) as maat:
+            job = await maat.submit_job(name="mine", model="cifar10")
+            return job, [other["id"] async for other in maat.every_job(limit=1)]
+
+    job, listed = asyncio.run(submit_and_list())
+
+    assert listed == [job["id"]]
+
+
+def test_no_answer_is_unreachable_and_names_the_address() -> None:
+    with Client("http://127.0.0.1:9", timeout_seconds=2) as nobody, pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):
+        nobody.health()
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [(b"<html>Bad gateway</html>", "Bad Gateway"), (b"[1, 2]", "Bad Gateway"), (b'{"title": "Down", "errors": [7]}', "Down")],
+)
+def test_an_answer_that_is_no_problem_document_is_still_an_api_error(content: bytes, title: str) -> None:
+    error = ApiError.of(httpx.Response(502, content=content, request=httpx.Request("GET", HERE)))
+
+    assert (error.status, error.title, error.errors, error.retryable) == (502, title, (), True)
+
+
+def test_several_problems_of_one_field_are_told_together() -> None:
+    problems = (FieldProblem("/name", "name", "Too long.", remedy="Shorten it."), FieldProblem("/name", "name", "Taken."))
+
+    error = ApiError(status=422, title="Invalid", errors=problems)
+
+    assert error.by_field == {"name": "Too long. Shorten it. Taken."}
+
+
+def test_a_token_is_sent_as_bearer() -> None:
+    seen: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers.get("authorization"))
+        return httpx.Response(200, json={"items": [], "next_cursor": None})
+
+    Client(HERE, token="maat_secret", transport=httpx.MockTransport(answer)).clusters()
+
+    assert seen == ["Bearer maat_secret"]
+
+
+def test_the_client_loads_without_the_engine() -> None:
+    loaded = "import sys, maat.client; print([m for m in ('numpy', 'scipy', 'highspy', 'maat.scheduling', 'maat.simulation') if m in sys.modules])"
+
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.strip() == "[]"
