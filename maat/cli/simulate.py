@@ -35,17 +35,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a l
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
-    ("policy", "Policy", "{}"),
     ("placer", "Placer", "{}"),
-    ("avg_jct_hours", "avg JCT h", "{:.3f}"),
-    ("median_jct_hours", "median JCT h", "{:.3f}"),
-    ("p99_jct_hours", "p99 JCT h", "{:.2f}"),
-    ("makespan_hours", "makespan h", "{:.2f}"),
-    ("gpu_hours_per_job", "GPU-h/job", "{:.2f}"),
-    ("restarts_per_job", "restarts/job", "{:.2f}"),
-    ("contention_mean", "contention", "{:.1f}"),
-    ("contention_max", "max", "{:d}"),
-    ("policy_seconds_median", "round ms", ""),
+    ("avg_jct_hours", "Average JCT, h", "{:.3f}"),
+    ("median_jct_hours", "Median JCT, h", "{:.3f}"),
+    ("p99_jct_hours", "99th percentile JCT, h", "{:.2f}"),
+    ("makespan_hours", "Makespan, h", "{:.2f}"),
+    ("avg_queueing_hours", "Average queueing delay, h", "{:.3f}"),
+    ("gpu_hours_per_job", "GPU-hours per job", "{:.2f}"),
+    ("restarts_per_job", "Restarts per job", "{:.2f}"),
+    ("contention_mean", "Contention, mean", "{:.1f}"),
+    ("contention_max", "Contention, most", "{:d}"),
+    ("policy_seconds_median", "Seconds per round, median", "{:.4f}"),
+    ("unfinished", "Jobs not finished", "{:d}"),
 )
 
 
@@ -174,18 +175,16 @@ def _write_csv(result: SimulationResult, path: Path) -> None:
 
 
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
+    """One column per policy, one row per figure: as wide as the policies are many, not as the figures are."""
     from rich.console import Console
     from rich.table import Table
 
     first = summaries[0]
-    title = f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}"
-    table = Table(title=title, title_justify="left")
-    for _, heading, form in TABLE:
-        table.add_column(heading, justify="left" if form == "{}" else "right")
+    typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    table = Table()
+    table.add_column("")
     for summary in summaries:
-        cells = [form.format(summary[key]) if form else f"{summary[key] * 1000:.1f}" for key, _, form in TABLE]
-        table.add_row(*cells)
+        table.add_column(summary["policy"], justify="right")
+    for key, heading, form in TABLE:
+        table.add_row(heading, *(form.format(summary[key]) for summary in summaries))
     Console().print(table)
-    unfinished = [f"{s['policy']}: {s['unfinished']}" for s in summaries if s["unfinished"]]
-    if unfinished:
-        typer.echo(f"Not finished when the simulation ended (jobs): {', '.join(unfinished)}", err=True)
