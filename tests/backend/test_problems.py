@@ -1,0 +1,139 @@
+"""Everything that goes wrong is a problem of one shape: unknown paths, wrong methods, large bodies, faults of Maat itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from backend.app import create_app
+from backend.problems import all_problems
+from backend.settings import Settings
+from backend.web.dependencies import SessionDep
+
+MEMBERS = {"type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"}
+
+
+def check(answer: object, status: int, slug: str) -> dict[str, object]:
+    assert answer.status_code == status, answer.text  # type: ignore[attr-defined]
+    assert answer.headers["content-type"] == "application/problem+json"  # type: ignore[attr-defined]
+    problem: dict[str, object] = answer.json()  # type: ignore[attr-defined]
+    assert set(problem) >= MEMBERS
+    assert problem["type"] == f"/problems/{slug}"
+    assert problem["status"] == status
+    assert problem["request_id"] == answer.headers["X-Request-Id"]  # type: ignore[attr-defined]
+    return problem
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/nope", "/api/v1", "/api/v1/nope", "/api/v2/jobs", "/api/v1/jobs/x/y/z"])
+def test_an_unknown_path_below_api_is_a_problem(client: TestClient, method: str, path: str) -> None:
+    check(client.request(method, path), 404, "not-found")
+
+
+def test_pages_mounted_later_do_not_answer_below_api(app: FastAPI, client: TestClient) -> None:
+    app.add_api_route("/{path:path}", lambda path: "a page", methods=["GET"])
+    check(client.get("/api/nope"), 404, "not-found")
+    assert client.get("/jobs").json() == "a page"
+
+
+def test_a_wrong_method_says_which_are_right(client: TestClient) -> None:
+    answer = client.delete("/api/v1/jobs")
+    check(answer, 405, "method-not-allowed")
+    assert answer.headers["Allow"] == "GET, POST"
+    check(client.put("/api/v1/clusters/demo/state"), 405, "method-not-allowed")
+
+
+def test_a_request_keeps_the_id_that_it_brings_and_gets_one_otherwise(client: TestClient) -> None:
+    assert client.get("/api/v1/me", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
+    made = [client.get("/api/v1/me", headers={"X-Request-Id": bad}).headers["X-Request-Id"] for bad in ("", "a b", "x" * 65)]
+    assert len(set(made)) == 3
+    assert all(len(request_id) == 16 for request_id in made)
+
+
+def test_a_body_beyond_the_limit_is_refused(client: TestClient, settings: Settings) -> None:
+    body = json.dumps({"name": "x" * settings.max_upload_bytes, "model": "bert"})
+    check(client.post("/api/v1/jobs", content=body, headers={"content-type": "application/json"}), 413, "payload-too-large")
+
+
+def test_a_body_without_a_length_is_cut_off_at_the_limit(client: TestClient, settings: Settings) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(settings.max_upload_bytes // 1000 + 2):
+            yield b"x" * 1000
+
+    check(client.post("/api/v1/jobs", content=chunks(), headers={"content-type": "application/json"}), 413, "payload-too-large")
+
+
+@pytest.mark.parametrize("address", ["/api/v1/jobs?q=a%00b", "/api/v1/jobs/a%00b", "/api/v1/clusters/%00"])
+def test_a_nul_character_in_the_address_is_refused(client: TestClient, address: str) -> None:
+    check(client.get(address), 400, "malformed-request")
+
+
+def test_a_body_that_does_not_say_that_it_is_json_is_refused(client: TestClient) -> None:
+    answer = client.post("/api/v1/jobs", content=b'{"name": "a", "model": "bert"}', headers={"content-type": "text/plain"})
+    check(answer, 422, "invalid")
+
+
+def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(app: FastAPI, client: TestClient) -> None:
+    from backend.models import Tenant
+
+    def fail(session: SessionDep) -> None:
+        session.add(Tenant(name="half"))
+        session.flush()
+        raise RuntimeError("the secret cause")
+
+    app.router.routes.insert(0, _route("/api/v1/fail", fail))
+    answer = client.get("/api/v1/fail", headers={"X-Request-Id": "seen-in-the-log"})
+    problem = check(answer, 500, "internal-error")
+    assert problem["request_id"] == "seen-in-the-log"
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    with app.state.database.session_scope(writes=False) as session:
+        from sqlmodel import select
+
+        assert "half" not in session.exec(select(Tenant.name)).all()
+
+
+def _route(path: str, endpoint: object) -> object:
+    from fastapi.routing import APIRoute
+
+    return APIRoute(path, endpoint, methods=["GET"])  # type: ignore[arg-type]
+
+
+def test_a_database_that_is_away_is_a_problem_that_may_pass(tmp_path: Path) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none")
+    with TestClient(create_app(settings), base_url="http://127.0.0.1", client=("127.0.0.1", 1), raise_server_exceptions=False) as client:
+        answer = client.get("/api/v1/health")
+    problem = check(answer, 503, "unavailable")
+    assert problem["retryable"] is True
+    assert "Retry-After" in answer.headers
+
+
+@pytest.mark.parametrize("kind", list(all_problems()), ids=lambda kind: kind.slug)
+def test_every_kind_of_problem_has_a_page_that_says_what_to_do(client: TestClient, kind: type) -> None:
+    answer = client.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
+    assert answer.status_code == 200
+    assert str(kind.__doc__) in answer.text
+
+
+def test_the_documentation_needs_no_other_host(client: TestClient) -> None:
+    page = client.get("/docs").text
+    assert "http://" not in page
+    assert "https://" not in page
+    for asset in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"):
+        assert f"/docs/assets/{asset}" in page
+        assert len(client.get(f"/docs/assets/{asset}").content) > 500
+
+
+def test_the_api_document_tells_problems_as_what_may_come(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert "application/problem+json" in operation["responses"]["default"]["content"]
+            assert "422" not in operation["responses"]
+    assert "HTTPValidationError" not in document["components"]["schemas"]
