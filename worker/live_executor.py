@@ -54,6 +54,7 @@ class LiveExecutor:
         self._rows = list(rows)
         self.simulated = SimulatedExecutor(cluster, clock, LIVE_FIDELITY, fitter=fit_once)
         self._unseen = [refused for row in self._rows if (refused := self._submit(row, models)) is not None]
+        self._refused = {event.job_id for event in self._unseen}
         self._numbers: Mapping[int, int] | None = None
         if state is not None:
             self.simulated.load(state["executor"])
@@ -90,13 +91,13 @@ class LiveExecutor:
 
     def _cancel(self) -> Iterable[Event]:
         for row in self._rows:
-            if row.cancel_requested:
+            if row.cancel_requested and row.id not in self._refused:
                 self.simulated.cancel(row.id)
                 yield Event(self._clock.now(), row.id, EventKind.STATE, JobState.CANCELLED)
 
     def _begin_profiling(self) -> Iterable[Event]:
         for row in self._rows:
-            if row.state == JobState.SUBMITTED and not row.cancel_requested:
+            if row.state == JobState.SUBMITTED and not row.cancel_requested and row.id not in self._refused:
                 yield Event(row.submitted_seconds, row.id, EventKind.STATE, JobState.PROFILING)
 
     def _renumber(self, numbers: Mapping[int, int]) -> Iterable[Event]:

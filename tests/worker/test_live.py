@@ -1,0 +1,227 @@
+"""A live cluster step by step, on both databases, with real policies, placers and the simulated executor."""
+
+from __future__ import annotations
+
+import pytest
+from live_samples import (
+    assert_history_is_whole,
+    job,
+    jobs_of,
+    make_cluster,
+    round_numbers,
+    set_time,
+    spans_of,
+    states_of,
+    submit,
+    waiting_messages,
+)
+from sqlmodel import col, select
+
+from backend.database import Database
+from backend.models import Cluster, ClusterRuntime, Job, JobEvent, Node, Round
+from maat.scheduling.events import JobState
+from worker import live
+from worker.round_store import SqlRoundStore
+
+
+def step_at(database: Database, cluster_id: str, *times: float) -> list[int | None]:
+    made = []
+    for seconds in times:
+        set_time(database, cluster_id, seconds)
+        made.append(live.step_cluster(database, cluster_id))
+    return made
+
+
+def test_a_job_is_profiled_started_run_and_finished_and_leaves_its_history(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id)
+    step_at(database, cluster_id, *range(10, 2000, 60))
+    row = job(database, job_id)
+    assert (row.state, row.progress, row.remaining_work, row.gpus) == ("succeeded", 1.0, 0.0, None)
+    assert row.started_seconds is not None
+    assert row.finished_seconds is not None
+    assert states_of(database, job_id)[:4] == [JobState.PROFILING, JobState.PENDING, JobState.STARTING, JobState.RUNNING]
+    spans = spans_of(database, job_id)
+    assert spans[0].from_seconds == row.started_seconds
+    assert spans[-1].to_seconds == row.finished_seconds
+    assert all(span.total_batch_size is not None for span in spans)
+    assert sum((span.to_seconds - span.from_seconds) * span.gpu_count for span in spans if span.to_seconds) == pytest.approx(
+        row.gpu_seconds
+    )
+    assert_history_is_whole(database, cluster_id)
+
+
+def test_a_round_is_made_once_in_every_interval(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    assert step_at(database, cluster_id, 10, 20, 59, 60, 61, 130) == [1, None, None, 2, None, 3]
+
+
+def test_rounds_that_were_missed_are_not_made_up(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    submit(database, cluster_id, count=3)
+    assert step_at(database, cluster_id, 10, 70, 100_000) == [1, 2, 3]
+    assert {row.state for row in jobs_of(database, cluster_id)} == {"succeeded"}
+    assert_history_is_whole(database, cluster_id)
+
+
+def test_a_paused_cluster_makes_no_rounds(database: Database) -> None:
+    cluster_id = make_cluster(database, paused=True)
+    assert live.due_clusters(database) == []
+    assert step_at(database, cluster_id, 10, 100) == [None, None]
+
+
+def test_a_clock_that_goes_back_makes_no_round(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    assert step_at(database, cluster_id, 1000, 500) == [1, None]
+
+
+def test_a_cancelled_job_gives_back_its_gpus_at_the_next_round(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id, work_scale=100.0)
+    step_at(database, cluster_id, 30, 90)
+    assert job(database, job_id).gpus is not None
+    with database.session_scope() as session:
+        row = session.get_one(Job, job_id)
+        row.cancel_requested = True
+        session.add(row)
+    step_at(database, cluster_id, 150)
+    row = job(database, job_id)
+    assert (row.state, row.gpus, row.finished_seconds) == ("cancelled", None, pytest.approx(150))
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(Round.gpus_used).order_by(col(Round.number).desc())).first() == 0
+    assert_history_is_whole(database, cluster_id)
+
+
+def test_a_job_that_can_never_run_fails_and_says_why_while_the_others_go_on(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (good,) = submit(database, cluster_id)
+    (bad,) = submit(database, cluster_id, model="gone-from-the-catalog")
+    step_at(database, cluster_id, 30, 90)
+    assert (job(database, bad).state, job(database, bad).gpus) == ("failed", None)
+    assert job(database, good).gpus is not None
+    assert_history_is_whole(database, cluster_id)
+    with database.session_scope(writes=False) as session:
+        event = session.exec(select(JobEvent).where(JobEvent.job_id == bad, JobEvent.state == "failed")).one()
+    assert event.data["field"] == "model"
+
+
+def test_every_active_job_knows_why_it_has_what_it_has(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    ids = submit(database, cluster_id, count=24, work_scale=100.0)
+    step_at(database, cluster_id, 30)
+    rows = [job(database, job_id) for job_id in ids]
+    assert {row.as_of_round for row in rows} == {1}
+    assert all((row.gpus is not None) == (row.reason_code == "GRANTED") for row in rows)
+    assert any(row.gpus is None for row in rows)
+
+
+def test_a_job_keeps_its_gpus_when_a_node_before_them_goes(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], max_gpus=1)
+    step_at(database, cluster_id, 30)
+    assert job(database, job_id).gpus == [8]
+    with database.session_scope() as session:
+        session.delete(session.exec(select(Node).where(Node.name == "t4-0")).one())
+    step_at(database, cluster_id, 90)
+    row = job(database, job_id)
+    assert (row.gpus, row.gpu_type, row.restarts, row.state) == ([4], "a100", 0, "running")
+    assert len(spans_of(database, job_id)) == 1
+
+
+def test_a_job_whose_node_goes_is_preempted_and_finds_another_place(database: Database) -> None:
+    cluster_id = make_cluster(database, policy="fifo", placer="packed")
+    (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["t4"], gpu_count=4)
+    step_at(database, cluster_id, 30, 150)
+    assert job(database, job_id).gpus == [0, 1, 2, 3]
+    with database.session_scope() as session:
+        session.delete(session.exec(select(Node).where(Node.name == "t4-0")).one())
+    step_at(database, cluster_id, 210)
+    assert states_of(database, job_id)[-2:] == [JobState.PREEMPTED, JobState.RESTARTING]
+    assert (job(database, job_id).gpus, job(database, job_id).restarts) == ([0, 1, 2, 3], 1)
+    assert [span.from_seconds for span in spans_of(database, job_id)] == pytest.approx([30, 210])
+
+
+def test_jobs_leave_gpus_that_are_drained(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], max_gpus=1)
+    step_at(database, cluster_id, 30, 150)
+    assert job(database, job_id).gpus == [8]
+    with database.session_scope() as session:
+        node = session.exec(select(Node).where(Node.name == "a100-0")).one()
+        node.drained_gpus = [0]
+        session.add(node)
+    step_at(database, cluster_id, 210)
+    assert job(database, job_id).gpus != [8]
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(Round).order_by(col(Round.number).desc())).first().gpus_by_type["a100"]["capacity"] == 7  # type: ignore[union-attr]
+
+
+def test_a_step_that_dies_before_its_commit_leaves_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id)
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlRoundStore, "_write_runtime", _die)
+        with pytest.raises(Died):
+            step_at(database, cluster_id, 30)
+    assert (round_numbers(database, cluster_id), job(database, job_id).state, states_of(database, job_id)) == ([], "submitted", [])
+    assert step_at(database, cluster_id, 31) == [1]
+
+
+def test_a_step_that_dies_between_commit_and_executor_is_carried_out_by_the_next(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_cluster(database)
+    ids = submit(database, cluster_id, count=4, work_scale=100.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlRoundStore, "applied", _die)
+        with pytest.raises(Died):
+            step_at(database, cluster_id, 30)
+    assert waiting_messages(database, cluster_id) == [1]
+    assert {job(database, job_id).state for job_id in ids} == {"pending"}
+    assert step_at(database, cluster_id, 90) == [2]
+    assert waiting_messages(database, cluster_id) == []
+    assert [job(database, job_id).started_seconds for job_id in ids] == pytest.approx([30] * 4)
+    assert_history_is_whole(database, cluster_id)
+
+
+def test_a_history_cut_by_deaths_is_the_history_without_them(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, cut = make_cluster(database, name="whole"), make_cluster(database, name="cut")
+    for cluster_id in (whole, cut):
+        submit(database, cluster_id, count=12, work_scale=0.5)
+    times = [float(t) for t in range(30, 1800, 60)]
+    step_at(database, whole, *times)
+    for i, seconds in enumerate(times):
+        if i % 3 == 1:
+            with monkeypatch.context() as patch:
+                patch.setattr(SqlRoundStore, "applied", _die)
+                with pytest.raises(Died):
+                    step_at(database, cut, seconds)
+        else:
+            step_at(database, cut, seconds)
+    shown = [[(r.state, r.progress, r.restarts, r.finished_seconds, r.gpu_seconds) for r in jobs_of(database, c)] for c in (whole, cut)]
+    assert [pytest.approx(row[1:], nan_ok=True) == other[1:] and row[0] == other[0] for row, other in zip(*shown, strict=True)].count(
+        False
+    ) == 0
+    assert_history_is_whole(database, cut)
+
+
+def test_a_cluster_may_change_its_policy_between_rounds(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    submit(database, cluster_id, count=4, gpu_count=2, work_scale=100.0)
+    step_at(database, cluster_id, 30)
+    with database.session_scope() as session:
+        row = session.get_one(Cluster, cluster_id)
+        row.policy, row.policy_parameters, row.placer = "srtf", {}, "packed"
+        session.add(row)
+    step_at(database, cluster_id, 90)
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(Round.policy).order_by(col(Round.number))).all() == ["sia", "srtf"]
+        assert session.get_one(ClusterRuntime, cluster_id).round_number == 2
+
+
+class Died(Exception):
+    """Stands for the end of the process."""
+
+
+def _die(*_: object, **__: object) -> None:
+    raise Died
