@@ -28,14 +28,19 @@ _AT_ZERO = 1e-9
 class Programme:
     """The pairs that can matter, prepared for array work. Pairs sorted by job; jobs numbered 0..J-1 without gaps.
 
-    value, job: shape (P,); `rank`: preference among equals, 0 to 1, smaller first, (P,); `starts`: first pair of every job, (J,);
-    usage: places taken under every limit, (R, P); capacity: (R,); `scale`: the largest value, which tolerances are relative to.
+    value, places, job: shape (P,); `rank`: preference among equals, 0 to 1, smaller first, (P,); `starts`: first pair of every job, (J,);
+    `kind`: which of the K distinct sets of limits a pair falls under, (P,), and `patterns` those sets as 0 and 1, (K, R);
+    `cell`: job x K + kind, (P,); usage: places taken under every limit, (R, P); capacity: (R,); `scale`: the largest value, which tolerances are relative to.
     """
 
     value: FloatArray
+    places: FloatArray
     rank: FloatArray
     job: IntArray
     starts: IntArray
+    kind: IntArray
+    patterns: FloatArray
+    cell: IntArray
     usage: FloatArray
     capacity: FloatArray
     scale: float
@@ -46,8 +51,8 @@ class Programme:
 
     def reduced(self, prices: FloatArray) -> FloatArray:
         """Value less the price of the places taken, shape (P,)."""
-        cost: FloatArray = self.value - prices @ self.usage
-        return cost
+        reduced: FloatArray = self.value - (self.patterns @ prices)[self.kind] * self.places
+        return reduced
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def falling_prices(programme: Programme, start: FloatArray | None = None, temper
 
 def first_prices(programme: Programme) -> FloatArray:
     """One price for all limits: the worth per place of the last pair that all capacity together would hold."""
-    places = np.maximum(programme.usage.max(axis=0), 1.0)
+    places = np.maximum(programme.places, 1.0)
     density = programme.value / places
     order = np.argsort(-density)
     taken = np.cumsum(places[order])
@@ -102,7 +107,8 @@ def first_prices(programme: Programme) -> FloatArray:
 
 def _smoothed(programme: Programme, prices: FloatArray, tau: float) -> _Smooth:
     """sum_i tau log(1 + sum_j exp(rc_ij / tau)) + l . capacity, with derivatives."""
-    reduced = programme.value - prices @ programme.usage
+    jobs, kinds = programme.jobs, len(programme.patterns)
+    reduced = programme.reduced(prices)
     top = np.maximum(np.maximum.reduceat(reduced, programme.starts), 0.0)
     reduced -= top[programme.job]
     reduced *= 1 / tau
@@ -110,14 +116,17 @@ def _smoothed(programme: Programme, prices: FloatArray, tau: float) -> _Smooth:
     total = np.add.reduceat(weight, programme.starts)
     total += np.exp(top * (-1 / tau))
     weight /= total[programme.job]
-    expected = programme.usage * weight
-    by_job = np.add.reduceat(expected, programme.starts, axis=1)
+    weight *= programme.places
+    by_job = np.bincount(programme.cell, weight, jobs * kinds).reshape(jobs, kinds)
+    weight *= programme.places
+    spread = by_job.T @ by_job
+    spread.flat[:: kinds + 1] -= np.bincount(programme.kind, weight, kinds)
     bound = float(top.sum() + prices @ programme.capacity)
     return _Smooth(
         value=bound + tau * float(np.log(total).sum()),
         bound=bound,
-        gradient=programme.capacity - by_job.sum(axis=1),
-        hessian=(expected @ programme.usage.T - by_job @ by_job.T) / tau,
+        gradient=programme.capacity - by_job.sum(axis=0) @ programme.patterns,
+        hessian=programme.patterns.T @ spread @ programme.patterns / -tau,
     )
 
 

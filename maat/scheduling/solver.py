@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maat.scheduling import assignment_highs
-from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.assignment_core import search
 from maat.scheduling.assignment_greedy import NOTHING, improve, ordered_greedy, worth
 from maat.scheduling.assignment_problem import (
@@ -33,7 +33,7 @@ from maat.scheduling.assignment_problem import (
     trivial_bound,
 )
 from maat.scheduling.errors import ContractViolation
-from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Programme, falling_prices
+from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Prices, Programme, falling_prices
 
 __all__ = ["Assignment", "AssignmentProblem", "SolveOptions", "SolveReport", "SolveStatus", "solve", "solve_highs"]
 
@@ -41,9 +41,14 @@ ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
 _MOST_FOR_HIGHS = 30_000  # pairs; with more it has not ended in minutes, and does not keep to its time limit
 _EXACT = 1e-8  # relative; a smaller gap is rounding
 _PREFERENCE = 1e-10  # of the largest value: what the least preferred of equal pairs is worth less
+_BITS = 62  # limits whose membership fits one integer
 _WORK_PER_SECOND = 5_000_000  # partial answers that the core search looks at in a CPU second
-_FIRST_BUDGET = 1 / 64  # of the gap
+_FIRST_BUDGET = 1 / 16  # of the gap
 _BUDGET_GROWTH = 2.0
+_CHEAP_WORK = 3_000  # after a search of less work the budget grows
+_CHEAP_GROWTH = 4.0  # by this
+_FEW_JOBS = 300  # with fewer, searching among all of them is quicker than better prices and better first answers
+_COOL_ENOUGH = 0.1  # of the tolerance: for few jobs, a temperature that lowered the bound by less is the last
 _POLISH_SHARES = (0.25, 0.9)  # of the gap, as budget in neighbourhoods
 _POLISH_ROUNDS = 6
 _POLISH_WIDTH = 400
@@ -135,15 +140,32 @@ def _programme(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None
         rank = (places + np.arange(count) / count) / (places.max() + 1)
     else:
         rank = np.random.default_rng(tie_seed).permutation(count) / count
+    membership = problem.membership[pairs]
+    patterns, kind = _distinct_rows(membership)
+    number = new.cumsum() - 1
     return Programme(
         value=value - (_PREFERENCE * scale) * rank,
+        places=places,
         rank=rank,
-        job=new.cumsum() - 1,
+        job=number,
         starts=np.flatnonzero(new),
-        usage=np.ascontiguousarray(problem.membership[pairs].T) * places,
+        kind=kind,
+        patterns=patterns,
+        cell=number * len(patterns) + kind,
+        usage=np.ascontiguousarray(membership.T) * places,
         capacity=np.maximum(problem.capacity, 0).astype(np.float64),
         scale=scale,
     )
+
+
+def _distinct_rows(membership: BoolArray) -> tuple[FloatArray, IntArray]:
+    """The distinct rows of (P, R) as 0 and 1, (K, R), and which of them each row is, (P,)."""
+    limits = membership.shape[1]
+    if limits > _BITS:
+        rows, kind = np.unique(membership, axis=0, return_inverse=True)
+        return rows.astype(np.float64), kind.reshape(-1)
+    number, kind = np.unique(membership @ (1 << np.arange(limits)), return_inverse=True)
+    return (number[:, None] >> np.arange(limits) & 1).astype(np.float64), kind
 
 
 def _held_now(problem: AssignmentProblem, programme: Programme, pairs: IntArray) -> IntArray:
@@ -183,16 +205,19 @@ def _by_prices(programme: Programme, present: IntArray, options: SolveOptions, s
     best = improve(programme, present)
     best_worth = worth(programme, best)
     best_worth = worth(programme, best)
-    tried = None
+    small = programme.jobs < _FEW_JOBS
+    tried: Prices | None = None
     for prices in falling_prices(programme, start, temperatures):
         if prices is not tried:  # the coolest prices bound best, but others may lead the greedy better
             held = ordered_greedy(programme, prices.values)
             value = worth(programme, held)
             if value > best_worth:
                 best, best_worth = held, value
-            tried = prices
         if prices.bound - best_worth <= tolerance * prices.bound:
             return _Proof(best, prices.bound, prices.values, "prices")
+        if small and tried is not None and tried.bound - prices.bound <= _COOL_ENOUGH * tolerance * prices.bound:
+            break
+        tried = prices
     proof = _Proof(best, prices.bound, prices.values, "prices and core")
     return _close(programme, proof, tolerance, int(options.budget_seconds * _WORK_PER_SECOND))
 
@@ -212,14 +237,14 @@ def _close(programme: Programme, proof: _Proof, tolerance: float, most_work: int
             bound = min(bound, max(root - (budget if answer.held is None else answer.loss), best))
         if budget >= root - best:
             break
-        budget *= _BUDGET_GROWTH
+        budget *= _CHEAP_GROWTH if answer.work < _CHEAP_WORK else _BUDGET_GROWTH
     return replace(proof, held=held, bound=bound)
 
 
 def _polish(programme: Programme, proof: _Proof, tolerance: float) -> tuple[IntArray, int]:
     """Better answers in neighbourhoods of the answer, until one is good enough or none is found; with the work done."""
     held, best, work = proof.held, worth(programme, proof.held), 0
-    for share in _POLISH_SHARES:
+    for share in _POLISH_SHARES if programme.jobs >= _FEW_JOBS else ():
         for _ in range(_POLISH_ROUNDS):
             gap = proof.bound - best
             if gap <= tolerance * proof.bound:
