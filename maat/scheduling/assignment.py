@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.limits import membership
+from maat.scheduling.limits import Limit, LimitKind, membership
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solver import AssignmentProblem, SolveOptions, SolveReport, solve
@@ -107,7 +107,8 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         row = self.matrix.job_ids.index(job_id)
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
         if start == end:
-            return never_fits(job, self.round_input)
+            needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
+            return never_fits(job, self.round_input, needed=needed)
         return self._chosen(job, int(start), int(end)) if job_id in self.grants else self._waiting(int(start), int(end))
 
     def _chosen(self, job: Job, start: int, end: int) -> Reasons:
@@ -127,14 +128,22 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
 
     def _waiting(self, start: int, end: int) -> Reasons:
         """Priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be elsewhere."""
-        net = self._net(start, end)
-        best = start + int(np.argmax(net))
-        binding = [limit for limit, inside in zip(self.round_input.limits, self.membership[best], strict=True) if inside]
-        dearest = max(binding, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
-        code = ReasonCode.SOLVER_FALLBACK if self.report.fallback else ReasonCode.WAITING_CAPACITY
-        if dearest is not None and dearest.kind == "quota" and not self.report.fallback:
-            code = ReasonCode.WAITING_QUOTA
-        return Reasons(code, {**self._described(best, ""), "binding_limit": None if dearest is None else dearest.name})
+        places = np.array([limit.places for limit in self.round_input.limits], dtype=np.int64)
+        used = self.membership[start:end] * self.matrix.pairs.gpu_count[start:end, None]
+        too_large = used > places
+        if too_large.any(axis=1).all():
+            return exceeds([limit for limit, over in zip(self.round_input.limits, too_large[0], strict=True) if over])
+        net = np.where(too_large.any(axis=1), -np.inf, self._net(start, end))
+        best = int(np.argmax(net))
+        binding = self._binding(used[best])
+        code = ReasonCode.SOLVER_FALLBACK if self.report.fallback else waiting_for(binding)
+        return Reasons(code, {**self._described(start + best, ""), "binding_limit": None if binding is None else binding.name})
+
+    def _binding(self, used: IntArray) -> Limit | None:
+        """The dearest limit of those that lack the places, shape (R,), which a pair uses; the dearest of all its limits where none does."""
+        at = list(zip(self.round_input.limits, used.tolist(), free_places(self.round_input).tolist(), strict=True))
+        lacking = [limit for limit, count, free in at if count > free] or [limit for limit, count, _ in at if count]
+        return max(lacking, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
 
     def _net(self, start: int, end: int) -> FloatArray:
         """Value less the price of the places it takes, shape (end - start,)."""
@@ -153,12 +162,27 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         }
 
 
-def never_fits(job: Job, round_input: RoundInput) -> Reasons:
-    """Why a job has no configuration at all in this cluster."""
+def waiting_for(limit: Limit | None) -> ReasonCode:
+    """What a job waits for that this limit holds back."""
+    return ReasonCode.WAITING_QUOTA if limit is not None and limit.kind is LimitKind.QUOTA else ReasonCode.WAITING_CAPACITY
+
+
+def exceeds(limits: Sequence[Limit]) -> Reasons:
+    """Why a job never runs that needs more than each of these limits has places, however idle the cluster is."""
+    quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
+    shape = next((limit for limit in limits if limit.kind is LimitKind.SHAPE), None)
+    if quota is not None:
+        return Reasons(ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places})
+    if shape is not None:
+        return Reasons(ReasonCode.FRAGMENTED, {"binding_limit": shape.name, "places": shape.places})
+    return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"binding_limit": limits[0].name, "places": limits[0].places})
+
+
+def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
+    """Why a job that needs that many GPUs of one type has no configuration at all in this cluster."""
     cluster = round_input.cluster
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:
         return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
     most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
-    needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
     return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})

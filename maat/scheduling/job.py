@@ -74,9 +74,10 @@ class JobSpec:
             value = getattr(self, name)
             if not (value >= 0 and value < float("inf")):
                 raise JobError("is no finite number of at least zero", field=name, value=value, remedy="Give a number from 0 up.")
-        for name in ("min_gpus", "initial_batch_size", "max_batch_size"):
-            if getattr(self, name) < 1:
-                raise JobError("must be at least 1", field=name, value=getattr(self, name), remedy="Give a whole number from 1 up.")
+        for name in ("min_gpus", "initial_batch_size", "max_batch_size", "gpu_count", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise JobError("must be at least 1", field=name, value=value, remedy="Give a whole number from 1 up.")
         if self.max_batch_size < self.initial_batch_size:
             raise JobError(
                 "is below the initial batch size",
@@ -87,6 +88,13 @@ class JobSpec:
         if self.max_gpus is not None and self.max_gpus < self.min_gpus:
             raise JobError(
                 "is below min_gpus", field="max_gpus", value=self.max_gpus, remedy=f"Give at least {self.min_gpus}, or leave it out."
+            )
+        if self.gpu_count is not None and not self.min_gpus <= self.gpu_count <= (self.max_gpus or self.gpu_count):
+            raise JobError(
+                "is not between min_gpus and max_gpus",
+                field="gpu_count",
+                value=self.gpu_count,
+                remedy=f"Give {self.min_gpus} to {self.max_gpus or 'any number'}.",
             )
         if self.adaptivity is Adaptivity.RIGID and self.gpu_count is None:
             raise JobError("is missing for a rigid job", field="gpu_count", remedy="Say how many GPUs it needs.")

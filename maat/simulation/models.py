@@ -50,7 +50,8 @@ class Model:
             adaptivity=Adaptivity.ADAPTIVE,
             gpu_count=job.gpu_count,
             max_gpus=max(
-                min(fidelity.most_gpus_per_job, truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)), 1
+                min(fidelity.most_gpus_per_job, truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)),
+                job.gpu_count,
             ),
             batch_size=job.batch_size,
             gpus_per_replica=self.gpus_per_replica,

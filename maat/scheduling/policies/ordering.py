@@ -9,9 +9,10 @@ from enum import StrEnum
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.assignment import free_places, never_fits
+from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
+from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
@@ -110,15 +111,29 @@ class _Walker:
 
     def refuse(self, row: int) -> None:
         job = self._input.jobs[row]
-        if not self.could_ever_run(row):
-            self.reasons[job.id] = never_fits(self._wanted.jobs[row], self._input)
-            return
-        room = any(self._fits(self._wanted.jobs[row], t) for t in self._types_in_order(row))
-        code = ReasonCode.BEHIND_IN_ORDER if room else ReasonCode.WAITING_CAPACITY
-        self.reasons[job.id] = Reasons(code, {"needed_gpus": job.spec.requested_gpus, "free_gpus": self._most_free(row)})
+        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row, job)
 
     def could_ever_run(self, row: int) -> bool:
-        return bool((self._wanted.goodput[row] > 0).any())
+        """Whether the job would run if it were alone."""
+        return any(not self._too_small(self._wanted.jobs[row], t) for t in self._types_in_order(row))
+
+    def _waiting(self, row: int, job: Job) -> Reasons:
+        needed, types = job.spec.requested_gpus, self._types_in_order(row)
+        if any(self._fits(job, t) for t in types):
+            return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
+        possible = next(t for t in types if not self._too_small(job, t))
+        lacking = next(self._input.limits[r] for r in self._rows(job, possible) if self._free[r] < needed)
+        return Reasons(waiting_for(lacking), {"needed_gpus": needed, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
+
+    def _never(self, row: int, job: Job) -> Reasons:
+        types = self._types_in_order(row)
+        if not types:
+            return never_fits(self._wanted.jobs[row], self._input, needed=job.spec.requested_gpus)
+        return exceeds(self._too_small(job, types[0]))
+
+    def _too_small(self, job: Job, t: int) -> list[Limit]:
+        """The limits that the job's request breaks by itself on a type."""
+        return [limit for r in self._rows(job, t) if (limit := self._input.limits[r]).places < job.spec.requested_gpus]
 
     def _types_in_order(self, row: int) -> list[int]:
         goodput = self._wanted.goodput[row]

@@ -1,0 +1,68 @@
+"""The figures by which schedules are compared, on schedules small enough to check by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from maat.scheduling.metrics import JobRecord, finish_time_fairness, percentile_99, schedule_metrics
+
+
+def record(name: str, submit: float, start: float | None, finish: float | None, *, restarts: int = 0) -> JobRecord:
+    return JobRecord(name, "m", submit, start, finish, restarts, 1)
+
+
+def test_times_count_from_submission() -> None:
+    one = record("a", 100.0, 160.0, 3700.0)
+    assert one.jct == 3600.0
+    assert one.queueing_delay == 60.0
+    assert record("b", 100.0, None, None).jct is None
+    assert record("b", 100.0, None, None).queueing_delay is None
+
+
+def test_means_medians_and_makespan_are_in_hours() -> None:
+    records = [
+        record("a", 0.0, 0.0, 3600.0, restarts=2),
+        record("b", 3600.0, 7200.0, 10800.0),
+        record("c", 7200.0, 7200.0, 25200.0, restarts=1),
+    ]
+    found = schedule_metrics(records, gpu_hours=12.0, contention=[1, 2, 3, 0])
+    assert (found.jobs, found.unfinished) == (3, 0)
+    assert found.avg_jct_hours == pytest.approx((1 + 2 + 5) / 3)
+    assert found.median_jct_hours == 2.0
+    assert found.makespan_hours == 7.0
+    assert found.gpu_hours_per_job == 4.0
+    assert found.restarts_per_job == 1.0
+    assert found.avg_queueing_hours == pytest.approx(1 / 3)
+    assert (found.contention_mean, found.contention_max) == (1.5, 3)
+
+
+def test_unfinished_jobs_are_counted_and_left_out_of_completion_times() -> None:
+    found = schedule_metrics([record("a", 0.0, 0.0, 3600.0), record("b", 0.0, None, None)], gpu_hours=1.0, contention=[2])
+    assert found.unfinished == 1
+    assert found.avg_jct_hours == 1.0
+
+
+def test_an_empty_schedule_has_zeros() -> None:
+    found = schedule_metrics([], gpu_hours=0.0, contention=[])
+    assert set(vars(found).values()) == {0}
+
+
+def test_p99_of_160_jobs_is_the_second_largest() -> None:
+    values = np.random.default_rng(0).permutation(160).astype(float)
+    assert percentile_99(values) == 158.0
+    assert percentile_99(np.arange(100.0)) == 99.0
+    assert percentile_99(np.array([7.0])) == 7.0
+    assert percentile_99(np.array([])) == 0.0
+
+
+def test_finish_time_fairness_is_the_mean_ratio_weighted_by_gpus() -> None:
+    isolated = {"t4": 100.0, "a100": 25.0}
+    assert finish_time_fairness(50.0, isolated, {"t4": 24, "a100": 8}) == pytest.approx(0.75 * 0.5 + 0.25 * 2.0)
+
+
+def test_types_that_cannot_run_a_job_do_not_count_for_its_fairness() -> None:
+    assert finish_time_fairness(50.0, {"t4": 100.0}, {"t4": 24, "a100": 8}) == 0.5
+    assert math.isnan(finish_time_fairness(50.0, {}, {"t4": 24}))

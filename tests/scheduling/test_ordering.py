@@ -1,0 +1,96 @@
+"""FIFO and SRTF: who goes first, who may pass, and on which type a job runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduling.examples import belief, job, round_of, spec
+
+from maat.scheduling.explain import ReasonCode
+from maat.scheduling.job import Job
+from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Decision, RoundInput
+
+
+def asks(name: str, gpus: int, *, submitted: float = 0.0, work: float = 1e6, held: tuple[int, ...] = (), t4: float = 0.5) -> Job:
+    """A job that asks for that many GPUs and knows t4 and a100."""
+    one = job(spec(name, gpu_count=gpus, submitted_at=submitted), belief(t4=t4, a100=t4 / 5), held=held, started_at=0.0 if held else None)
+    return replace(one, remaining_work=work)
+
+
+def decide(policy: str, round_input: RoundInput, **parameters: object) -> Decision:
+    return POLICIES.build(policy, parameters).allocate(round_input)
+
+
+def test_fifo_serves_in_order_of_submission() -> None:
+    late, early = asks("late", 2, submitted=20.0), asks("early", 2, submitted=10.0)
+    assert set(decide("fifo", round_of("t4=1x2", late, early)).grants) == {"early"}
+
+
+def test_fifo_lets_nobody_pass_a_job_that_does_not_fit_unless_told_to() -> None:
+    first, second, third = asks("first", 2, submitted=1.0), asks("second", 3, submitted=2.0), asks("third", 1, submitted=3.0)
+    waiting = round_of("t4=1x4", first, second, third)
+    blocked = decide("fifo", waiting)
+    assert set(blocked.grants) == {"first"}
+    assert blocked.reasons["second"].primary is ReasonCode.WAITING_CAPACITY
+    assert blocked.reasons["second"].evidence == {"needed_gpus": 3, "free_gpus": 2, "binding_limit": "capacity:t4"}
+    assert blocked.reasons["third"].primary is ReasonCode.BEHIND_IN_ORDER
+    assert set(decide("fifo", waiting, head_of_line="backfill").grants) == {"first", "third"}
+
+
+def test_a_job_that_can_never_run_blocks_nobody() -> None:
+    decision = decide("fifo", round_of("t4=1x4", asks("huge", 9, submitted=1.0), asks("small", 1, submitted=2.0)))
+    assert set(decision.grants) == {"small"}
+    assert decision.reasons["huge"].primary is ReasonCode.EXCEEDS_CLUSTER
+    assert decision.reasons["huge"].evidence == {"needed_gpus": 9, "largest_type_gpus": 4}
+
+
+def test_fifo_takes_nothing_from_a_running_job() -> None:
+    running, earlier = asks("running", 2, submitted=20.0, held=(0, 1)), asks("earlier", 2, submitted=10.0)
+    assert set(decide("fifo", round_of("t4=1x2", running, earlier)).grants) == {"running"}
+
+
+def test_srtf_preempts_for_a_job_that_is_done_sooner() -> None:
+    running, shorter = asks("running", 2, work=1e6, held=(0, 1)), asks("shorter", 2, submitted=50.0, work=1e3)
+    decision = decide("srtf", round_of("t4=1x2", running, shorter))
+    assert set(decision.grants) == {"shorter"}
+
+
+def test_srtf_counts_time_not_work() -> None:
+    much_but_fast, little_but_slow = asks("fast", 2, work=2e6, t4=0.01), asks("slow", 2, work=1e6, t4=5.0)
+    assert set(decide("srtf", round_of("t4=1x2", much_but_fast, little_but_slow)).grants) == {"fast"}
+
+
+def test_a_new_job_takes_the_fastest_type_with_room() -> None:
+    first, second = asks("first", 2, submitted=1.0), asks("second", 2, submitted=2.0)
+    grants = decide("fifo", round_of("t4=1x2,a100=1x2", first, second)).grants
+    assert (grants["first"].gpu_type, grants["second"].gpu_type) == ("a100", "t4")
+
+
+def test_a_running_job_stays_on_its_type() -> None:
+    grants = decide("srtf", round_of("t4=1x2,a100=1x2", asks("running", 2, held=(0, 1)))).grants
+    assert grants["running"].gpu_type == "t4"
+
+
+def test_the_batch_size_that_was_asked_for_is_kept() -> None:
+    one = job(spec("x", gpu_count=2, batch_size=128), belief(t4=0.5))
+    batch = decide("fifo", round_of("t4=1x2", one)).grants["x"].batch
+    assert batch is not None
+    assert batch.total_batch_size == 128
+
+
+def test_a_quota_holds_back_a_tenants_second_job() -> None:
+    quota = Limit("quota:default", LimitKind.QUOTA, 2, tenant="default")
+    decision = decide("fifo", round_of("t4=1x4", asks("a", 2, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]))
+    assert set(decision.grants) == {"a"}
+    assert decision.reasons["b"].primary is ReasonCode.WAITING_QUOTA
+    assert decision.reasons["b"].evidence["binding_limit"] == "quota:default"
+
+
+def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
+    quota = Limit("quota:default", LimitKind.QUOTA, 2, tenant="default")
+    decision = decide("fifo", round_of("t4=1x4", asks("a", 3, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]))
+    assert set(decision.grants) == {"b"}
+    assert decision.reasons["a"].primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
+    assert decision.reasons["a"].evidence == {"binding_limit": "quota:default", "places": 2}

@@ -1,0 +1,91 @@
+"""Knobs and registries: what may be set, what is refused, and what a form is told."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from maat.scheduling.errors import ParameterError, UnknownNameError
+from maat.scheduling.parameters import parameter_hash, parameters_of
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.sia import ScaleUpBase, Sia
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "message"),
+    [
+        ("sia", {"power": 1}, r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, round_seconds"),
+        ("sia", {"p": "big"}, r"p: is no number \(got 'big'\). Give a finite number."),
+        ("sia", {"p": True}, r"p: is no number \(got True\)"),
+        ("sia", {"p": float("nan")}, r"p: is no number \(got nan\)"),
+        ("sia", {"p": 99}, r"p: is out of range \(got 99\). Give a value from -10 to 10."),
+        ("sia", {"round_seconds": 0}, r"round_seconds: is out of range \(got 0\). Give a value from 1 to 86400."),
+        ("sia", {"utility_decimals": 1.5}, r"utility_decimals: is no integer \(got 1.5\)"),
+        ("sia", {"scale_up_base": "any"}, r"scale_up_base: is not one of its choices \(got 'any'\). Use one of: current, largest."),
+        ("fifo", {"head_of_line": None}, r"head_of_line: is not one of its choices"),
+        ("sia", {"tie_seed": 1}, r"tie_seed: is no parameter of sia"),
+    ],
+)
+def test_a_bad_parameter_is_refused_by_name_value_and_remedy(policy: str, values: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        POLICIES.build(policy, values)
+
+
+def test_a_flag_takes_no_number() -> None:
+    with pytest.raises(ParameterError, match=r"sticky: is no boolean \(got 1\). Give a boolean."):
+        PLACERS.build("packed", {"sticky": 1})
+
+
+def test_parameters_arrive_as_their_types() -> None:
+    policy = POLICIES.build("sia", {"p": 1, "scale_up_base": "largest", "utility_decimals": 2.0})
+    assert isinstance(policy, Sia)
+    assert (policy.p, type(policy.p)) == (1.0, float)
+    assert policy.scale_up_base is ScaleUpBase.LARGEST
+    assert (policy.utility_decimals, type(policy.utility_decimals)) == (2, int)
+
+
+def test_none_may_be_given_where_it_is_the_default() -> None:
+    assert POLICIES.build("sia", {"utility_decimals": None}) == Sia()
+
+
+def test_an_unknown_name_is_refused_with_the_names_that_exist() -> None:
+    with pytest.raises(UnknownNameError, match=r"policy: is no policy that Maat has \(got 'lifo'\). Use one of: sia, fifo, srtf"):
+        POLICIES.build("lifo")
+    with pytest.raises(UnknownNameError, match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed"):
+        PLACERS.entry("anywhere")
+
+
+@pytest.mark.parametrize("registry", [POLICIES, PLACERS], ids=lambda registry: registry.kind)
+def test_every_entry_is_built_by_its_own_name_and_explained(registry) -> None:
+    for entry in registry:
+        built = registry.build(entry.name)
+        assert built.name == entry.name
+        assert entry.title
+        assert entry.summary.endswith(".")
+        for parameter in entry.parameters:
+            assert parameter.help.endswith(".")
+            assert getattr(built, parameter.name) == parameter.default
+
+
+def test_every_knob_with_a_range_has_its_default_within_it() -> None:
+    for registry in (POLICIES, PLACERS):
+        for entry in registry:
+            for parameter in entry.parameters:
+                if isinstance(parameter.default, int | float) and parameter.minimum is not None and parameter.maximum is not None:
+                    assert parameter.minimum <= parameter.default <= parameter.maximum, (entry.name, parameter.name)
+
+
+def test_a_form_learns_type_range_unit_and_source() -> None:
+    by_name = {p.name: p for p in parameters_of(Sia)}
+    assert (by_name["round_seconds"].type, by_name["round_seconds"].unit) == ("number", "s")
+    assert by_name["scale_up_base"].choices == ("current", "largest")
+    assert by_name["utility_decimals"].type == "integer"
+    assert by_name["p"].source == "Sia section 3.4"
+    assert "tie_seed" not in by_name, "wiring, no knob"
+
+
+def test_other_parameters_have_another_hash_and_wiring_has_none() -> None:
+    assert parameter_hash(Sia()) == parameter_hash(Sia(tie_seed=3))
+    assert parameter_hash(Sia()) != parameter_hash(dataclasses.replace(Sia(), p=-1.0))

@@ -1,0 +1,111 @@
+"""Why jobs got what they got: the reasons that Sia's assignment gives."""
+
+from __future__ import annotations
+
+import pytest
+from scheduling.examples import belief, job, round_of, spec
+
+from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.explain import ReasonCode, Reasons, sentence_of
+from maat.scheduling.job import Adaptivity, Job
+from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.policies.sia import Sia
+from maat.scheduling.rounds import RoundInput
+
+
+def why(round_input: RoundInput, job_id: str) -> Reasons:
+    return Sia().allocate(round_input).reasons[job_id]
+
+
+def known(name: str, **changes: object) -> Job:
+    return job(spec(name, **changes), belief(t4=0.5, rtx=0.3))
+
+
+def test_a_granted_job_learns_what_it_got_and_what_came_second() -> None:
+    reason = why(round_of("t4=1x2,rtx=1x1", known("x")), "x")
+    assert reason.primary is ReasonCode.GRANTED
+    assert (reason.evidence["gpu_type"], reason.evidence["gpu_count"]) == ("t4", 2)
+    assert (reason.evidence["runner_up_gpu_type"], reason.evidence["runner_up_gpu_count"]) == ("rtx", 1)
+    best, second = reason.evidence["value"], reason.evidence["runner_up_value"]
+    assert isinstance(best, float)
+    assert isinstance(second, float)
+    assert best > second
+    assert reason.evidence["goodput_samples_per_second"] > reason.evidence["runner_up_goodput_samples_per_second"]  # type: ignore[operator]
+
+
+def test_a_job_without_an_alternative_has_no_runner_up() -> None:
+    evidence = why(round_of("t4=1x1", known("x")), "x").evidence
+    assert not [name for name in evidence if name.startswith("runner_up")]
+
+
+def test_a_job_of_which_nothing_is_known_claims_no_goodput() -> None:
+    assert why(round_of("t4=1x1", job(spec("x"))), "x").evidence["goodput_samples_per_second"] is None
+
+
+def test_a_waiting_job_learns_which_limit_binds_and_at_what_price() -> None:
+    decision = Sia().allocate(round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",))))
+    (waiting,) = {"a", "b"} - set(decision.grants)
+    reason = decision.reasons[waiting]
+    assert reason.primary is ReasonCode.WAITING_CAPACITY
+    assert reason.evidence["binding_limit"] == "capacity:t4"
+    assert reason.evidence["price"] > 0  # type: ignore[operator]
+
+
+def test_a_job_held_back_by_its_tenants_quota_is_told_so() -> None:
+    quota = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
+    decision = Sia().allocate(round_of("t4=1x4", known("a"), known("b"), limits=[quota]))
+    (waiting,) = {"a", "b"} - set(decision.grants)
+    reason = decision.reasons[waiting]
+    assert reason.primary is ReasonCode.WAITING_QUOTA
+    assert reason.evidence["binding_limit"] == "quota:default"
+
+
+def test_a_job_that_needs_more_than_its_tenant_may_ever_hold_is_told_so() -> None:
+    quota = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
+    reason = why(round_of("t4=1x4", known("x", min_gpus=2), limits=[quota]), "x")
+    assert reason.primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
+    assert reason.evidence["binding_limit"] == "quota:default"
+
+
+def test_a_job_too_large_for_the_pieces_that_drained_nodes_leave_is_told_so() -> None:
+    halves = Cluster.of([Node(f"n{i}", "t4", 4, drained=frozenset({1, 2, 3})) for i in range(3)] + [Node("n3", "t4", 2)])
+    rigid = known("x", adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=320)
+    reason = why(round_of(halves, rigid), "x")
+    assert reason.primary is ReasonCode.FRAGMENTED
+    assert reason.evidence == {"binding_limit": "shape:t4>=2", "places": 2}
+
+
+def test_a_job_behind_pinned_ones_waits_for_capacity() -> None:
+    pinned = job(spec("pinned", preemptible=False), belief(t4=0.5), held=(0, 1), started_at=0.0)
+    reason = why(round_of("t4=1x2", pinned, known("x", gpu_types=("t4",))), "x")
+    assert reason.primary is ReasonCode.WAITING_CAPACITY
+    assert reason.evidence["binding_limit"] == "capacity:t4"
+
+
+@pytest.mark.parametrize("changes", [{"restarting": True}, {}])
+def test_a_pinned_job_learns_why_it_is_pinned(changes: dict[str, bool]) -> None:
+    held = job(spec("x", preemptible=bool(changes)), belief(t4=0.5), held=(0,), started_at=0.0, **changes)
+    reason = why(round_of("t4=1x2", held), "x")
+    assert reason.primary is ReasonCode.PINNED
+    assert reason.evidence == {"restarting": int(bool(changes)), "preemptible": int(bool(changes))}
+
+
+def test_a_job_that_no_type_can_run_learns_which_types_there_are() -> None:
+    reason = why(round_of("t4=1x2,rtx=1x1", known("x", gpu_types=("a100",))), "x")
+    assert reason.primary is ReasonCode.NO_COMPATIBLE_GPU_TYPE
+    assert reason.evidence == {"cluster_gpu_types": "t4, rtx"}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"min_gpus": 5}, {"adaptivity": Adaptivity.RIGID, "gpu_count": 5, "batch_size": 320}], ids=["minimum", "rigid"]
+)
+def test_a_job_larger_than_any_type_learns_how_large_the_largest_is(changes: dict[str, object]) -> None:
+    reason = why(round_of("t4=1x4,rtx=1x1", known("x", **changes)), "x")
+    assert reason.primary is ReasonCode.EXCEEDS_CLUSTER
+    assert reason.evidence == {"needed_gpus": 5, "largest_type_gpus": 4}
+
+
+@pytest.mark.parametrize("code", ReasonCode)
+def test_every_reason_has_a_sentence(code: ReasonCode) -> None:
+    assert sentence_of(code.value) == Reasons(code).sentence
+    assert Reasons(code).sentence.endswith(".")
