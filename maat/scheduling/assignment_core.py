@@ -8,8 +8,10 @@ answer within the budget is found, or none exists and D - budget is a better bou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.assignment_greedy import NOTHING
@@ -75,6 +77,13 @@ class _Partial:
     choice: IntArray
 
 
+class _Step(NamedTuple):
+    """All that is kept of a job's N partial answers: where each came from and which option it took."""
+
+    parent: NDArray[np.int32]
+    choice: NDArray[np.int32]
+
+
 def search(
     programme: Programme, prices: FloatArray, *, budget: float, most_work: int, width: int = WIDTH, around: IntArray | None = None
 ) -> CoreAnswer:
@@ -89,7 +98,7 @@ def search(
     to_come = _to_come(core)
     strides = _strides(core.free, to_come[0])
     partial = _Partial(np.zeros((len(prices), 1), dtype=np.int64), np.full(1, core.spent), *np.zeros((2, 1), dtype=np.int64))
-    trail: list[_Partial] = []
+    trail: list[_Step] = []
     complete, work = around is None, 0
     for option, still in zip(core.options, to_come[1:], strict=True):
         work += len(partial.loss) * len(option.pairs) + _STEP_WORK
@@ -101,7 +110,7 @@ def search(
             partial = _take(partial, np.sort(np.argpartition(estimate, keep)[:keep]))
         if not len(partial.loss) or work > _OVERTIME * most_work:
             return CoreAnswer(None, np.inf, complete and not len(partial.loss), work)
-        trail.append(partial)
+        trail.append(_Step(partial.parent.astype(np.int32), partial.choice.astype(np.int32)))
     loss = partial.loss + prices @ (core.free[:, None] - partial.usage)
     best = int(loss.argmin())
     if loss[best] > budget:
@@ -220,11 +229,11 @@ def _take(partial: _Partial, index: IntArray) -> _Partial:
     return _Partial(partial.usage[:, index], partial.loss[index], partial.parent[index], partial.choice[index])
 
 
-def _traced(core: _Core, trail: list[_Partial], best: int) -> IntArray:
+def _traced(core: _Core, trail: list[_Step], best: int) -> IntArray:
     """The pairs that led to a final partial answer, shape (J,)."""
     held = core.settled.copy()
     at = best
-    for option, partial in zip(reversed(core.options), reversed(trail), strict=True):
-        held[option.job] = option.pairs[partial.choice[at]]
-        at = int(partial.parent[at])
+    for option, step in zip(reversed(core.options), reversed(trail), strict=True):
+        held[option.job] = option.pairs[step.choice[at]]
+        at = int(step.parent[at])
     return held
