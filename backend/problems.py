@@ -14,7 +14,10 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong with one field. `pointer`: JSON Pointer into the body, or `/name` of a query or path parameter."""
+    """One thing that is wrong with one field. `pointer`: JSON Pointer into the body, or `/name` of a query or path parameter.
+
+    `row`, `column`: where in a table that was sent as one field, or which entry of a batch.
+    """
 
     pointer: str
     code: str
@@ -22,12 +25,11 @@ class FieldError:
     remedy: str
     value: Any = None
     row: int | None = None
+    column: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         shown = asdict(self) | {"field": self.pointer.rsplit("/", 1)[-1], "value": shown_value(self.value)}
-        if self.row is None:
-            del shown["row"]
-        return shown
+        return {name: value for name, value in shown.items() if value is not None or name not in ("row", "column")}
 
 
 class Problem(Exception):
@@ -165,8 +167,9 @@ def invalid_input(error: InputError, pointer: str) -> Invalid:
 
 def input_field_error(error: InputError, pointer: str) -> FieldError:
     code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).strip("_").removesuffix("_error")
-    message = f"{error.field} {error.problem}"
-    return FieldError(pointer, code, message, error.remedy, error.value, error.row)
+    message = f"{error.field} {error.problem}."
+    column = error.field if error.row is not None else None
+    return FieldError(pointer, code, message, error.remedy, error.value, error.row, column)
 
 
 def shown_value(value: Any) -> Any:

@@ -20,7 +20,8 @@ _FIELD_ERROR = {
         "code": {"type": "string"},
         "message": {"type": "string"},
         "remedy": {"type": "string"},
-        "row": {"type": "integer", "description": "Row of a file, or index of a batch."},
+        "row": {"type": "integer", "description": "Row of a table, or index in a batch."},
+        "column": {"type": "string", "description": "Column of a table."},
     },
 }
 _PROBLEM = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from database_fixtures import *  # noqa: F403
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import select
@@ -19,7 +20,6 @@ from backend.app import create_app
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
-from database_fixtures import *  # noqa: F403
 
 HERE = "http://127.0.0.1:8000"
 

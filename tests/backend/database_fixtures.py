@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
+from postgres_server import NoPostgres, postgres_server
 
 from backend.database import Database
 from backend.migrations import upgrade
 from backend.models import metadata
-from postgres_server import NoPostgres, postgres_server
 
 __all__ = ["database", "database_url", "empty_database_url", "migrated_sqlite", "postgres_database_maker", "postgres_url"]
 

@@ -54,7 +54,9 @@ def _private_server() -> Iterator[str]:
         os.chown(data, pwd.getpwnam(user).pw_uid, -1)
     port = _free_port()
     options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-k", str(data), "-p", str(port)]
-    subprocess.run([programs / "initdb", "-A", "trust", "-U", "postgres", "-D", data / "db"], check=True, capture_output=True, user=user, cwd=data)
+    subprocess.run(
+        [programs / "initdb", "-A", "trust", "-U", "postgres", "-D", data / "db"], check=True, capture_output=True, user=user, cwd=data
+    )
     server = subprocess.Popen(
         [programs / "postgres", "-D", data / "db", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user, cwd=data
     )

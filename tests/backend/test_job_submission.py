@@ -100,7 +100,8 @@ def test_a_number_that_is_none_is_refused(client: TestClient, database: Database
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"\xff\xfe\x00binary", b'{"name": "\\ud800", "model": "bert"}', b'{"name": "a\\u0000b", "model": "bert"}', b"[" * 100_000]
+    "body",
+    [b"", b"{", b"\xff\xfe\x00binary", b'{"name": "\\ud800", "model": "bert"}', b'{"name": "a\\u0000b", "model": "bert"}', b"[" * 100_000],
 )
 def test_a_body_that_is_no_json_is_a_problem(client: TestClient, database: Database, body: bytes) -> None:
     answer = client.post(JOBS, content=body, headers={"content-type": "application/json"})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import command
 from alembic.script import ScriptDirectory
 
+from alembic import command
 from backend.database import Database
 from backend.migrations import alembic_config, is_current, upgrade
 from backend.models import metadata

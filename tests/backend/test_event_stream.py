@@ -1,0 +1,181 @@
+"""The event stream: what changed, for those who may see it, without gaps, until the server stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import select
+from test_rounds_api import round_row
+
+from backend.accounts.identity import Principal
+from backend.accounts.permissions import PERMISSIONS, Role
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.events.feed import TOPICS, Feed, GapWatch, Position, present_position
+from backend.models import Cluster, Operation, Tenant
+from backend.settings import Settings
+
+ALL = frozenset(TOPICS)
+
+
+def principal(role: Role = Role.CLUSTER_ADMIN, tenant_id: str = "ten_x") -> Principal:
+    return Principal("usr_x", "x", tenant_id, "x", role, PERMISSIONS[role])
+
+
+def advance(database: Database, feed: Feed) -> list[tuple[str, dict[str, Any]]]:
+    with database.session_scope(writes=False) as session:
+        return [(change.topic, change.data) for change in feed.advance(session)]
+
+
+def here(database: Database) -> Position:
+    with database.session_scope(writes=False) as session:
+        return present_position(session)
+
+
+def test_changes_are_told_once_and_in_order(client: TestClient, database: Database) -> None:
+    feed = Feed(here(database), ALL, principal())
+    jobs = [client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json() for _ in range(3)]
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        session.add(round_row(cluster.id, 1))
+    told = advance(database, feed)
+    assert told[0] == ("rounds", {"cluster_id": cluster.id, "number": 1})
+    assert [data["job_id"] for topic, data in told if topic == "jobs"] == [job["id"] for job in jobs]
+    assert advance(database, feed) == []
+
+
+def test_a_stream_goes_on_where_it_broke_off(client: TestClient, database: Database) -> None:
+    feed = Feed(here(database), ALL, principal())
+    client.post("/api/v1/jobs", json={"name": "first", "model": "bert"})
+    advance(database, feed)
+    resumed = Position.parse(str(feed.position))
+    assert resumed == feed.position
+    second = client.post("/api/v1/jobs", json={"name": "second", "model": "bert"}).json()
+    assert [data["job_id"] for _, data in advance(database, Feed(resumed, ALL, principal()))] == [second["id"]]
+
+
+def test_an_operation_is_told_again_when_it_moves(client: TestClient, database: Database) -> None:
+    feed = Feed(Position(), frozenset({"operations"}), principal())
+    body = {"name": "s", "trace": {"kind": "generated", "jobs": 2, "hours": 1}, "cluster": "t4=1x4", "runs": [{}]}
+    operation_id = client.post("/api/v1/simulations", json=body).json()["operation_id"]
+    assert [data["state"] for _, data in advance(database, feed)] == ["queued"]
+    assert advance(database, feed) == []
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, operation_id)
+        operation.state, operation.done = "running", 0.5
+    assert [(data["state"], data["done"]) for _, data in advance(database, feed)] == [("running", 0.5)]
+
+
+def test_other_tenants_changes_are_passed_over(client: TestClient, database: Database) -> None:
+    own = Feed(here(database), ALL, principal(Role.VIEWER, tenant_id=_tenant_id(database)))
+    other = Feed(here(database), ALL, principal(Role.VIEWER))
+    client.post("/api/v1/jobs", json={"name": "train", "model": "bert"})
+    assert [topic for topic, _ in advance(database, own)] == ["jobs"]
+    assert advance(database, other) == []
+    assert other.position.job_event_id == own.position.job_event_id > 0
+
+
+def _tenant_id(database: Database) -> str:
+    with database.session_scope(writes=False) as session:
+        return session.exec(select(Tenant.id)).one()
+
+
+def test_only_the_topics_asked_for_are_told(client: TestClient, database: Database) -> None:
+    feed = Feed(here(database), frozenset({"rounds"}), principal())
+    client.post("/api/v1/jobs", json={"name": "train", "model": "bert"})
+    assert advance(database, feed) == []
+
+
+def test_a_row_whose_transaction_is_still_open_is_waited_for_and_not_for_ever() -> None:
+    watch = GapWatch()
+    assert watch.settled([5, 6, 8], 4, now=0.0) == 2
+    assert watch.settled([7, 8], 6, now=0.5) == 2
+    watch = GapWatch()
+    assert watch.settled([8, 9], 6, now=0.0) == 0
+    assert watch.settled([8, 9], 6, now=1.0) == 0
+    assert watch.settled([8, 9], 6, now=3.0) == 2
+
+
+def test_an_unknown_topic_is_refused(client: TestClient) -> None:
+    answer = client.get("/api/v1/events", params={"topics": "rounds,gossip"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["value"] == "gossip"
+
+
+@pytest.mark.parametrize("bad", ["nonsense", "r1.j2", "r1.j2.o" + "9" * 40])
+def test_a_position_that_is_none_is_not_read(bad: str) -> None:
+    assert Position.parse(bad) is None
+
+
+# ---- a real server: streams do not end in a test client --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """uvicorn in a process of its own."""
+    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "MAAT_DATA_DIR": str(tmp_path),
+        "MAAT_DATABASE_URL": database_url,
+        "MAAT_EVENT_POLL_SECONDS": "0.05",
+        "MAAT_EVENT_HEARTBEAT_SECONDS": "0.2",
+    }
+    arguments = [sys.executable, "-m", "uvicorn", "--factory", "backend.app:create_app", "--port", str(port), "--log-level", "warning"]
+    process = subprocess.Popen(arguments, env=environment, cwd=Path(__file__).parents[2])
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _await(f"{url}/api/v1/health")
+        yield url, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _await(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            httpx.get(url).raise_for_status()
+            return
+        except httpx.HTTPError:
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.1)
+
+
+def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_server(
+    server: tuple[str, subprocess.Popen[bytes]],
+) -> None:
+    url, process = server
+    with httpx.stream("GET", f"{url}/api/v1/events", timeout=30) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        assert _until(lines, "event: ") == "event: ready"
+        assert _until(lines, ":").startswith(":")
+        job = httpx.post(f"{url}/api/v1/jobs", json={"name": "train", "model": "bert"}).json()
+        assert _until(lines, "event: ") == "event: jobs"
+        data = json.loads(_until(lines, "data: ").removeprefix("data: "))
+        assert (data["job_id"], data["state"]) == (job["id"], "submitted")
+        position = _until(lines, "id: ").removeprefix("id: ")
+        process.send_signal(signal.SIGTERM)
+        list(lines)
+    process.wait(timeout=20)
+    assert Position.parse(position) is not None
+
+
+def _until(lines: Iterator[str], start: str) -> str:
+    return next(line for line in lines if line.startswith(start))

@@ -1,0 +1,147 @@
+"""Rounds, their timeline, and whether rounds are made: lists without records, one with its matrix."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from backend.clocktime import shown_at, utc_now
+from backend.database import Database
+from backend.models import Cluster, Job, JobAllocation, Round
+
+DEMO = "/api/v1/clusters/demo"
+HEALTH = "/api/v1/health"
+RECORD = {"round": 1, "job_ids": ["job_a"], "pairs": {"job": [0], "column": [0], "goodput": [12.5], "utility": None}, "chosen": [0]}
+
+
+def round_row(cluster_id: str, number: int, **fields: Any) -> Round:
+    given: dict[str, Any] = {
+        "at_seconds": 60.0 * number,
+        "active_jobs": 3,
+        "running_jobs": number % 3,
+        "pending_jobs": 3 - number % 3,
+        "gpus_used": 4 * (number % 3),
+        "gpus_total": 64,
+        "changes": 1,
+        "policy": "sia",
+        "placer": "whole-node",
+        "status": "optimal",
+        "method": "price",
+        "objective": 1.5,
+        "bound": 1.5,
+        "gap": 0.0,
+        "solve_seconds": 0.01,
+        "policy_seconds": 0.02,
+        "place_seconds": 0.001,
+        "prices": {"t4": 0.25},
+        "gpus_by_type": {"t4": {"used": 4 * (number % 3), "capacity": 24}},
+        "record": RECORD,
+    }
+    return Round(cluster_id=cluster_id, number=number, **(given | fields))
+
+
+@pytest.fixture
+def cluster(client: TestClient, database: Database) -> Cluster:
+    """The demo cluster with rounds 1 to 20, a minute apart."""
+    with database.session_scope() as session:
+        found = session.exec(select(Cluster)).one()
+        session.add_all(round_row(found.id, number) for number in range(1, 21))
+        found.next_round_number = 21
+    return found
+
+
+def test_rounds_come_newest_first_in_pages_without_their_records(client: TestClient, cluster: Cluster, app: FastAPI) -> None:
+    statements: list[str] = []
+    sa.event.listen(app.state.database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+    first = client.get(f"{DEMO}/rounds", params={"limit": 15}).json()
+    second = client.get(f"{DEMO}/rounds", params={"limit": 15, "cursor": first["next_cursor"]}).json()
+    assert [found["number"] for found in first["items"] + second["items"]] == list(range(20, 0, -1))
+    assert second["next_cursor"] is None
+    assert "record" not in first["items"][0]
+    assert not [statement for statement in statements if "rounds.record" in statement]
+
+
+def test_one_round_has_its_matrix_and_its_certificate(client: TestClient, cluster: Cluster) -> None:
+    found = client.get(f"{DEMO}/rounds/7").json()
+    assert found["record"] == RECORD
+    assert (found["number"], found["gap"], found["prices"]) == (7, 0.0, {"t4": 0.25})
+    assert (found["gpus_by_type"], found["capacity_by_type"]) == ({"t4": 4}, {"t4": 24})
+    assert client.get(f"{DEMO}/rounds/latest").json()["number"] == 20
+
+
+@pytest.mark.parametrize(("number", "status"), [("21", 404), ("0", 422), ("-1", 422), ("abc", 422), ("9" * 30, 422), ("1.5", 422)])
+def test_a_round_that_is_not_there_is_a_problem(client: TestClient, cluster: Cluster, number: str, status: int) -> None:
+    assert client.get(f"{DEMO}/rounds/{number}").status_code == status
+
+
+def test_rounds_are_chosen_by_cluster_time(client: TestClient, cluster: Cluster) -> None:
+    after, before = shown_at(cluster, 60.0 * 5), shown_at(cluster, 60.0 * 9)
+    found = client.get(f"{DEMO}/rounds", params={"after": after.isoformat(), "before": before.isoformat()}).json()
+    assert [item["number"] for item in found["items"]] == [8, 7, 6]
+
+
+@pytest.mark.parametrize("points", [2, 3, 7, 20, 2000])
+def test_a_timeline_is_reduced_to_the_points_asked_for_and_ends_with_the_latest_round(
+    client: TestClient, cluster: Cluster, points: int
+) -> None:
+    timeline = client.get(f"{DEMO}/timeline", params={"points": points}).json()
+    running = timeline["series"]["running_jobs"]
+    assert 1 < len(running["at"]) == len(running["value"]) == timeline["points"] <= points
+    assert running["value"][-1] == 20 % 3
+    assert timeline["series"]["capacity_by_type"]["t4"]["value"] == [24] * timeline["points"]
+
+
+def test_a_timeline_shows_every_round_where_there_is_room(client: TestClient, cluster: Cluster) -> None:
+    series = client.get(f"{DEMO}/timeline").json()["series"]
+    assert series["gpus_used_by_type"]["t4"]["value"] == [4 * (number % 3) for number in range(1, 21)]
+    assert series["pending_jobs"]["value"] == [3 - number % 3 for number in range(1, 21)]
+
+
+def test_the_record_of_a_round_is_kept_compressed(cluster: Cluster, database: Database) -> None:
+    with database.engine.connect() as connection:
+        raw = connection.execute(sa.text("SELECT record FROM rounds LIMIT 1")).scalar_one()
+    assert bytes(raw)[:1] == b"\x78"
+
+
+def test_a_round_is_unique_by_cluster_and_number(cluster: Cluster, database: Database) -> None:
+    with pytest.raises(sa.exc.IntegrityError), database.session_scope() as session:
+        session.add(round_row(cluster.id, 20))
+
+
+def test_a_jobs_spans_are_shown_in_cluster_time(client: TestClient, cluster: Cluster, database: Database) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json()
+    with database.session_scope() as session:
+        shared = {"job_id": job["id"], "cluster_id": cluster.id, "gpu_type": "t4", "node_count": 1}
+        session.add(JobAllocation(**shared, round_number=2, from_seconds=120.0, to_seconds=180.0, gpu_count=2, gpus=[0, 1]))
+        session.add(JobAllocation(**shared, round_number=3, from_seconds=180.0, gpu_count=4, gpus=[0, 1, 2, 3]))
+        row = session.get_one(Job, job["id"])
+        row.state, row.goodput, row.remaining_work, row.gpu_seconds = "running", 10.0, 600.0, 7200.0
+    spans = client.get(f"/api/v1/jobs/{job['id']}/allocations").json()["items"]
+    assert [(span["gpu_count"], span["to_at"] is None) for span in spans] == [(2, False), (4, True)]
+    assert spans[0]["to_at"] == spans[1]["from_at"]
+    shown = client.get(f"/api/v1/jobs/{job['id']}").json()
+    assert (shown["remaining_seconds"], shown["gpu_hours"]) == (60.0, 2.0)
+
+
+def test_health_says_when_rounds_are_missing(client: TestClient, cluster: Cluster, database: Database) -> None:
+    fresh = client.get(HEALTH).json()
+    assert (fresh["status"], fresh["worker"]["state"]) == ("ok", "ok")
+    long_ago = utc_now() - timedelta(minutes=10)
+    with database.session_scope() as session:
+        session.exec(select(Cluster)).one().anchor_wall = long_ago
+        session.execute(sa.update(Round).values(committed_at=long_ago))
+    stale = client.get(HEALTH).json()
+    assert (stale["status"], stale["worker"]["state"]) == ("degraded", "stale")
+    assert stale["worker"]["last_round_age_seconds"] == pytest.approx(600, abs=30)
+    client.post(f"{DEMO}/actions/pause")
+    assert client.get(HEALTH).json()["status"] == "ok"
+
+
+def test_health_before_the_first_round_is_no_fault(client: TestClient) -> None:
+    assert client.get(HEALTH).json()["worker"] == {"state": "none", "last_round_age_seconds": None}

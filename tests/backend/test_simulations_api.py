@@ -1,0 +1,187 @@
+"""Simulations and operations: the whole request is checked before anything is stored; work is sent after the commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import func, select
+
+from backend.database import Database
+from backend.models import Operation, Simulation, SimulationRun
+from backend.simulations.traces import workload_of
+
+SIMULATIONS, OPERATIONS = "/api/v1/simulations", "/api/v1/operations"
+GENERATED = {"kind": "generated", "family": "philly", "jobs": 5, "hours": 1, "seed": 1}
+CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nbert-1,60,bert,1,24\n"
+
+
+def body(**fields: Any) -> dict[str, Any]:
+    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed", "seed": 3}]
+    return {"name": "compare", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
+
+
+def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestClient, queue: Any) -> None:
+    answer = client.post(SIMULATIONS, json=body())
+    simulation = answer.json()
+    assert answer.status_code == 202
+    assert answer.headers["Location"] == f"{OPERATIONS}/{simulation['operation_id']}"
+    assert queue.sent == [("maat.run_simulation", simulation["id"])]
+    assert [(run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]] == [
+        ("sia", "whole-node", 0, "queued"),
+        ("fifo", "packed", 3, "queued"),
+    ]
+    operation = client.get(answer.headers["Location"]).json()
+    assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2, "runs")
+    assert operation["result_url"] == f"{SIMULATIONS}/{simulation['id']}"
+    assert client.get(operation["result_url"]).json()["runs"] == simulation["runs"]
+
+
+def test_a_trace_may_be_csv_and_its_text_is_not_shown_again(client: TestClient, database: Database) -> None:
+    simulation = client.post(SIMULATIONS, json=body(trace={"kind": "csv", "text": CSV})).json()
+    assert simulation["request"]["trace"] == {"kind": "csv", "text_bytes": len(CSV)}
+    with database.session_scope(writes=False) as session:
+        stored = session.get_one(Simulation, simulation["id"])
+        workload = workload_of(session, stored.request["trace"])
+    assert [(job.name, job.model, job.submit_seconds) for job in workload.jobs] == [("cifar-0", "cifar10", 0.0), ("bert-1", "bert", 60.0)]
+
+
+def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(client: TestClient, database: Database) -> None:
+    trace = {"kind": "cluster", "cluster_id": "demo"}
+    empty = client.post(SIMULATIONS, json=body(trace=trace))
+    assert empty.status_code == 422
+    assert empty.json()["errors"][0]["pointer"] == "/trace/cluster_id"
+    client.post("/api/v1/jobs", json={"name": "train", "model": "bert", "work_scale": 0.5, "gpu_count": 2})
+    client.post("/api/v1/jobs", json={"name": "train", "model": "ncf"})
+    simulation = client.post(SIMULATIONS, json=body(trace=trace)).json()
+    with database.session_scope(writes=False) as session:
+        workload = workload_of(session, session.get_one(Simulation, simulation["id"]).request["trace"])
+    assert [(job.model, job.gpu_count, job.work_scale) for job in workload.jobs] == [("bert", 2, 0.5), ("ncf", 1, 1.0)]
+    assert workload.jobs[0].submit_seconds == 0.0
+
+
+REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
+    ("a missing column", {"kind": "csv", "text": "name,time,num_replicas\na,0,1\n"}, "/trace/text", 1),
+    ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/trace/text", 3),
+    ("an unknown model", {"kind": "csv", "text": CSV.replace("bert,", "alexnet,")}, "/trace/text", 3),
+    ("a time that is no number", {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}, "/trace/text", 3),
+    ("a count that is no number", {"kind": "csv", "text": CSV.replace(",1,24", ",many,24")}, "/trace/text", 3),
+    ("no rows", {"kind": "csv", "text": CSV.splitlines()[0] + "\n"}, "/trace/text", None),
+    ("a path", {"kind": "csv", "text": "/etc/passwd"}, "/trace/text", None),
+    ("a binary file", {"kind": "csv", "text": "\x7fELF\x02\x01\n\x01\x02\x03\n"}, "/trace/text", 1),
+    ("an unknown family", {**GENERATED, "family": "azure"}, "/trace/family", None),
+]
+
+
+@pytest.mark.parametrize(("trace", "pointer", "row"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
+    client: TestClient, queue: Any, database: Database, trace: dict[str, Any], pointer: str, row: int | None
+) -> None:
+    answer = client.post(SIMULATIONS, json=body(trace=trace))
+    assert answer.status_code == 422, answer.text
+    error = answer.json()["errors"][0]
+    assert error["pointer"] == pointer
+    assert error.get("row") == row
+    assert (error.get("column") is None) == (row is None)
+    assert error["remedy"]
+    assert_nothing_stored(database, queue)
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"cluster": "t4=0x4"}, "/cluster"),
+        ({"cluster": "nonsense"}, "/cluster"),
+        ({"cluster": "t4=20000x64"}, "/cluster"),
+        ({"cluster": "h100=2x8"}, "/cluster"),
+        ({"fidelity": "exact"}, "/fidelity"),
+        ({"runs": []}, "/runs"),
+        ({"runs": [{}, {"policy": "luck"}]}, "/runs/1/policy"),
+        ({"runs": [{"policy_parameters": {"p": "x"}}]}, "/runs/0/policy_parameters/p"),
+        ({"runs": [{"placer": "luck"}]}, "/runs/0/placer"),
+        ({"runs": [{"seed": -1}]}, "/runs/0/seed"),
+        ({"runs": [{}] * 33}, "/runs"),
+        ({"trace": {"kind": "dream"}}, "/trace"),
+        ({"trace": {**GENERATED, "jobs": 10_000_000}}, "/trace/generated/jobs"),
+        ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
+        ({"name": ""}, "/name"),
+    ],
+    ids=str,
+)
+def test_a_request_that_cannot_be_simulated_is_refused_by_field(
+    client: TestClient, queue: Any, database: Database, fields: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post(SIMULATIONS, json=body(**fields))
+    assert answer.status_code == 422, answer.text
+    assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+    assert_nothing_stored(database, queue)
+
+
+def test_a_trace_beyond_the_upload_limit_is_refused(client: TestClient, database: Database, queue: Any) -> None:
+    rows = "".join(f"job-{i},0,bert,1,24\n" for i in range(20_000))
+    answer = client.post(SIMULATIONS, json=body(trace={"kind": "csv", "text": CSV + rows}))
+    assert answer.status_code == 413
+    assert_nothing_stored(database, queue)
+
+
+def test_a_queue_that_is_away_does_not_lose_the_simulation(client: TestClient, app: Any) -> None:
+    class Away:
+        def send(self, *_: str) -> None:
+            raise ConnectionError("no broker")
+
+    app.state.queue = Away()
+    answer = client.post(SIMULATIONS, json=body())
+    assert answer.status_code == 202
+    assert client.get(answer.headers["Location"]).json()["state"] == "queued"
+
+
+def test_a_queued_operation_is_cancelled_at_once_and_only_once(client: TestClient) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    cancel = f"{OPERATIONS}/{simulation['operation_id']}/actions/cancel"
+    cancelled = client.post(cancel).json()
+    assert (cancelled["state"], cancelled["cancelable"], cancelled["finished_at"] is None) == ("cancelled", False, False)
+    assert {run["state"] for run in client.get(f"{SIMULATIONS}/{simulation['id']}").json()["runs"]} == {"cancelled"}
+    assert client.post(cancel).status_code == 409
+
+
+def test_a_running_operation_is_asked_to_stop_and_left_to_its_worker(client: TestClient, database: Database) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    with database.session_scope() as session:
+        session.get_one(Operation, simulation["operation_id"]).state = "running"
+    cancelled = client.post(f"{OPERATIONS}/{simulation['operation_id']}/actions/cancel").json()
+    assert (cancelled["state"], cancelled["cancel_requested"], cancelled["cancelable"]) == ("running", True, False)
+
+
+def test_a_result_is_there_once_its_run_has_one(client: TestClient, database: Database) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    run_id = simulation["runs"][0]["id"]
+    address = f"{SIMULATIONS}/{simulation['id']}/runs/{run_id}/result"
+    early = client.get(address)
+    assert early.status_code == 409
+    assert "queued" in early.json()["detail"]
+    result = {"summary": {"avg_jct_hours": 0.5}, "jobs": [], "contention": [[0.0, 1.0]]}
+    with database.session_scope() as session:
+        run = session.get_one(SimulationRun, run_id)
+        run.state, run.summary, run.result = "succeeded", result["summary"], result
+    assert client.get(address).json() == result
+    assert client.get(f"{SIMULATIONS}/{simulation['id']}").json()["runs"][0]["summary"] == {"avg_jct_hours": 0.5}
+    assert client.get(f"{SIMULATIONS}/{simulation['id']}/runs/run_none/result").status_code == 404
+
+
+def test_simulations_and_operations_are_listed_newest_first_in_pages(client: TestClient) -> None:
+    made = [client.post(SIMULATIONS, json=body(name=f"s{i}")).json() for i in range(5)]
+    first = client.get(SIMULATIONS, params={"limit": 3}).json()
+    second = client.get(SIMULATIONS, params={"limit": 3, "cursor": first["next_cursor"]}).json()
+    assert [item["name"] for item in first["items"] + second["items"]] == ["s4", "s3", "s2", "s1", "s0"]
+    assert len(first["items"][0]["runs"]) == 2
+    client.post(f"{OPERATIONS}/{made[0]['operation_id']}/actions/cancel")
+    queued = client.get(OPERATIONS, params={"state": "queued"}).json()["items"]
+    assert [item["id"] for item in queued] == [item["operation_id"] for item in reversed(made[1:])]
+
+
+def assert_nothing_stored(database: Database, queue: Any) -> None:
+    with database.session_scope(writes=False) as session:
+        for table in (Simulation, SimulationRun, Operation):
+            assert session.exec(select(func.count()).select_from(table)).one() == 0
+    assert queue.sent == []
