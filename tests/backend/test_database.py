@@ -30,10 +30,15 @@ def tenants(database: Database) -> list[str]:
 def test_a_scope_is_committed_at_its_end_and_rolled_back_on_an_exception(database: Database) -> None:
     with database.session_scope() as session:
         session.add(Tenant(name="kept"))
-    with pytest.raises(RuntimeError), database.session_scope() as session:
-        session.add(Tenant(name="lost"))
-        session.flush()
-        raise RuntimeError
+
+    def fail() -> None:
+        with database.session_scope() as session:
+            session.add(Tenant(name="lost"))
+            session.flush()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert tenants(database) == ["kept"]
 
 
@@ -42,9 +47,14 @@ def test_what_follows_a_commit_sees_it_and_does_not_follow_a_rollback(database: 
     with database.session_scope() as session:
         session.add(Tenant(name="kept"))
         after_commit(session, lambda: seen.append(tenants(database)))
-    with pytest.raises(RuntimeError), database.session_scope() as session:
-        after_commit(session, lambda: seen.append(["never"]))
-        raise RuntimeError
+
+    def fail() -> None:
+        with database.session_scope() as session:
+            after_commit(session, lambda: seen.append(["never"]))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert seen == [["kept"]]
 
 
