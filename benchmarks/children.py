@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -16,31 +17,42 @@ START_SECONDS = 60.0  # imports may take that long on a busy machine
 
 @dataclass(frozen=True)
 class Answers:
-    """JSON lines that came before the end, and seconds after which the child was killed, None where it was not."""
+    """JSON lines that came before the end. Where the child was killed: wall seconds that it was given, and CPU seconds that it spent in
+    them on the line that never came."""
 
     lines: list[dict[str, float | str]]
-    killed_after: float | None
+    killed_after: float | None = None
+    spent_in_vain: float | None = None
 
 
 def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: float) -> Answers:
-    """Run `python -m module`, and kill it when its next line takes longer than `seconds`."""
+    """Run `python -m module`, and kill it when its next line takes longer than `seconds`.
+
+    Its first line says that it is ready; every line holds `cpu`, the CPU seconds of the child so far.
+    """
     process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     arriving: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, arriving), daemon=True).start()
     lines: list[dict[str, float | str]] = []
+    in_time = True
     try:
-        while len(lines) < expected:
-            line = arriving.get(timeout=seconds + (0 if lines else START_SECONDS))
+        while in_time and len(lines) < expected + 1:
+            line = arriving.get(timeout=seconds if lines else START_SECONDS)
             if line is None:
-                raise RuntimeError(f"{module} {arguments[0]} ended after {len(lines)} of {expected} answers")
+                raise RuntimeError(f"{module} {arguments[0]} ended after {max(len(lines) - 1, 0)} of {expected} answers")
             lines.append(json.loads(line))
     except queue.Empty:
-        return Answers(lines, seconds)
+        in_time = False
     finally:
         process.kill()
-        process.wait()
-    return Answers(lines, None)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if in_time:
+        return Answers(lines[1:])
+    if not lines:
+        raise RuntimeError(f"{module} {arguments[0]} was not ready after {START_SECONDS:.0f} s")
+    return Answers(lines[1:], seconds, usage.ru_utime + usage.ru_stime - float(lines[-1]["cpu"]))
 
 
 def _read(stream: IO[str], arriving: queue.Queue[str | None]) -> None:

@@ -1,6 +1,6 @@
 """The same programmes in cvxpy, in a process of its own that can be killed: GLPK_MI does not keep to its time limit.
 
-Reads problems from .npz files named on the command line after the solver's name; prints one JSON line for each.
+Reads problems from .npz files named on the command line after the solver's name; prints one JSON line when it is ready, and one for each.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ OPTIONS: dict[str, dict[str, object]] = {"HIGHS": {"mip_rel_gap": 1e-4, "threads
 
 
 def main(solver: str, *paths: str) -> None:
+    _say({})
     for path in paths:
         with np.load(path) as arrays:
-            print(json.dumps(_solve(solver, dict(arrays))), flush=True)
+            _say(_solve(solver, dict(arrays)))
+
+
+def _say(figures: dict[str, float | str]) -> None:
+    print(json.dumps({**figures, "cpu": time.process_time()}), flush=True)
 
 
 def _solve(solver: str, arrays: dict[str, np.ndarray]) -> dict[str, float | str]:

@@ -29,7 +29,7 @@ COLUMNS = {
     "under_cvxpy_highs": "x under HiGHS",
     "under_cvxpy_glpk": "x under GLPK",
     "objective": "objective",
-    "highs_objective": "HiGHS gap 0",
+    "highs_objective": "HiGHS's",
     "certified_gap": "certified gap",
     "true_gap": "true gap",
 }
@@ -54,12 +54,12 @@ class Settings:
 
 @dataclass
 class Arm:
-    """What one solver made of the rounds. Seconds and objectives of the rounds that it finished."""
+    """CPU seconds of the rounds that one solver finished; `in_vain`: those on the round it was killed in."""
 
     seconds: list[float] = field(default_factory=list)
     build_seconds: list[float] = field(default_factory=list)
-    objectives: list[float] = field(default_factory=list)
     killed_after: float | None = None
+    in_vain: float | None = None
 
     @property
     def median(self) -> float | None:
@@ -68,13 +68,14 @@ class Arm:
     def cell(self) -> Cell:
         if self.killed_after is None:
             return self.median
-        solved = f", median of {len(self.seconds)} before {self.median:.2g}" if self.seconds else ""
-        return f"killed after {self.killed_after:.0f} s{solved}"
+        solved = f"; {len(self.seconds)} before: {self.median:.2g}" if self.seconds else ""
+        return f"killed after {self.killed_after:.0f} s ({self.in_vain:.3g} CPU s){solved}"
 
 
 def measure(settings: Settings) -> Figures:
     rows = [row for odd in (False, True) for row in _rows(settings, odd=odd)]
-    return Figures("solve", f"Solving the assignment programme, {settings.jobs_per_gpu} jobs per GPU", COLUMNS, rows, list(NOTES))
+    columns = {key: heading for key, heading in COLUMNS.items() if any(key in row for row in rows)}
+    return Figures("solve", f"Solving the assignment programme, {settings.jobs_per_gpu} jobs per GPU", columns, rows, list(NOTES))
 
 
 def _rows(settings: Settings, *, odd: bool) -> list[dict[str, Cell]]:
@@ -122,9 +123,9 @@ def _compared(problems: list[AssignmentProblem], reports: list[SolveReport], set
 
 
 def _times_under(arm: Arm, ours: float) -> Cell:
-    """How many times our median fits into the other's; at least the limit where the other was killed."""
-    if arm.killed_after is not None:
-        return f"> {arm.killed_after / ours:.0f}"
+    """How many times our median fits into the other's; at least into what it spent in vain, where it was killed."""
+    if arm.in_vain is not None:
+        return f"> {arm.in_vain / ours:.0f}"
     return None if arm.median is None else arm.median / ours
 
 
@@ -149,6 +150,6 @@ def _arm(answers: Answers) -> Arm:
     return Arm(
         seconds=[float(line["solve"]) for line in answers.lines],
         build_seconds=[float(line["build"]) for line in answers.lines],
-        objectives=[float(line["objective"]) for line in answers.lines],
         killed_after=answers.killed_after,
+        in_vain=answers.spent_in_vain,
     )
