@@ -5,6 +5,7 @@ What has not been seen is held by prior: no multi-node sample, no multi-node cos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,57 +92,51 @@ def _compute_seconds(step: FloatArray, sync: FloatArray) -> FloatArray:
 
 
 class FitLoss:
-    """What fit_throughput minimises for one set of samples S: parameters, shape (7,), -> loss and its gradient, shape (7,)."""
+    """What fit_throughput minimises for one set of samples S: parameters, shape (7,), -> loss and its gradient, shape (7,).
+
+    Compute and synchronisation are linear in the parameters, so both are one product with a design matrix, shape (S, 6); their overlap is a
+    log-sum-exp: log T_step = logaddexp(gamma log T_grad, gamma log T_sync) / gamma.
+    """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         nodes, replicas, batch, step, sync = np.array(samples, dtype=np.float64).T
-        self.batch = batch
+        synced, across = replicas > 1, nodes > 1
+        extra = np.maximum(replicas - 2, NEGLIGIBLE_SECONDS)
+        one, none = np.ones_like(batch), np.zeros_like(batch)
+        outside, inside = synced & across, synced & ~across
+        self.compute_design = np.stack((one, batch, none, none, none, none), axis=1)
+        self.sync_design = np.stack((none, none, 1.0 * outside, outside * extra, 1.0 * inside, inside * extra), axis=1)
+        self.unsynced = np.where(synced, 0.0, NEGLIGIBLE_SECONDS)
         self.log_compute = np.log(_compute_seconds(step, sync))
         self.log_step = np.log(step)
-        self.synced = replicas > 1
-        self.across = (nodes > 1) & self.synced
-        self.within = self.synced & ~self.across
-        self.extra = np.maximum(replicas - 2, NEGLIGIBLE_SECONDS)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
-        compute = x[0] + x[1] * self.batch
-        sync = np.where(self.across, x[2] + x[3] * self.extra, x[4] + x[5] * self.extra)
-        sync = np.where(self.synced, sync, NEGLIGIBLE_SECONDS)
         gamma = x[6]
-        larger = np.maximum(compute, sync)
-        p, q = (compute / larger) ** gamma, (sync / larger) ** gamma
-        total = p + q
-        step = larger * total ** (1.0 / gamma)
+        compute = self.compute_design @ x[:6]
+        sync = self.sync_design @ x[:6] + self.unsynced
+        log_compute, log_sync = np.log(compute), np.log(sync)
+        overlap = np.logaddexp(gamma * log_compute, gamma * log_sync)
+        weight = np.exp(gamma * log_compute - overlap)
 
-        error_compute = np.log(compute) - self.log_compute
-        error_step = np.log(step) - self.log_step
-        rms_compute, d_compute = _rms(error_compute)
-        rms_step, d_step = _rms(error_step)
-
-        # d log(step): by compute p/total/compute, by sync q/total/sync, by gamma as below.
-        by_compute = d_compute / compute + d_step * p / total / compute
-        by_sync = np.where(self.synced, d_step * q / total / sync, 0.0)
-        log_p, log_q = np.log(compute / larger), np.log(sync / larger)
-        by_gamma = d_step * ((p * log_p + q * log_q) / total / gamma - np.log(total) / gamma**2)
+        rms_compute, d_compute = _rms(log_compute - self.log_compute)
+        rms_step, d_step = _rms(overlap / gamma - self.log_step)
+        by_compute = (d_compute + d_step * weight) / compute
+        by_sync = d_step * (1.0 - weight) / sync
+        mean_log = log_sync + weight * (log_compute - log_sync)
 
         gradient = np.empty(PARAMETER_COUNT)
-        gradient[0] = by_compute.sum()
-        gradient[1] = (by_compute * self.batch).sum()
-        gradient[2] = by_sync[self.across].sum()
-        gradient[3] = (by_sync * self.extra)[self.across].sum()
-        gradient[4] = by_sync[self.within].sum()
-        gradient[5] = (by_sync * self.extra)[self.within].sum()
-        gradient[6] = by_gamma.sum() + 2 * GAMMA_WEIGHT * (gamma - 1)
+        gradient[:6] = by_compute @ self.compute_design + by_sync @ self.sync_design
+        gradient[6] = d_step @ (mean_log - overlap / gamma) / gamma + 2 * GAMMA_WEIGHT * (gamma - 1)
         penalty = GAMMA_WEIGHT * (gamma - 1) ** 2
         for alpha, beta in ((2, 3), (4, 5)):
             slope = x[beta] / x[alpha]
             penalty += SLOPE_WEIGHT * slope**2
             gradient[beta] += 2 * SLOPE_WEIGHT * slope / x[alpha]
             gradient[alpha] -= 2 * SLOPE_WEIGHT * slope**2 / x[alpha]
-        return rms_compute + rms_step + penalty, gradient
+        return rms_compute + rms_step + float(penalty), gradient
 
 
 def _rms(error: FloatArray) -> tuple[float, FloatArray]:
     """Root mean square and its derivative; zero derivative at an exact fit, where the root has none."""
-    value = float(np.sqrt(np.mean(error**2)))
+    value = math.sqrt(float(error @ error) / len(error))
     return value, error / (len(error) * value) if value > 1e-12 else np.zeros_like(error)
