@@ -20,11 +20,9 @@ from frontend.api import Api
 from frontend.index import INDEX
 from frontend.pages import PAGES
 from frontend.shell import register_shell, shell_layout
+from frontend.suites import CompressedSuites
 
 ASSETS = Path(__file__).parent / "assets"
-
-# Counts requests in flight, so that the heartbeat never queues a refresh behind an unfinished one.
-HOOKS = {"request_pre": "function () { window.maatInFlight.begin(); }", "request_post": "function () { window.maatInFlight.end(); }"}
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -50,12 +48,12 @@ def mount_pages(service: FastAPI) -> Dash:
         compress=True,
         serve_locally=True,
         suppress_callback_exceptions=True,
-        hooks=cast(Any, HOOKS),
         include_pages_meta=False,
         add_log_handler=False,
     )
     cast(Any, pages.backend).websocket_capability = False  # no callback uses one, and the browser would open it all the same
     pages.layout = shell_layout
+    service.add_middleware(CompressedSuites)
     api = Api(service)
     register_shell(pages, api)
     for page in PAGES:

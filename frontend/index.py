@@ -1,4 +1,5 @@
-"""The HTML that every page starts from. Its script runs before the first paint: it sets the colour scheme and counts requests in flight."""
+"""The HTML that every page starts from. Its script runs before the first paint: it sets the colour scheme and counts callbacks in flight, so that the
+heartbeat never queues a refresh behind an unfinished one."""
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -19,12 +20,14 @@ INDEX = """<!DOCTYPE html>
                 } catch (ignored) { choice = null; }
                 var dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
-                var running = 0, since = 0;
-                window.maatInFlight = {
-                    begin: function () { running += 1; since = Date.now(); },
-                    end: function () { running = Math.max(0, running - 1); },
-                    busy: function () { return running > 0 && Date.now() - since < 20000; }
+                var running = 0, send = window.fetch;
+                window.fetch = function (target) {
+                    var counted = String((target && target.url) || target).indexOf('_dash-update-component') >= 0;
+                    if (!counted) { return send.apply(this, arguments); }
+                    running += 1;
+                    return send.apply(this, arguments).finally(function () { running -= 1; });
                 };
+                window.maatBusy = function () { return running > 0; };
             })();
         </script>
     </head>

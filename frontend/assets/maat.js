@@ -55,6 +55,9 @@
         return text ? '?' + text : '';
     }
 
+    /* A request in flight when the filters change would be taken for the answer to the new ones: ask again after it. */
+    function whenIdle(act) { setTimeout(function () { if (window.maatBusy()) { whenIdle(act); } else { act(); } }, 100); }
+
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
     }
@@ -75,7 +78,7 @@
                 var health = await answer.json();
                 lastAnswer = Date.now();
                 var shown = freshness(health);
-                var idle = !document.hidden && !window.maatInFlight.busy();
+                var idle = !document.hidden && !window.maatBusy();
                 return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1]];
             } catch (unreachable) {
                 var silent = (Date.now() - lastAnswer) / 1000;
@@ -99,12 +102,20 @@
         openHelp: function () { return true; },
 
         /* The filters of the job list: into the URL without a new page, and the grid starts over. */
-        jobFilters: function (q, states, models, types, count) {
+        jobFilters: function (q, states, models, types) {
             var filters = {q: q || null, state: states || [], model: models || [], gpu_type: types || []};
             if (window.location.pathname === '/jobs') { window.history.replaceState(window.history.state, '', '/jobs' + search(filters)); }
-            var api = gridApi('jobs-grid');
-            if (api && count !== undefined) { setTimeout(function () { api.purgeInfiniteCache(); }, 0); }
             return filters;
+        },
+
+        /* After the filters are stored: the rows are asked for with what is stored. */
+        restartGrid: function (_filters, _cluster, id) {
+            var api = gridApi(id);
+            if (!api) { return noUpdate(); }
+            var late = window.maatBusy();
+            api.purgeInfiniteCache();
+            if (late) { whenIdle(function () { api.refreshInfiniteCache(); }); }
+            return noUpdate();
         },
 
         clearFilters: function () { return ['', [], [], []]; },

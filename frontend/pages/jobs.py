@@ -157,7 +157,15 @@ def register(app: Dash, api: Api) -> None:
         Input("jobs-state", "value"),
         Input("jobs-model", "value"),
         Input("jobs-type", "value"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "restartGrid",
+        Output("jobs-grid-id", "data", allow_duplicate=True),
+        Input("jobs-filters", "data"),
         Input("cluster-select", "value"),
+        State("jobs-grid-id", "data"),
         prevent_initial_call=True,
     )
     in_browser(

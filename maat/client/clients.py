@@ -62,6 +62,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        self.url = url
         self._http = httpx.Client(base_url=url, headers=_headers(token, headers), transport=transport, timeout=timeout_seconds)
 
     def __enter__(self) -> Self:
@@ -154,6 +155,7 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        self.url = url
         self._http = httpx.AsyncClient(base_url=url, headers=_headers(token, headers), transport=transport, timeout=timeout_seconds)
 
     async def __aenter__(self) -> Self:
