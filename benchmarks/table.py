@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 Cell = float | int | str | None
@@ -33,7 +34,11 @@ def show(figures: Figures, console: Console) -> None:
         table.add_column(heading, justify="left" if words else "right", overflow="fold")
     for row in figures.rows:
         table.add_row(*(_text(row.get(key)) for key in figures.columns))
-    console.print(table)
+    if figures.rows:
+        wide = Measurement.get(console, console.options.update(width=1000), table).maximum
+        console.print(table, width=wide, crop=False, soft_wrap=True)
+    else:
+        console.print(figures.title, style="italic")
     for note in figures.notes:
         console.print(f"  {note}", highlight=False, style="dim")
     console.print()
