@@ -19,7 +19,7 @@ Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    console = Console(width=options.width) if options.width else Console()
+    console = Console(width=options.width)
     progress = Console(stderr=True)
     measured: list[Figures] = []
     for name in options.only or BENCHMARKS:
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")
     parser.add_argument("--kill-after", type=float, default=20.0, help="wall seconds after which a solver in a child process is killed")
     parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
-    parser.add_argument("--width", type=int, default=0, help="columns of the terminal; 0 asks it")
+    parser.add_argument("--width", type=int, default=240, help="characters that a table may be wide")
     return parser
 
 

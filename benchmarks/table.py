@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
 Cell = float | int | str | None
@@ -35,8 +34,7 @@ def show(figures: Figures, console: Console) -> None:
     for row in figures.rows:
         table.add_row(*(_text(row.get(key)) for key in figures.columns))
     if figures.rows:
-        wide = Measurement.get(console, console.options.update(width=1000), table).maximum
-        console.print(table, width=wide, crop=False, soft_wrap=True)
+        console.print(table)
     else:
         console.print(figures.title, style="italic")
     for note in figures.notes:
