@@ -1,4 +1,4 @@
-"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: `create_token` is called from the command line."""
+"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: see new_token.py."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from backend.accounts.permissions import Permission, Role
 from backend.app import PREFIX, ROUTERS
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.new_token import new_token
+from backend.problems import NotFound
 from backend.settings import Settings
 
 MakeClient = Callable[..., TestClient]
@@ -199,3 +201,11 @@ def test_the_services_own_pages_may_post(client: TestClient) -> None:
 
 def test_the_routes_stand_below_the_version() -> None:
     assert PREFIX == "/api/v1"
+
+
+def test_a_token_made_on_the_command_line_lets_its_user_in(app: FastAPI, database: Database) -> None:
+    secret = new_token(database, user_name="local", name="laptop", days=1)
+    far_away = visitor(app, host="http://maat.example", address="10.0.0.9")
+    assert far_away.get(ME, headers={"Authorization": f"Bearer {secret}"}).json()["user"] == "local"
+    with pytest.raises(NotFound):
+        new_token(database, user_name="nobody", name="laptop", days=None)

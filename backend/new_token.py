@@ -1,0 +1,44 @@
+"""Makes an API token from the command line, where no page can: prints the secret once.
+
+python -m backend.new_token --user local --name laptop --days 90
+"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+from sqlmodel import select
+
+from backend.accounts.identity import LOCAL_USER
+from backend.accounts.models import User
+from backend.accounts.tokens import create_token
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.problems import NotFound
+from backend.settings import get_settings
+
+
+def new_token(database: Database, *, user_name: str, name: str, days: float | None) -> str:
+    """The secret of a new token. Raises NotFound where there is no such user."""
+    with database.session_scope() as session:
+        user = session.exec(select(User).where(User.name == user_name)).first()
+        if user is None:
+            raise NotFound(f"There is no user {user_name!r}.")
+        return create_token(session, user, name=name, expires_at=None if days is None else utc_now() + timedelta(days=days))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make an API token and print it once.")
+    parser.add_argument("--user", default=LOCAL_USER, help="whose token it is (default: %(default)s)")
+    parser.add_argument("--name", default="token", help="what it is for")
+    parser.add_argument("--days", type=float, default=None, help="days until it expires (default: never)")
+    given = parser.parse_args()
+    try:
+        print(new_token(Database.of(get_settings()), user_name=given.user, name=given.name, days=given.days))
+    except NotFound as problem:
+        parser.error(problem.detail)
+
+
+if __name__ == "__main__":
+    main()
