@@ -1,7 +1,8 @@
 """The Celery application: broker, beat and queues, from the settings. What the tasks do stands elsewhere.
 
-    celery -A worker.app worker -Q rounds -B        the rounds, with the beat (embedded: one process, --pool=solo)
+    celery -A worker.app worker -Q rounds           the rounds
     celery -A worker.app worker -Q simulations      the policy laboratory
+    celery -A worker.app beat                       the beat that asks for them: exactly one
 
 No result backend: what a task did is in the database. A message may be lost or come twice; tasks are written for both.
 """

@@ -18,13 +18,19 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]  # Celery has no type
     """Keeps its times in memory: after a restart everything is due at once, which is what a restart wants."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        alive_file().touch()
+        _show_life()
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 
 
 def alive_file() -> Path:
     return get_settings().data_path / "beat.alive"
+
+
+def _show_life() -> None:
+    file = alive_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
 
 
 def is_alive() -> bool:

@@ -1,6 +1,6 @@
 """`maat up`: the whole service from one command. Starts processes and keeps them alive; imports neither backend nor worker.
 
-lock the data folder -> listen -> migrate and fill -> API, worker (rounds, with the beat), simulator -> say where it is -> attend
+lock the data folder -> listen -> migrate and fill -> API, worker (rounds), beat, simulator -> say where it is -> attend
 """
 
 from __future__ import annotations
@@ -113,8 +113,9 @@ def child_environment(place: Place, *, demo: bool) -> dict[str, str]:
 
 
 def child_specs(place: Place, environment: dict[str, str], listener: socket.socket) -> list[ChildSpec]:
-    """API, the worker that makes the rounds, and the one that simulates: a long simulation never holds up a round."""
-    celery = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
+    """API, the worker that makes the rounds and its beat, and the one that simulates: a long simulation never holds up a round."""
+    celery = (sys.executable, "-m", "celery", "-A", "worker.app")
+    worker = (*celery, "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
     simulators = max((os.cpu_count() or 2) - 1, 1)
     return [
         ChildSpec(
@@ -134,10 +135,12 @@ def child_specs(place: Place, environment: dict[str, str], listener: socket.sock
             place.logs / "api.log",
             inherited=(listener.fileno(),),
         ),
-        ChildSpec("worker", (*celery, "-Q", "rounds", "-n", "rounds@%h", "--pool=solo", "-B"), environment, place.logs / "worker.log"),
+        ChildSpec("worker", (*worker, "-Q", "rounds", "-n", "rounds@%h", "--pool=solo"), environment, place.logs / "worker.log"),
+        # A process of its own, not part of the worker: there, nobody would notice its end.
+        ChildSpec("beat", (*celery, "beat", "--loglevel=WARNING", "--pidfile="), environment, place.logs / "beat.log"),
         ChildSpec(
             "simulator",
-            (*celery, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
+            (*worker, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
             # A round is soon over, a simulation is not: told to stop, the simulator drops it, and runs it again after the next start.
             {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "simulator.log",

@@ -1,0 +1,78 @@
+"""Real workers as `maat up` and the compose file start them, to be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Worker:
+    """A Celery worker with its beat, serving every queue, in a group of its own."""
+
+    environment: dict[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @classmethod
+    def on(cls, database_url: str, folder: Path, *, broker_url: str = "") -> Worker:
+        settings = {"MAAT_DATABASE_URL": database_url, "MAAT_DATA_DIR": str(folder / "data"), "MAAT_BROKER_URL": broker_url}
+        return cls({**os.environ, **settings, "OMP_NUM_THREADS": "1"}, folder / "worker.log")
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-B", "--pool=solo", "--loglevel=WARNING"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "-Q", "rounds,simulations", "--without-mingle", "--without-gossip"],
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """As the kernel does when memory runs out: no last words. Its beat ends with it by itself."""
+        if self.process is not None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            pid, self.process = self.process.pid, None
+            wait_until(lambda: not group_lives(pid), "the beat of a killed worker ends with it")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            finally:
+                self.kill_group()
+
+    def kill_group(self) -> None:
+        if self.process is not None and group_lives(self.process.pid):
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS, log: Path | None = None) -> None:
+    """Poll until the condition holds; fails with what was waited for, and the end of the log."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            tail = "" if log is None else "\n" + log.read_text()[-3000:]
+            raise AssertionError(f"waited {seconds:g} s in vain: {what}{tail}")
+        time.sleep(0.05)

@@ -1,0 +1,47 @@
+"""A requested simulation in a database, as the service stores one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from live_samples import make_owner
+from sqlmodel import col, select
+
+from backend.database import Database
+from backend.models import Operation, Simulation, SimulationRun
+
+GENERATED = {"kind": "generated", "family": "philly", "jobs": 3, "hours": 0.5, "seed": 1, "work_scale": 0.05}
+
+
+def request_simulation(
+    database: Database,
+    *,
+    policies: tuple[str, ...] = ("sia", "srtf"),
+    trace: dict[str, Any] | None = None,
+    cluster: str = "t4=4x4,a100=2x8",
+) -> str:
+    owner, tenant = make_owner(database)
+    runs = [{"policy": policy, "policy_parameters": {}, "placer": "whole-node", "placer_parameters": {}, "seed": 0} for policy in policies]
+    request = {"trace": GENERATED if trace is None else trace, "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
+    with database.session_scope() as session:
+        operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant)
+        session.add(operation)
+        session.flush()
+        simulation = Simulation(name="compare", owner_id=owner, tenant_id=tenant, operation_id=operation.id, request=request)
+        session.add(simulation)
+        session.flush()
+        session.add_all(
+            SimulationRun(simulation_id=simulation.id, position=i, policy=policy, placer="whole-node") for i, policy in enumerate(policies)
+        )
+    return simulation.id
+
+
+def operation_of(database: Database, simulation_id: str) -> Operation:
+    with database.session_scope(writes=False) as session:
+        return session.get_one(Operation, session.get_one(Simulation, simulation_id).operation_id)
+
+
+def runs_of(database: Database, simulation_id: str) -> list[SimulationRun]:
+    with database.session_scope(writes=False) as session:
+        statement = select(SimulationRun).where(SimulationRun.simulation_id == simulation_id).order_by(col(SimulationRun.position))
+        return list(session.exec(statement))

@@ -1,0 +1,76 @@
+"""docker-compose.yml, Dockerfile and .env.example say what they must; no Docker is needed to read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from backend.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDS = {"migrate"}  # a service that ends has no health, only an exit code
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+
+
+def test_the_deployment_has_its_parts(services: dict[str, dict[str, Any]]) -> None:
+    assert set(services) == {"postgres", "redis", "migrate", "api", "worker", "simulator", "beat"}
+
+
+def test_every_service_that_stays_up_says_whether_it_is_healthy(services: dict[str, dict[str, Any]]) -> None:
+    for name in set(services) - ENDS:
+        check = services[name]["healthcheck"]
+        assert check["test"][0] in {"CMD", "CMD-SHELL"}
+        assert {"interval", "timeout", "retries"} <= set(check), name
+
+
+def test_every_service_waits_until_what_it_needs_is_healthy_or_has_ended_well(services: dict[str, dict[str, Any]]) -> None:
+    for name in set(services) - {"postgres", "redis"}:
+        needs = services[name]["depends_on"]
+        assert "postgres" in needs
+        for other, how in needs.items():
+            assert how["condition"] == ("service_completed_successfully" if other in ENDS else "service_healthy")
+    for name in ("api", "worker", "simulator", "beat"):
+        assert set(services[name]["depends_on"]) == {"postgres", "redis", "migrate"}
+
+
+def test_only_the_services_without_a_name_or_port_of_their_own_are_scaled(services: dict[str, dict[str, Any]]) -> None:
+    for name in ("worker", "simulator"):
+        assert not {"container_name", "ports"} & set(services[name])
+
+
+def test_together_the_workers_serve_every_queue(services: dict[str, dict[str, Any]]) -> None:
+    served = {services[name]["command"][services[name]["command"].index("-Q") + 1] for name in ("worker", "simulator")}
+    assert served == {"rounds", "simulations"}
+
+
+def test_one_beat_and_no_worker_that_beats_too(services: dict[str, dict[str, Any]]) -> None:
+    assert "beat" in services["beat"]["command"]
+    assert all("-B" not in services[name]["command"] for name in ("worker", "simulator"))
+
+
+def test_every_setting_that_is_given_exists(services: dict[str, dict[str, Any]]) -> None:
+    known = {f"MAAT_{name.upper()}" for name in Settings.model_fields}
+    for service in services.values():
+        given = {name for name in service.get("environment", {}) if name.startswith("MAAT_")}
+        assert given <= known
+    named = set(re.findall(r"MAAT_\w+", (ROOT / ".env.example").read_text())) - {"MAAT_PUBLISHED_PORT"}
+    assert named <= known
+
+
+def test_no_password_stands_in_the_files(services: dict[str, dict[str, Any]]) -> None:
+    assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+    assert "\nPOSTGRES_PASSWORD=\n" in (ROOT / ".env.example").read_text()
+
+
+def test_the_image_runs_as_nobody_special() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    assert "USER maat" in lines
+    assert lines.index("USER maat") > max(i for i, line in enumerate(lines) if line.startswith("FROM"))

@@ -1,0 +1,145 @@
+"""Simulations from their stored request to their stored result, on both databases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+from live_samples import make_cluster, submit
+from simulation_samples import operation_of, request_simulation, runs_of
+
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Operation, OperationState, SimulationRun
+from worker import simulations
+from worker.operations import Progress
+
+
+def test_every_run_is_kept_with_its_figures_and_the_operation_succeeds(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    operation = operation_of(database, simulation_id)
+    assert (operation.state, operation.done, operation.total, operation.unit) == ("succeeded", 6.0, 6.0, "jobs")
+    for run, policy in zip(runs_of(database, simulation_id), ("sia", "srtf"), strict=True):
+        assert run.state == "succeeded"
+        assert run.summary is not None
+        assert (run.summary["policy"], run.summary["jobs"], run.summary["unfinished"]) == (policy, 3, 0)
+        assert len(run.result["jobs"]) == 3
+        assert all(job["rho"] > 0 and job["finish"] > job["submit"] for job in run.result["jobs"])
+        assert set(run.result["gpus_by_type"]) == {"t4", "a100"}
+
+
+def test_a_simulation_that_has_ended_is_not_run_again(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("srtf",))
+    simulations.run_simulation(database, simulation_id)
+    before = runs_of(database, simulation_id)
+    assert simulations.run_simulation(database, simulation_id) is None
+    assert [run.finished_at for run in runs_of(database, simulation_id)] == [run.finished_at for run in before]
+
+
+def test_the_jobs_that_a_cluster_had_can_be_replayed_under_another_policy(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    submit(database, cluster_id, count=3, work_scale=0.05)
+    simulation_id = request_simulation(database, policies=("srtf",), trace={"kind": "cluster", "cluster_id": cluster_id})
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    assert len(run.result["jobs"]) == 3
+
+
+def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(database: Database) -> None:
+    text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,-5,cifar10,1,128\n"
+    simulation_id = request_simulation(database, trace={"kind": "csv", "text": text})
+    assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
+    error = operation_of(database, simulation_id).error
+    assert error is not None
+    (named,) = error["errors"]
+    assert (error["status"], named["field"], named["row"]) == (422, "time", 3)
+    assert named["remedy"]
+    assert {run.state for run in runs_of(database, simulation_id)} == {"failed"}
+
+
+def test_a_run_that_fails_leaves_the_others_their_results(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("srtf", "no-such-policy", "fifo"))
+    assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
+    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded", "failed", "succeeded"]
+    error = operation_of(database, simulation_id).error
+    assert error is not None
+    assert error["errors"][0]["value"] == "no-such-policy"
+
+
+def test_cancelling_keeps_what_was_played_until_then(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation_id = request_simulation(database)
+    reports = []
+
+    def ask_for_the_end(progress: Progress, done: float, message: str) -> None:
+        reports.append(message)
+        if len(reports) == 10:
+            request_cancel(database, simulation_id)
+        progress._next_at = 0.0
+        original(progress, done, message)
+
+    original = Progress.report
+    monkeypatch.setattr(Progress, "report", ask_for_the_end)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.CANCELLED
+    first, second = runs_of(database, simulation_id)
+    assert (first.state, second.state, second.result) == ("cancelled", "cancelled", None)
+    assert first.summary is not None
+    assert (first.summary["complete"], first.summary["rounds"]) == (False, 10)
+    assert operation_of(database, simulation_id).state == "cancelled"
+
+
+def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    simulations.run_simulation(database, simulation_id)
+    first, second = runs_of(database, simulation_id)
+    long_ago = utc_now() - timedelta(minutes=5)
+    with database.session_scope() as session:  # as a worker leaves it that is killed in the second run
+        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=long_ago, finished_at=None))
+        left = (
+            sa.update(SimulationRun)
+            .where(sa.column("id") == second.id)
+            .values(state="running", result=None, summary=None, finished_at=None)
+        )
+        session.connection().execute(left)
+    assert simulations.waiting_simulations(database) == [simulation_id]
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    again_first, again_second = runs_of(database, simulation_id)
+    assert again_first.finished_at == first.finished_at
+    assert again_second.state == "succeeded"
+    assert again_second.result["jobs"] == second.result["jobs"]
+
+
+def test_a_simulation_that_a_worker_is_at_is_left_to_it(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
+    assert simulations.waiting_simulations(database) == []
+    assert simulations.run_simulation(database, simulation_id) is None
+
+
+def test_a_waiting_simulation_is_sent_once_and_again_only_much_later(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    assert simulations.waiting_simulations(database) == [simulation_id]
+    assert simulations.waiting_simulations(database) == []
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(Operation).values(heartbeat_at=utc_now() - timedelta(minutes=2)))
+    assert simulations.waiting_simulations(database) == [simulation_id]
+
+
+def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulations, "STALLED_ROUNDS", 300)
+    text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,cifar10,16,128\n"
+    simulation_id = request_simulation(database, policies=("fifo",), trace={"kind": "csv", "text": text}, cluster="t4=1x4")
+    simulations.run_simulation(database, simulation_id)
+    (run,) = runs_of(database, simulation_id)
+    assert run.summary is not None
+    assert (run.summary["complete"], run.summary["unfinished"]) == (False, 1)
+
+
+def request_cancel(database: Database, simulation_id: str) -> None:
+    operation_id = operation_of(database, simulation_id).id
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, operation_id)
+        operation.cancel_requested = True
+        session.add(operation)
