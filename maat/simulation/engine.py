@@ -109,11 +109,11 @@ class SimulationResult:
 def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
     began = time.perf_counter()
-    clock = _JumpingClock()
+    clock = JumpingClock()
     executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
-    recorder = _Recorder(scenario, executor, on_progress)
+    recorder = Recorder(scenario, executor, on_progress)
     loop = RoundLoop(
         policy=policy,
         placer=placer,
@@ -164,7 +164,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
         executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
 
 
-class _JumpingClock:
+class JumpingClock:
     """Time that passes only when somebody sleeps."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class _JumpingClock:
         self._now = max(self._now, time)
 
 
-class _Recorder:
+class Recorder:
     """The simulator's RoundStore: keeps in memory what the figures need, and where the loop stands."""
 
     def __init__(self, scenario: Scenario, executor: SimulatedExecutor, on_progress: Progress | None) -> None:
@@ -194,6 +194,8 @@ class _Recorder:
         return self._stored
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        if result.round_number != self._stored.next_round_number:
+            return False
         self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
         cluster = observed.cluster
         held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from maat.scheduling.errors import ClusterError, ContractViolation, InputError, MaatError, TraceError, UnknownNameError
@@ -35,7 +37,7 @@ def test_every_living_job_may_be_cancelled_or_fail() -> None:
     ],
 )
 def test_these_lives_may_be_lived(life: tuple[JobState, ...]) -> None:
-    for before, after in zip(life, life[1:], strict=False):
+    for before, after in pairwise(life):
         assert may_follow(before, after), (before, after)
 
 

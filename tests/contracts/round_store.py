@@ -1,0 +1,122 @@
+"""The contract of round stores, as classes of tests: subclass one under a name that begins with Test, and give the fixture `store`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from maat.scheduling.belief import Belief
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import Job, JobSpec, MemoryLimits
+from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult, RoundStore
+
+JOB_IDS = ("job-a", "job-b")
+CLUSTER = Cluster.parse("t4=1x4")
+
+
+def observed_at(number: int) -> ClusterState:
+    """What an executor would show before that round: two jobs that wait."""
+    return ClusterState(60.0 * number, CLUSTER, tuple(_job(job_id) for job_id in JOB_IDS))
+
+
+def round_result(number: int) -> RoundResult:
+    """That round, really planned: both jobs start; policy and placer leave a state that names the round."""
+    observed = observed_at(number)
+    round_input = RoundInput(observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER))
+    result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed"))
+    decision = replace(result.decision, state=PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}))
+    placement = replace(result.placement, state=PolicyState("packed", "def", {"job-b": number}))
+    return replace(result, decision=decision, placement=placement)
+
+
+def _job(job_id: str) -> Job:
+    memory = {"t4": MemoryLimits(1, 64)}
+    return Job(JobSpec(job_id, "cifar10", 0.0, 1e6, initial_batch_size=8, max_batch_size=64, memory=memory, gpu_count=2), Belief(), 1e6)
+
+
+def commit(store: RoundStore, number: int) -> bool:
+    return store.commit(round_result(number), observed_at(number))
+
+
+class RoundStoreContract:
+    """What every store keeps: one round after another, each once, with what policy and placer remember."""
+
+    @pytest.fixture
+    def store(self) -> RoundStore:
+        raise NotImplementedError("give the fixture `store`: an empty store")
+
+    def test_an_empty_store_begins_with_round_one_and_remembers_nothing(self, store: RoundStore) -> None:
+        loaded = store.load()
+        assert loaded.next_round_number == 1
+        assert dict(loaded.policy_state.data) == {}
+        assert dict(loaded.placer_state.data) == {}
+
+    def test_a_committed_round_is_followed_by_the_next_and_leaves_its_states(self, store: RoundStore) -> None:
+        for number in (1, 2, 3):
+            assert commit(store, number)
+            loaded = store.load()
+            assert loaded.next_round_number == number + 1
+            assert loaded.policy_state == PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}})
+            assert loaded.placer_state == PolicyState("packed", "def", {"job-b": number})
+
+    def test_a_round_is_committed_once(self, store: RoundStore) -> None:
+        assert commit(store, 1)
+        assert not commit(store, 1)
+        assert store.load().next_round_number == 2
+
+    def test_a_round_out_of_turn_is_not_committed(self, store: RoundStore) -> None:
+        assert not commit(store, 2)
+        assert store.load().next_round_number == 1
+
+    def test_loading_changes_nothing(self, store: RoundStore) -> None:
+        commit(store, 1)
+        assert store.load() == store.load()
+
+
+class DurableRoundStoreContract(RoundStoreContract):
+    """What a store keeps that outlives its process: changes are unapplied from their commit until the executor has carried them out."""
+
+    @pytest.fixture
+    def reopened(self, store: RoundStore) -> RoundStore:
+        raise NotImplementedError("give the fixture `reopened`: another store on the same data")
+
+    def test_an_empty_store_has_no_changes_to_carry_out(self, store: RoundStore) -> None:
+        assert list(store.unapplied()) == []
+
+    def test_changes_wait_from_their_commit_until_they_are_applied(self, store: RoundStore) -> None:
+        commit(store, 1)
+        assert list(store.unapplied()) == [round_result(1).changes]
+        store.applied(round_result(1).changes, ())
+        assert list(store.unapplied()) == []
+
+    def test_changes_applied_twice_are_applied_once(self, store: RoundStore) -> None:
+        commit(store, 1)
+        for _ in range(2):
+            store.applied(round_result(1).changes, ())
+        assert list(store.unapplied()) == []
+
+    def test_changes_come_in_the_order_of_their_rounds(self, store: RoundStore) -> None:
+        for number in (1, 2):
+            commit(store, number)
+        assert [changes.round_number for changes in store.unapplied()] == [1, 2]
+        store.applied(round_result(1).changes, ())
+        assert [changes.round_number for changes in store.unapplied()] == [2]
+
+    def test_a_refused_round_leaves_no_changes(self, store: RoundStore) -> None:
+        commit(store, 1)
+        store.applied(round_result(1).changes, ())
+        commit(store, 1)
+        commit(store, 3)
+        assert list(store.unapplied()) == []
+
+    def test_another_store_on_the_same_data_goes_on_where_this_one_was(self, store: RoundStore, reopened: RoundStore) -> None:
+        commit(store, 1)
+        assert reopened.load() == store.load()
+        assert list(reopened.unapplied()) == list(store.unapplied())
+        assert not commit(reopened, 1)
+        assert commit(reopened, 2)
+        assert not commit(store, 2)

@@ -1,0 +1,20 @@
+"""The simulator's store of rounds keeps the contract of round stores."""
+
+from __future__ import annotations
+
+import pytest
+from contracts.round_store import RoundStoreContract
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.rounds import RoundStore
+from maat.simulation.engine import JumpingClock, Recorder, Scenario
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.workloads import Workload
+
+
+class TestRecorder(RoundStoreContract):
+    @pytest.fixture
+    def store(self) -> RoundStore:
+        scenario = Scenario(Workload("none", (), "sia"), {}, Cluster.parse("t4=1x4"))
+        executor = SimulatedExecutor(scenario.cluster, JumpingClock(), scenario.fidelity)
+        return Recorder(scenario, executor, on_progress=None)
