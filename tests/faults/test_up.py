@@ -1,0 +1,131 @@
+"""`maat up` as a person runs it: one command, real processes, killed in every way that a machine knows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from worker_processes import wait_until
+
+
+class Up:
+    """A running `maat up`, and what it said."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self._said = folder, folder.with_suffix(".out")
+        command = [sys.executable, "-m", "maat", "up", "--data-dir", str(folder), "--port", str(port)]
+        with self._said.open("wb") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env=clean_environment())
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text()
+
+    @property
+    def url(self) -> str:
+        return self.said.split("Maat is at ")[1].split()[0]
+
+    def await_ready(self) -> None:
+        wait_until(lambda: "Maat is at" in self.said or self.process.poll() is not None, "it says where it is", log=self._said)
+        assert "Maat is at" in self.said, self.said
+
+    def processes(self) -> list[int]:
+        """Every process that lives on this data folder, the supervisor included."""
+        wanted = f"MAAT_DATA_DIR={self.folder}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+        return found
+
+    def last_round(self) -> int:
+        with httpx.Client(base_url=self.url, trust_env=False) as client:
+            cluster = client.get("/api/v1/clusters").json()["items"][0]["id"]
+            rounds = client.get(f"/api/v1/clusters/{cluster}/rounds", params={"limit": 1}).json()["items"]
+        return int(rounds[0]["number"]) if rounds else 0
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    """A port at which somebody else listens."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
+
+
+@pytest.fixture
+def up(tmp_path: Path, taken_port: int) -> Iterator[Up]:
+    started = Up(tmp_path / "data", taken_port)
+    yield started
+    for pid in [started.process.pid, *started.processes()]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(up: Up, taken_port: int, tmp_path: Path) -> None:
+    up.await_ready()
+    assert int(up.url.rsplit(":", 1)[1]) != taken_port
+    assert httpx.get(f"{up.url}/api/v1/health", trust_env=False).json()["database"] == "ok"
+    wait_until(lambda: up.last_round() >= 1, "the demo cluster makes a round")
+
+    worker = one(pid for pid in up.processes() if "-Q rounds" in command_of(pid))
+    os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: "The worker was started again" in up.said, "the worker is started again")
+    before = up.last_round()
+    wait_until(lambda: up.last_round() >= before + 2, "rounds go on")
+
+    second = subprocess.run(
+        [sys.executable, "-m", "maat", "up", "--data-dir", str(up.folder)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert second.returncode == 2
+    assert "in use by another Maat" in second.stderr + second.stdout
+
+    up.process.send_signal(signal.SIGTERM)
+    assert up.process.wait(15) == 0
+    wait_until(lambda: up.processes() == [], "all processes end", seconds=3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_outlives_a_supervisor_that_is_killed(up: Up) -> None:
+    up.await_ready()
+    assert len(up.processes()) >= 4
+    up.process.kill()
+    up.process.wait()
+    wait_until(lambda: up.processes() == [], "all processes end", seconds=10)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_advice(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    command = [sys.executable, "-m", "maat", "up", "--data-dir", str(file)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 2
+    assert "data_dir" in found.stderr + found.stdout
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def one(found: Iterator[int]) -> int:
+    (only,) = found
+    return only
