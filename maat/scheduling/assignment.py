@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,6 +95,10 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     grants: Mapping[JobId, Grant]
     report: SolveReport
 
+    @cached_property
+    def _row_of(self) -> Mapping[JobId, int]:
+        return {job_id: row for row, job_id in enumerate(self.matrix.job_ids)}
+
     def __iter__(self) -> Iterator[JobId]:
         return iter(self.round_input.job_by_id)
 
@@ -104,7 +109,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         job = self.round_input.job_by_id[job_id]
         if job_id in self.round_input.pinned:
             return Reasons(ReasonCode.PINNED, {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)})
-        row = self.matrix.job_ids.index(job_id)
+        row = self._row_of[job_id]
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
         if start == end:
             needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from maat.scheduling.bootstrap import Projection
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import ConfigurationTable
 from maat.scheduling.goodput import BatchLimits, BestPlans, best_plans
-from maat.scheduling.job import Job
+from maat.scheduling.job import Job, JobSpec
+
+NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -62,36 +65,55 @@ class GoodputMatrix:
         return full
 
 
-def feasible_mask(jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray) -> BoolArray:
-    """Which configurations each job may have by its own declaration and its scale-up limit, shape (J, C).
+def feasible_pairs(jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray) -> tuple[IntArray, IntArray]:
+    """Which configurations each job may have by its own declaration and its scale-up limit: (job, column), shapes (P,), sorted by job.
 
     `scale_up`, shape (J,): the most replicas it may have this round; the smallest configuration of at least min_gpus is always allowed. A
-    rigid job has exactly its count; a hybrid-parallel one whole replicas.
+    rigid job has exactly its count; a hybrid-parallel one whole replicas. Never dense: what a job may have is a stretch of the columns of a
+    type.
     """
-    count = table.gpu_count[None, :]
-    low, high, rigid = (np.array([_counts(job)[i] for job in jobs], dtype=np.int64)[:, None] for i in range(3))
-    unit = np.array([[job.spec.replica_gpus(name) for name in table.type_names] for job in jobs], dtype=np.int64)[:, table.type_index]
-    usable = np.array([[job.spec.may_use(name) for name in table.type_names] for job in jobs], dtype=bool)[:, table.type_index]
-    elastic = (count >= low) & (count <= high) & (table.elastic | (unit > 1))
-    fits = np.where(rigid > 0, count == rigid, elastic) & usable & (count % unit == 0)
-    allowed: BoolArray = fits & ((count // unit <= scale_up[:, None]) | (count == _smallest(fits, table)))
-    return allowed
+    rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    declared = [_Declared.of(job.spec) for job in jobs]
+    low, high, rigid = (np.array([getattr(d, name) for d in declared], dtype=np.int64) for name in ("low", "high", "rigid"))
+    for t, name in enumerate(table.type_names):
+        unit = np.array([job.spec.replica_gpus(name) if job.spec.may_use(name) else 0 for job in jobs], dtype=np.int64)
+        for size in np.unique(unit[unit > 0]).tolist():
+            for fixed in (False, True):
+                group = np.flatnonzero((unit == size) & ((rigid > 0) == fixed))
+                offered = np.flatnonzero((table.type_index == t) & (table.gpu_count % size == 0) & (table.elastic | fixed | (size > 1)))
+                if not len(group) or not len(offered):
+                    continue
+                count = table.gpu_count[offered]
+                least, most = (rigid[group], rigid[group]) if fixed else (low[group], high[group])
+                reach = most if fixed else np.minimum(most, scale_up[group] * size)
+                first = np.searchsorted(count, least, side="left")
+                end = np.searchsorted(count, reach, side="right")
+                smallest = count[np.minimum(first, len(count) - 1)]
+                end = np.where((first < len(count)) & (smallest <= most), np.maximum(end, first + 1), first)
+                many = np.maximum(end - first, 0)
+                rows.append(np.repeat(group, many))
+                columns.append(offered[_stretches(first, many)])
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    order = np.lexsort((column, row))
+    return row[order], column[order]
 
 
-def _counts(job: Job) -> tuple[int, int, int]:
-    spec = job.spec
-    high = spec.max_gpus if spec.max_gpus is not None else np.iinfo(np.int64).max
-    return spec.min_gpus, high, spec.requested_gpus if spec.is_rigid else 0
+class _Declared(NamedTuple):
+    """GPUs that a job declares: at least, at most, and exactly where it is rigid (else 0)."""
+
+    low: int
+    high: int
+    rigid: int
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> _Declared:
+        return cls(spec.min_gpus, NO_LIMIT if spec.max_gpus is None else spec.max_gpus, spec.requested_gpus if spec.is_rigid else 0)
 
 
-def _smallest(fits: BoolArray, table: ConfigurationTable) -> IntArray:
-    """The smallest count among a job's configurations of the same type, shape (J, C)."""
-    count = np.where(fits, table.gpu_count, np.iinfo(np.int64).max)
-    smallest = np.empty_like(count)
-    for t in range(len(table.type_names)):
-        columns = table.type_index == t
-        smallest[:, columns] = count[:, columns].min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max)
-    return smallest
+def _stretches(first: IntArray, many: IntArray) -> IntArray:
+    """first[i], first[i] + 1, ... many[i] of them, one stretch after the other."""
+    begin = np.cumsum(many) - many
+    return np.arange(int(many.sum())) - np.repeat(begin, many) + np.repeat(first, many)
 
 
 def evaluate_pairs(
@@ -132,16 +154,15 @@ def goodput_matrix(
     jobs: Sequence[Job], cluster: Cluster, table: ConfigurationTable, *, scale_up: IntArray, projection: Projection
 ) -> GoodputMatrix:
     """Goodput of every job in every configuration that it may have this round, in one broadcast."""
-    none = np.zeros(0, dtype=np.int64)
-    rows, columns = np.nonzero(feasible_mask(jobs, table, scale_up)) if jobs else (none, none)
+    rows, columns = feasible_pairs(jobs, table, scale_up)
     pairs = evaluate_pairs(
         jobs,
         cluster,
-        job=rows.astype(np.int64),
+        job=rows,
         gpu_type=table.type_index[columns],
         gpu_count=table.gpu_count[columns],
         node_count=table.node_count[columns],
-        column=columns.astype(np.int64),
+        column=columns,
         projection=projection,
     )
     return GoodputMatrix(tuple(job.id for job in jobs), table, pairs)

@@ -11,7 +11,7 @@ from maat.scheduling.bootstrap import ProjectByConstant, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.job import Adaptivity, Job, MemoryLimits
-from maat.scheduling.matrix import GoodputMatrix, feasible_mask, goodput_matrix
+from maat.scheduling.matrix import GoodputMatrix, feasible_pairs, goodput_matrix
 from maat.scheduling.policies.sia import table_for
 
 CLUSTER = Cluster.parse("t4=2x4,a100=2x8")
@@ -20,8 +20,8 @@ CLUSTER = Cluster.parse("t4=2x4,a100=2x8")
 def allowed(one: Job, *, scale_up: int = 64, gpu_type: str = "t4") -> list[int]:
     """GPU counts of a type that the job may have."""
     table = table_for(CLUSTER, [one])
-    mask = feasible_mask([one], table, np.array([scale_up]))
-    return [c.gpu_count for c, yes in zip(table.configurations, mask[0], strict=True) if yes and c.gpu_type == gpu_type]
+    _, columns = feasible_pairs([one], table, np.array([scale_up]))
+    return [c.gpu_count for c in (table.configurations[column] for column in columns) if c.gpu_type == gpu_type]
 
 
 def matrix_of(*jobs: Job, cluster: Cluster = CLUSTER) -> GoodputMatrix:
@@ -55,9 +55,8 @@ def test_a_rigid_job_may_have_its_count_and_no_other() -> None:
 def test_a_count_that_a_rigid_job_asks_for_is_none_for_an_elastic_one_beside_it() -> None:
     rigid, elastic = job(spec("r", adaptivity=Adaptivity.RIGID, gpu_count=3, batch_size=96)), job(spec("e"))
     table = table_for(CLUSTER, [rigid, elastic])
-    mask = feasible_mask([rigid, elastic], table, np.array([64, 64]))
-    column = table.column("t4", 3)
-    assert mask[:, column].tolist() == [True, False]
+    rows, columns = feasible_pairs([rigid, elastic], table, np.array([64, 64]))
+    assert rows[columns == table.column("t4", 3)].tolist() == [0]
 
 
 def test_a_hybrid_parallel_job_gets_whole_replicas_and_its_scale_up_counts_replicas() -> None:
