@@ -15,6 +15,8 @@ import httpx
 import pytest
 from worker_processes import wait_until
 
+pytestmark = pytest.mark.xdist_group("faults")  # one after the other: they share a Redis, and the processor
+
 
 class Up:
     """A running `maat up`, and what it said."""

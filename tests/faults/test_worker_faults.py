@@ -15,6 +15,7 @@ from worker_processes import PATIENCE_SECONDS, Worker, wait_until
 from backend.database import Database
 from worker import live
 
+pytestmark = pytest.mark.xdist_group("faults")  # one after the other: they share a Redis, and the processor
 FAST = 240.0  # cluster seconds in a second: a round every quarter of one
 
 
