@@ -265,5 +265,7 @@ def _record(job: SimulatedJob) -> JobRecord:
         finish=job.finished_at,
         restarts=job.restarts,
         gpu_count_requested=spec.requested_gpus,
-        gpu_seconds={t: seconds + job.profiling_gpu_seconds.get(t, 0.0) for t, seconds in job.gpu_seconds.items()},
+        gpu_seconds={
+            t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0) for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
+        },
     )

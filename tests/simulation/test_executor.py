@@ -1,0 +1,128 @@
+"""The simulated executor: what it reveals of a job, when, and what moves cost. What every executor keeps is in contracts/."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from simulation.small import spec, truth
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.events import EventKind, JobState
+from maat.scheduling.job import Allocation
+from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
+
+CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")
+QUIET = FIDELITIES["sia-artifact"]
+
+
+def executor_with(fidelity: Fidelity, *, restart_seconds: float = 30.0, **changes: object) -> tuple[SimulatedExecutor, JumpingClock]:
+    """An executor to which one job was submitted."""
+    clock = JumpingClock()
+    executor = SimulatedExecutor(CLUSTER, clock, fidelity)
+    executor.submit(spec(**changes), truth(), restart_seconds=restart_seconds)
+    return executor, clock
+
+
+def move(executor: SimulatedExecutor, number: int, *gpus: int) -> list[tuple[EventKind, JobState | None]]:
+    """Let the job have these GPUs."""
+    kind = CLUSTER.type_names[CLUSTER.gpu_type_of[gpus[0]]]
+    job = executor.jobs["x"]
+    change = Change(
+        "x",
+        ChangeKind.START if job.allocation is None else ChangeKind.MIGRATE,
+        job.allocation,
+        Allocation(kind, gpus),
+        Grant(kind, len(gpus)),
+    )
+    return [(event.kind, event.state) for event in executor.apply(Changes(number, 0.0, (change,)))]
+
+
+def test_a_job_is_seen_from_its_submission_on() -> None:
+    executor, clock = executor_with(QUIET, submitted_at=100.0)
+    state = executor.observe()
+    assert (state.jobs, state.jobs_to_come) == ((), True)
+    clock.sleep_until(120.0)
+    state = executor.observe()
+    assert [job.id for job in state.jobs] == ["x"]
+    assert not state.jobs_to_come
+    assert [(event.time, event.state) for event in state.events] == [(100.0, JobState.PENDING)]
+
+
+def test_without_profiling_nothing_is_known_before_the_first_run() -> None:
+    executor, _ = executor_with(QUIET)
+    assert executor.observe().jobs[0].belief.by_type == {}
+
+
+def test_profiling_takes_its_time_is_charged_and_shows_one_gpu_of_every_type() -> None:
+    executor, clock = executor_with(FIDELITIES["paper"])
+    assert executor.observe().jobs == ()
+    clock.sleep_until(20.0)
+    (job,) = executor.observe().jobs
+    assert set(job.belief.by_type) == {"t4", "a100"}, "the model does not run on rtx"
+    for known in job.belief.by_type.values():
+        assert {(s.node_count, s.replica_count) for s in known.samples} == {(1, 1)}
+        assert len(known.samples) > 3
+    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
+
+
+def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
+    executor, _ = executor_with(replace(FIDELITIES["paper"], profiling=ProfilingMode.ORACLE))
+    (job,) = executor.observe().jobs
+    assert {(s.node_count, s.replica_count) for s in job.belief.by_type["t4"].samples} == {(1, 1), (1, 2), (2, 4)}
+    assert executor.jobs["x"].profiling_gpu_seconds == {}
+
+
+def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_them() -> None:
+    clock = JumpingClock()
+    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"])
+    executor.submit(spec(gpus_per_replica={"t4": 2}), truth(), restart_seconds=0.0)
+    clock.sleep_until(20.0)
+    (job,) = executor.observe().jobs
+    assert {s.replica_count for s in job.belief.by_type["t4"].samples} == {1}
+    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 40.0, "a100": 20.0}
+
+
+def test_a_job_that_starts_is_starting_until_it_has_loaded() -> None:
+    executor, clock = executor_with(QUIET)
+    executor.observe()
+    assert move(executor, 1, 0) == [(EventKind.STATE, JobState.STARTING)]
+    clock.sleep_until(60.0)
+    assert [(event.time, event.state) for event in executor.observe().events] == [(30.0, JobState.RUNNING)]
+    assert move(executor, 2, 4) == [(EventKind.STATE, JobState.RESTARTING)]
+
+
+@pytest.mark.parametrize(("gpus", "free"), [((2, 3), True), ((0, 2), False), ((0, 1, 2, 3), False), ((4, 5), False)])
+def test_moves_of_the_same_shape_are_free_in_the_published_simulator_alone(gpus: tuple[int, ...], free: bool) -> None:
+    executor, clock = executor_with(QUIET)
+    executor.observe()
+    move(executor, 1, 0, 1)
+    clock.sleep_until(60.0)
+    executor.observe()
+    assert (move(executor, 2, *gpus) == [(EventKind.ALLOCATED, None)]) == free
+    assert executor.jobs["x"].restarts == int(not free)
+
+    executor, clock = executor_with(replace(QUIET, free_moves_of_same_shape=False))
+    executor.observe()
+    move(executor, 1, 0, 1)
+    assert move(executor, 2, *gpus) == [(EventKind.STATE, JobState.RESTARTING)]
+
+
+def test_a_job_that_ends_is_finished_and_seen_no_more() -> None:
+    executor, clock = executor_with(QUIET, restart_seconds=0.0)
+    executor.observe()
+    move(executor, 1, 0)
+    clock.sleep_until(180.0)
+    state = executor.observe()
+    assert state.jobs == ()
+    assert [(event.time, event.state) for event in state.events] == [(100.0, JobState.SUCCEEDED)]
+    assert set(executor.finished) == {"x"}
+
+
+def test_a_share_of_the_standard_training_is_that_much_work() -> None:
+    executor = SimulatedExecutor(CLUSTER, JumpingClock(), QUIET)
+    executor.submit(spec(), truth(), restart_seconds=0.0, work_scale=0.25)
+    assert executor.observe().jobs[0].remaining_work == 250.0
