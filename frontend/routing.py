@@ -26,3 +26,14 @@ def aria(label: str) -> dict[str, Any]:
 def submits(button_id: str) -> dict[str, Any]:
     """Makes a box of fields a form: Enter in one of them presses this button."""
     return {"data-submit": button_id}
+
+
+def one(value: Any) -> str | None:
+    """A query parameter that stands once: the first of them where it was given several times."""
+    first = value[0] if isinstance(value, list) and value else value
+    return first if isinstance(first, str) else None
+
+
+def several(value: Any) -> list[str]:
+    """A query parameter that may stand several times."""
+    return [] if value in (None, "") else list(value) if isinstance(value, list) else [str(value)]

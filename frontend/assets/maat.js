@@ -118,6 +118,11 @@
             return noUpdate();
         },
 
+        rangeInUrl: function (range) {
+            window.history.replaceState(window.history.state, '', '/' + search({range: range}));
+            return noUpdate();
+        },
+
         clearFilters: function () { return ['', [], [], []]; },
 
         refreshGrid: function (_live, id) {

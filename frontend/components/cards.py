@@ -32,9 +32,9 @@ def card(title: str | None, children: Any, *, aside: Any = None, className: str 
     )
 
 
-def graph(graph_id: str, *, height: int | None = None, **more: Any) -> html.Div:
-    """A chart's place. It shows grey bars until its first figure is there."""
-    style = {"height": f"{height}px"} if height else {}
+def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> html.Div:
+    """A chart's place, in pixels or as a CSS length; without a height the figure brings its own."""
+    style = {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
     waiting = {
         "data": [],
         "layout": {

@@ -39,7 +39,7 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
         scheme,
         x="GPU on its node",
         y="Node · GPU type",
-        height=height or round(max(220, min(46, max(14, 520 / len(rows))) * len(rows) + 70)),
+        height=height,
     )
     levels = 2 + SHADES * len(types)
     drawn.add_trace(

@@ -59,14 +59,12 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
             xgap=1,
             ygap=1,
             colorbar={
-                "title": {"text": "Goodput / job's best", "side": "right"},
                 "thickness": 12,
                 "tickformat": ".0%",
                 "outlinewidth": 0,
-                "lenmode": "pixels",
-                "len": 260,
                 "y": 1,
                 "yanchor": "top",
+                **({"lenmode": "pixels", "len": 260} if len(rows) > 14 else {}),
             },
         )
     )

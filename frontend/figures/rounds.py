@@ -23,7 +23,7 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
     }
 
 
-def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 240) -> go.Figure:
+def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int | None = None) -> go.Figure:
     """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
     priced = sorted((entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds)
     priced = [(number, prices) for number, prices in priced if prices]

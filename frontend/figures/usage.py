@@ -13,7 +13,7 @@ from frontend.theme import gpu_colour, gpu_order, palette, translucent
 Steps = Mapping[str, Any]
 
 
-def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None, height: int = 280) -> go.Figure:
+def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None, height: int | None = None) -> go.Figure:
     """Stacked step areas: time (UTC) x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
@@ -47,7 +47,7 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     return drawn
 
 
-def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height: int = 280) -> go.Figure:
+def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height: int | None = None) -> go.Figure:
     """Step lines: time (UTC) x jobs, running and pending."""
     if not pending["at"] and not running["at"]:
         return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.", height=height)

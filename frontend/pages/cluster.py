@@ -32,7 +32,9 @@ def layout(**_query: Any) -> html.Div:
                 [
                     card(
                         "Who holds which GPU",
-                        html.Div(graph("cluster-map", clear_on_unhover=True), className="cluster-map"),
+                        html.Div(
+                            graph("cluster-map", height="max(420px, calc(100vh - 192px))", clear_on_unhover=True), className="cluster-map"
+                        ),
                         aside=html.Div(id="cluster-legend", className="legend"),
                         className="span-8",
                     ),
@@ -78,14 +80,14 @@ def register(app: Dash, api: Api) -> None:
             return (no_update,) * 6
         if cluster_id == NO_CLUSTER:
             nothing = empty_state("No cluster yet", "Create one with POST /api/v1/clusters.")
-            return empty_figure(scheme, "No cluster yet", "Its GPUs show here.", height=300), [], "", nothing, nothing, None
+            return empty_figure(scheme, "No cluster yet", "Its GPUs show here."), [], "", nothing, nothing, None
         try:
             async with api.visitor() as maat:
                 cluster, state, nodes = await asyncio.gather(
                     maat.send(calls.cluster(cluster_id)), maat.send(calls.cluster_state(cluster_id)), maat.send(calls.nodes(cluster_id))
                 )
         except Failure as error:
-            return error_figure(scheme, *said(error), height=300), [], "", error_state(error), error_state(error), no_update
+            return error_figure(scheme, *said(error)), [], "", error_state(error), error_state(error), no_update
         pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
         note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
         action = "resume" if cluster["paused"] else "pause"

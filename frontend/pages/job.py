@@ -17,16 +17,16 @@ from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, number, percent
 from frontend.pages.jobs import wanted
-from frontend.routing import add_page, aria, in_browser
+from frontend.routing import add_page, aria, in_browser, one
 from maat.client import ApiError, calls
 
 EVENTS_SHOWN = 100
 
 
-def layout(job_id: str = "", **_query: Any) -> html.Div:
+def layout(job_id: Any = "", **_query: Any) -> html.Div:
     return html.Div(
         [
-            dcc.Store(id="job-id", data=job_id),
+            dcc.Store(id="job-id", data=one(job_id) or ""),
             dcc.Store(id="job-over", data=False),
             dmc.Group(
                 [html.Div(skeleton(28), id="job-head", style={"minWidth": "320px"}), html.Div(id="job-actions")],

@@ -14,7 +14,7 @@ from frontend.components.grid import RIGHT, grid
 from frontend.components.states import JOB_STATES, STATES, state_text
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
 from frontend.pages.overview import demo_jobs
-from frontend.routing import add_page, aria, in_browser
+from frontend.routing import add_page, aria, in_browser, one, several
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_colour
 from maat.client import AsyncClient, calls
@@ -56,11 +56,8 @@ COLUMNS = [
 ]
 
 
-def _several(value: Any) -> list[str]:
-    return [] if value in (None, "") else value if isinstance(value, list) else [str(value)]
-
-
-def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type: Any = None, **_query: Any) -> html.Div:
+def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = None, **_query: Any) -> html.Div:
+    text = one(q) or ""
     states = [{"value": name, "label": state_text(name)} for name in JOB_STATES]
     return html.Div(
         [
@@ -76,7 +73,7 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                         [
                             dmc.TextInput(
                                 id="jobs-search",
-                                value=q or "",
+                                value=text,
                                 placeholder="Search name or id  ( / )",
                                 debounce=300,
                                 size="xs",
@@ -86,7 +83,7 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                             dmc.MultiSelect(
                                 id="jobs-state",
                                 data=states,
-                                value=_several(state),
+                                value=[name for name in several(state) if name in JOB_STATES],
                                 placeholder="State",
                                 size="xs",
                                 miw=150,
@@ -95,8 +92,8 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                             ),
                             dmc.MultiSelect(
                                 id="jobs-model",
-                                data=_several(model),
-                                value=_several(model),
+                                data=several(model),
+                                value=several(model),
                                 placeholder="Model",
                                 size="xs",
                                 miw=150,
@@ -106,8 +103,8 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                             ),
                             dmc.MultiSelect(
                                 id="jobs-type",
-                                data=_several(gpu_type),
-                                value=_several(gpu_type),
+                                data=several(gpu_type),
+                                value=several(gpu_type),
                                 placeholder="GPU type",
                                 size="xs",
                                 miw=130,
@@ -138,7 +135,13 @@ def layout(q: str | None = None, state: Any = None, model: Any = None, gpu_type:
                 withBorder=True,
             ),
             dcc.Store(
-                id="jobs-filters", data={"q": q or None, "state": _several(state), "model": _several(model), "gpu_type": _several(gpu_type)}
+                id="jobs-filters",
+                data={
+                    "q": text or None,
+                    "state": [name for name in several(state) if name in JOB_STATES],
+                    "model": several(model),
+                    "gpu_type": several(gpu_type),
+                },
             ),
             dcc.Store(id="jobs-cursors", data={}),
             dcc.Store(id="jobs-grid-id", data="jobs-grid"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -16,17 +17,27 @@ from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.cluster_map import cluster_map_figure
 from frontend.figures.usage import pending_figure, usage_figure
-from frontend.formatting import ABSENT, duration, percent, plural
-from frontend.routing import add_page, in_browser
+from frontend.formatting import ABSENT, duration, parse_time, percent, plural
+from frontend.routing import add_page, in_browser, one
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
 
 DEMO_JOBS = 20
-MAP_HEIGHT = 488
+# The first screen is filled, whatever its height: what is left of it below the tiles, shared by two charts and beside them the map.
+ROOM = "(100vh - 352px)"
+USAGE_HEIGHT, JOBS_HEIGHT, MAP_HEIGHT = (
+    f"max(200px, calc({ROOM} * 0.55))",
+    f"max(170px, calc({ROOM} * 0.45))",
+    "max(422px, calc(100vh - 288px))",
+)
+
+RANGES = (("3600", "1 h"), ("21600", "6 h"), ("86400", "24 h"), ("all", "All"))
+DEFAULT_RANGE = "21600"
 
 
-def layout(**_query: Any) -> html.Div:
+def layout(**query: Any) -> html.Div:
+    asked = one(query.get("range"))
     return html.Div(
         [
             page_title(
@@ -39,14 +50,24 @@ def layout(**_query: Any) -> html.Div:
                 [
                     html.Div(
                         [
-                            card("GPUs in use", graph("overview-usage", height=228)),
-                            card("Jobs", graph("overview-pending", height=188)),
+                            card(
+                                "GPUs in use",
+                                graph("overview-usage", height=USAGE_HEIGHT),
+                                aside=dmc.SegmentedControl(
+                                    id="overview-range",
+                                    data=[{"value": value, "label": label} for value, label in RANGES],
+                                    value=asked if asked in dict(RANGES) else DEFAULT_RANGE,
+                                    size="xs",
+                                    transitionDuration=0,
+                                ),
+                            ),
+                            card("Jobs", graph("overview-pending", height=JOBS_HEIGHT)),
                         ],
                         className="span-7 form-stack",
                     ),
                     card(
                         "Cluster map",
-                        html.Div(graph("overview-map", height=MAP_HEIGHT - 24, clear_on_unhover=True), className="cluster-map"),
+                        html.Div(graph("overview-map", height=MAP_HEIGHT, clear_on_unhover=True), className="cluster-map"),
                         aside=html.Div(id="overview-legend", className="legend"),
                         className="span-5",
                     ),
@@ -69,6 +90,8 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
     )
 
+    in_browser(app, "rangeInUrl", Output("overview-range", "id"), Input("overview-range", "value"), prevent_initial_call=True)
+
     @app.callback(
         Output("overview-tiles", "children"),
         Output("overview-usage", "figure"),
@@ -78,29 +101,30 @@ def register(app: Dash, api: Api) -> None:
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
+        Input("overview-range", "value"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, ...]:
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, span: str) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
             return (no_update,) * 5
         if cluster_id == NO_CLUSTER:
             return _without_cluster(scheme)
         try:
             async with api.visitor() as maat:
-                state, timeline, jobs, rounds = await asyncio.gather(
-                    maat.send(calls.cluster_state(cluster_id)),
-                    maat.send(calls.timeline(cluster_id, points=600)),
-                    maat.jobs(cluster=cluster_id, state=["pending", "submitted", "profiling"], sort="submitted_at", limit=1, count="exact"),
+                state = await maat.send(calls.cluster_state(cluster_id))
+                timeline, waiting, rounds, counted = await asyncio.gather(
+                    maat.send(calls.timeline(cluster_id, start=_start(state["now"], span), points=600)),
+                    maat.jobs(cluster=cluster_id, state=["pending", "submitted", "profiling"], sort="submitted_at", limit=1),
                     maat.send(calls.rounds(cluster_id, limit=1)),
+                    maat.jobs(cluster=cluster_id, limit=1),
                 )
-                counts = await maat.jobs(cluster=cluster_id, limit=1)
         except Failure as error:
             return _failed(error, scheme)
         series = timeline["series"]
         return (
-            _tiles(state, counts.get("state_counts") or {}, jobs["items"], rounds["items"]),
-            usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme, height=228),
-            pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme, height=188),
-            cluster_map_figure(state["gpus"], scheme=scheme, height=MAP_HEIGHT - 24),
+            _tiles(state, counted.get("state_counts") or {}, waiting["items"], rounds["items"]),
+            usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme),
+            pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
+            cluster_map_figure(state["gpus"], scheme=scheme),
             legend(state["gpus"]),
         )
 
@@ -113,6 +137,12 @@ def register(app: Dash, api: Api) -> None:
     )
     async def add_demo_jobs(clicks: int | None, cluster_id: str | None) -> Any:
         return no_update if not clicks else await demo_jobs(api, cluster_id)
+
+
+def _start(now: str, span: str) -> str | None:
+    """The beginning of the span that ends now; None for all there is."""
+    moment = parse_time(now)
+    return None if span == "all" or moment is None else (moment - timedelta(seconds=int(span))).isoformat()
 
 
 async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:

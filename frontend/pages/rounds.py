@@ -16,7 +16,7 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, number, percent
-from frontend.routing import add_page
+from frontend.routing import add_page, one
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
@@ -34,18 +34,27 @@ COLUMNS = [
 ]
 
 
-def layout(number: str = LATEST, **_query: Any) -> html.Div:
+def layout(number: Any = LATEST, **_query: Any) -> html.Div:
     return html.Div(
         [
-            dcc.Store(id="round-number", data=number),
+            dcc.Store(id="round-number", data=one(number) or LATEST),
             dcc.Store(id="rounds-grid-id", data="rounds-grid"),
             page_title("Rounds", link_button("Latest round", "/rounds"), note=html.Span(id="round-note", className="caption")),
             html.Div(
                 [
                     html.Div(
                         [
-                            card("All rounds", grid("rounds-grid", COLUMNS, height="312px", rowData=[], getRowId="params.data.number")),
-                            card("Price of each GPU type", graph("rounds-prices", height=230)),
+                            card(
+                                "All rounds",
+                                grid(
+                                    "rounds-grid",
+                                    COLUMNS,
+                                    height="max(248px, calc((100vh - 250px) * 0.56))",
+                                    rowData=[],
+                                    getRowId="params.data.number",
+                                ),
+                            ),
+                            card("Price of each GPU type", graph("rounds-prices", height="max(190px, calc((100vh - 250px) * 0.44))")),
                         ],
                         className="span-5 form-stack",
                     ),
@@ -58,7 +67,9 @@ def layout(number: str = LATEST, **_query: Any) -> html.Div:
                                     html.Div(graph("round-matrix"), id="round-matrix-box"),
                                     dmc.Pagination(id="round-page", total=1, value=1, size="sm", mt=8, style={"display": "none"}),
                                 ],
-                                aside=html.Span("framed: chosen · grey: cannot run", className="caption"),
+                                aside=html.Span(
+                                    "colour: goodput as a share of the job's best · framed: chosen · grey: cannot run", className="caption"
+                                ),
                             ),
                         ],
                         className="span-7 form-stack",
@@ -85,13 +96,13 @@ def register(app: Dash, api: Api) -> None:
         if not cluster_id or not scheme:
             return no_update, no_update
         if cluster_id == NO_CLUSTER:
-            return [], empty_figure(scheme, "No cluster yet", "Its rounds show here.", height=230)
+            return [], empty_figure(scheme, "No cluster yet", "Its rounds show here.")
         try:
             async with api.visitor() as maat:
                 page = await maat.send(calls.rounds(cluster_id, limit=ROUNDS_SHOWN))
         except Failure as error:
-            return [], error_figure(scheme, *said(error), height=230)
-        return [row_of(entry) for entry in page["items"]], prices_figure(page["items"], scheme=scheme, height=230)
+            return [], error_figure(scheme, *said(error))
+        return [row_of(entry) for entry in page["items"]], prices_figure(page["items"], scheme=scheme)
 
     @app.callback(
         Output("round-note", "children"),

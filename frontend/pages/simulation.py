@@ -16,7 +16,7 @@ from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
 from frontend.formatting import ABSENT, number
-from frontend.routing import add_page, aria
+from frontend.routing import add_page, aria, one
 from maat.client import ApiError, AsyncClient, calls
 
 HEIGHT = 270
@@ -36,10 +36,10 @@ COMPARED = (
 )
 
 
-def layout(simulation_id: str = "", **_query: Any) -> html.Div:
+def layout(simulation_id: Any = "", **_query: Any) -> html.Div:
     return html.Div(
         [
-            dcc.Store(id="simulation-id", data=simulation_id),
+            dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
             dmc.Group(
                 [html.Div(skeleton(28), id="simulation-head", style={"minWidth": "320px"}), html.Div(id="simulation-actions")],

@@ -113,3 +113,48 @@ def test_no_component_reads_markup_from_data() -> None:
 
     assert "dangerously_allow_html" not in sources
     assert "dangerously_allow_code=True" not in sources
+
+
+def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(browser: TestClient) -> None:
+    path = next(part.split('"')[0] for part in browser.get("/").text.split('src="') if "dash_core_components.v" in part)
+    plain = browser.get(path, headers={"Accept-Encoding": "identity"})
+
+    first, second = browser.get(path), browser.get(path.replace(".v4", ".v5"))
+
+    assert first.headers["content-encoding"] == second.headers["content-encoding"] == "gzip"
+    assert first.text == second.text == plain.text
+    assert "content-encoding" not in plain.headers
+    assert first.headers["cache-control"] == plain.headers["cache-control"]
+    assert browser.get("/_dash-component-suites/dash/nope.v1m1.js").status_code != 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "q=a&q=b",
+        "state=nonsense&model=x&model=y",
+        "range=1&range=2",
+        "number=1&number=2",
+        "job_id=a&job_id=b",
+        "simulation_id=a&simulation_id=b",
+        "x=1",
+    ],
+)
+@pytest.mark.parametrize("path", [*PATHS, "/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/nope"])
+def test_no_query_breaks_a_page(path: str, query: str, browser: TestClient) -> None:
+    outputs = [{"id": "_pages_content", "property": "children"}, {"id": "_pages_store", "property": "data"}]
+    inputs = [
+        {"id": "_pages_location", "property": "pathname", "value": path},
+        {"id": "_pages_location", "property": "search", "value": f"?{query}"},
+    ]
+    body = {
+        "output": ".._pages_content.children..._pages_store.data..",
+        "outputs": outputs,
+        "inputs": inputs,
+        "changedPropIds": ["_pages_location.pathname"],
+    }
+
+    answer = browser.post("/_dash-update-component", json=body)
+
+    assert answer.status_code == 200
+    assert answer.json()["response"]["_pages_content"]["children"]["type"] == "Div"
