@@ -1,0 +1,255 @@
+"""`maat simulate` as people run it: a process of its own, its output, its files, and what it says to bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maat.__main__ import main
+
+Refused = Callable[..., str]
+KEYS = {
+    "policy",
+    "placer",
+    "fidelity",
+    "trace",
+    "jobs",
+    "rounds",
+    "avg_jct_hours",
+    "median_jct_hours",
+    "p99_jct_hours",
+    "makespan_hours",
+    "gpu_hours_per_job",
+    "restarts_per_job",
+    "contention_mean",
+    "contention_max",
+    "policy_seconds_median",
+    "policy_seconds_p95",
+    "cpu_seconds",
+    "wall_seconds",
+}
+HEADER = "name,time,application,num_replicas,batch_size,work_scale\n"
+ROWS = "a,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
+SMALL = ("--cluster", "t4=2x4")
+
+
+def maat(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command; colours and width as on no terminal."""
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-m", "maat", *arguments], capture_output=True, text=True, check=False, cwd=folder, env=environment, timeout=120
+    )
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.csv"
+    path.write_text(HEADER + ROWS, encoding="utf-8")
+    return path
+
+
+def figures(*arguments: str) -> Any:
+    done = maat("simulate", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_json_is_one_object_of_unrounded_figures(trace: Path) -> None:
+    found = figures(str(trace), *SMALL, "--policy", "sia")
+    assert set(found) >= KEYS
+    assert (found["policy"], found["placer"], found["fidelity"]) == ("sia", "whole-node", "paper")
+    assert (found["jobs"], found["unfinished"], found["cluster"]) == (2, 0, "t4=2x4")
+    assert found["trace"].endswith("small")
+    for name in ("avg_jct_hours", "makespan_hours", "gpu_hours_per_job", "cpu_seconds"):
+        assert found[name] != round(found[name], 4), name
+    assert found["cpu_seconds"] > 0.2, "the whole process, imports included"
+    assert "jobs_csv" not in found
+
+
+def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path) -> None:
+    target = tmp_path / "jobs.csv"
+    found = figures(str(trace), *SMALL, "--policy", "fifo", "--csv", str(target))
+    assert found["jobs_csv"] == str(target)
+    with target.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["name", "submit", "start", "finish", "restarts"]
+    assert [(row["name"], float(row["submit"]), row["restarts"]) for row in rows] == [("a", 0.0, "0"), ("b", 60.5, "0")]
+    jcts = [float(row["finish"]) - float(row["submit"]) for row in rows]
+    assert found["avg_jct_hours"] == pytest.approx(sum(jcts) / 2 / 3600, rel=1e-12)
+
+
+def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
+    timed = {"policy_seconds_median", "policy_seconds_p95", "cpu_seconds", "wall_seconds"}
+    first, again = (figures(str(trace), *SMALL, "--policy", "srtf") for _ in range(2))
+    assert {k: v for k, v in first.items() if k not in timed} == {k: v for k, v in again.items() if k not in timed}
+
+
+def test_several_policies_are_compared_in_one_list(trace: Path) -> None:
+    found = figures(str(trace), *SMALL, "--policy", "sia, fifo,srtf")
+    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed"), ("srtf", "packed")]
+
+
+def test_without_json_a_table_is_printed(trace: Path) -> None:
+    done = maat("simulate", str(trace), *SMALL, "--policy", "fifo,srtf")
+    assert done.returncode == 0, done.stderr
+    for text in ("2 jobs of", "t4=2x4", "Average JCT, h", "Restarts per job", "fifo", "srtf"):
+        assert text in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_workload_may_be_generated_instead_of_read() -> None:
+    found = figures("--generate", "philly", "--jobs", "2", "--hours", "0.05", "--seed", "4", "--cluster", "a100=4x8")
+    assert (found["jobs"], found["seed"], found["unfinished"]) == (2, 4, 0)
+
+
+def test_settings_fidelity_profiling_and_rounds_reach_the_simulation(trace: Path) -> None:
+    found = figures(
+        str(trace), *SMALL, "--set", "p=-1", "--set", "scale_up_base=largest", "--fidelity", "sia-artifact", "--profiling", "oracle"
+    )
+    assert found["fidelity"] == "sia-artifact"
+    slow = figures(str(trace), *SMALL, "--policy", "fifo", "--round-seconds", "600")
+    assert slow["rounds"] < figures(str(trace), *SMALL, "--policy", "fifo")["rounds"]
+
+
+def test_jobs_that_can_never_run_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "huge.csv"
+    path.write_text(HEADER + "a,0,cifar10,64,128,0.05\nb,0,cifar10,1,128,0.05\n", encoding="utf-8")
+    found = figures(str(path), *SMALL, "--policy", "fifo")
+    assert (found["jobs"], found["unfinished"], found["complete"]) == (2, 1, False)
+
+
+# ---- bad input --------------------------------------------------------------------------------------------------------------------
+
+
+def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
+    """What the command says when it refuses: one line, exit code 2, no traceback, nothing printed as a result."""
+    assert code == 2, (stdout, stderr)
+    assert stdout == ""
+    lines = stderr.splitlines()
+    assert len(lines) == 1, stderr
+    assert lines[0].startswith("maat: ")
+    return lines[0].removeprefix("maat: ")
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command's own entry within this process (a process for each of these would cost most of the time of these tests)."""
+
+    def run_here(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["maat", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return only_line(ended.value.code, said.out, said.err)
+
+    return run_here
+
+
+def test_a_process_that_refuses_says_one_line_and_exits_with_2(trace: Path) -> None:
+    done = maat("simulate", str(trace), "--cluster", "t4=0x4")
+    said = only_line(done.returncode, done.stdout, done.stderr)
+    assert said.startswith("cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node")
+
+
+def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trace: Path) -> None:
+    done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--csv", str(trace.parent))
+    assert "csv: cannot be written (Is a directory)" in only_line(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name,time,application,num_replicas\na,0,cifar10,1\n", ["row 1", "batch_size: column is missing", "The header needs"]),
+        (HEADER + "a,-5,cifar10,1,128,1\n", ["row 2", "time: is not between 0", "(got '-5')", "Correct it or remove the row."]),
+        (HEADER + "a,nan,cifar10,1,128,1\n", ["row 2", "time: is no finite number", "(got 'nan')", "Give a plain decimal number."]),
+        (HEADER + "a,0,resnet999,1,128,1\n", ["row 2", "application: is no known model", "(got 'resnet999')", "Known are"]),
+        (HEADER + "a,0,cifar10,0,128,1\n", ["row 2", "num_replicas: is not between 1", "(got '0')"]),
+        (HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n", ["row 3", "name: stands twice", "(got 'a')"]),
+        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where the header has 6", "Complete the row."]),
+        (HEADER, ["rows: holds no jobs", "Add at least one row"]),
+        ("", ["file: is empty"]),
+    ],
+    ids=["missing-column", "negative-time", "nan", "unknown-model", "zero-gpus", "twice", "short-row", "no-rows", "empty"],
+)
+def test_a_bad_trace_is_refused_by_file_row_field_value_and_remedy(tmp_path: Path, refused: Refused, text: str, says: list[str]) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text, encoding="utf-8")
+    said = refused("simulate", str(path), *SMALL)
+    assert str(path) in said
+    for part in says:
+        assert part in said, said
+
+
+def test_a_binary_file_is_refused(tmp_path: Path, refused: Refused) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(bytes(range(256)) * 64)
+    said = refused("simulate", str(path), *SMALL)
+    assert "file: is a binary file, not CSV. Give a CSV text file in UTF-8." in said
+
+
+def test_a_trace_that_is_not_there_is_refused(tmp_path: Path, refused: Refused) -> None:
+    said = refused("simulate", str(tmp_path / "none.csv"))
+    assert "file: cannot be read: No such file or directory. Check the path" in said
+
+
+def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, refused: Refused) -> None:
+    said = refused("simulate", str(trace), "--cluster", "abacus=1x4")
+    assert "row 2" in said
+    assert "application: cannot run on any GPU type of this cluster (abacus) (got 'cifar10')" in said
+    assert "Measured are: t4" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--cluster", "t4=0x4"), "cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node"),
+        (("--cluster", "four cards"), "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4"),
+        (("--policy", "lifo"), "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf"),
+        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed"),
+        (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
+        (("--set", "p"), "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1."),
+        (("--set", "p=0"), "p: makes all configurations equal (got 0.0). Use a value below or above zero"),
+        (("--set", "p=high"), "p: is no number (got 'high'). Give a finite number."),
+        (("--set", "power=1"), "power: is no parameter of sia (got 1). Use one of: p, idle_penalty"),
+        (("--profiles", "/nowhere/at/all"), "(got '/nowhere/at/all')"),
+        (
+            ("--csv", "/nowhere/at/all.csv"),
+            "csv: cannot be written (No such file or directory) (got '/nowhere/at/all.csv'). Name a file in",
+        ),
+        (("--policy", "fifo,srtf", "--csv", "x.csv"), "csv: is written for one policy at a time (got 'x.csv'). Name one policy, or leave"),
+        (("--generate", "philly"), "trace: is missing, or given twice. Name a workload CSV, or use --generate philly."),
+    ],
+    ids=lambda value: "-".join(value).strip("-") if isinstance(value, tuple) else "",
+)
+def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused: Refused, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused("simulate", str(trace), *(SMALL if "--cluster" not in arguments else ()), *arguments)
+
+
+def test_an_unknown_family_of_workloads_is_refused(refused: Refused) -> None:
+    said = refused("simulate", "--generate", "borg")
+    assert "(got 'borg')" in said
+    assert "philly" in said
+
+
+def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
+    assert "trace: is missing, or given twice" in refused("simulate")
+
+
+def test_a_number_out_of_range_ends_with_exit_code_2_and_no_traceback() -> None:
+    done = maat("simulate", "--generate", "philly", "--jobs", "0")
+    assert done.returncode == 2
+    assert "--jobs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_version_need_nothing() -> None:
+    assert "Play a workload through" in maat("simulate", "--help").stdout
+    assert maat("version").stdout.strip().count(".") == 2
