@@ -112,7 +112,7 @@ def rule(drawn: go.Figure, scheme: str | None, *, x: float | None = None, y: flo
     line = {"color": colours.muted, "width": 1, "dash": "dot"}
     if x is not None:
         drawn.add_vline(
-            x=x, line=line, annotation_text=text, annotation_position="top right", annotation_font={"size": 12, "color": colours.muted}
+            x=x, line=line, annotation_text=text, annotation_position="bottom right", annotation_font={"size": 12, "color": colours.muted}
         )
     if y is not None:
         drawn.add_hline(

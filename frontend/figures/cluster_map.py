@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
+from zlib import crc32
 
 import plotly.graph_objects as go
 
@@ -79,11 +80,15 @@ def _rows(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any
 
 
 def _shades(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Job -> shade, in order of appearance, so that jobs side by side differ."""
+    """Job -> shade: by its id, so that it keeps its shade from round to round; the next one where the job at its left has the same."""
     shade: dict[str, int] = {}
-    for cell in cells:
-        if cell["job_id"] is not None:
-            shade.setdefault(str(cell["job_id"]), len(shade) % SHADES)
+    for left, cell in zip([None, *cells], cells, strict=False):
+        job = cell["job_id"]
+        if job is None or job in shade:
+            continue
+        own = crc32(str(job).encode()) % SHADES
+        neighbour = left["job_id"] if left is not None and left["node"] == cell["node"] else None
+        shade[job] = (own + 1) % SHADES if neighbour is not None and shade[neighbour] == own else own
     return shade
 
 

@@ -39,21 +39,23 @@ def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | 
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    drawn.update_xaxes(type="log" if log else "linear", rangemode="tozero" if not log else "normal")
+    drawn.update_xaxes(**({"type": "log", "dtick": "D2", "minorloglabels": "none"} if log else {"rangemode": "tozero"}))
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
 
 
 def jct_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
-    """CDF: job completion time (hours) x share of jobs, one line per run."""
+    """CDF: job completion time (hours, logarithmic: jobs differ by orders of magnitude) x share of jobs, one line per run."""
     hours = {
-        name: [(job["finish"] - job["submit"]) / 3600 for job in result["jobs"] if job["finish"] is not None]
+        name: [
+            (job["finish"] - job["submit"]) / 3600 for job in result["jobs"] if job["finish"] is not None and job["finish"] > job["submit"]
+        ]
         for name, result in results.items()
     }
     hours = {name: line for name, line in hours.items() if line}
     if not hours:
         return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
-    return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height)
+    return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height, log=True)
 
 
 def fairness_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
