@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from maat.scheduling.checks import check_decision
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.loop import standing_limits
+from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Policy, RoundInput
 
@@ -133,6 +134,14 @@ def test_the_certificate_bounds_what_was_decided(policy: Policy, round_input: Ro
     assert report.bound >= report.objective - 1e-9 * abs(report.objective)
     assert set(report.prices) <= {limit.name for limit in round_input.limits}
     assert all(price >= 0 for price in report.prices.values())
+
+
+@pytest.mark.long
+@settings(max_examples=1500)
+@given(round_input=round_inputs())
+def test_no_round_breaks_a_rule_under_any_placer(policy: Policy, round_input: RoundInput) -> None:
+    for placer in PLACERS.names:
+        plan_round(round_input, policy, PLACERS.build(placer))
 
 
 def test_without_jobs_nothing_is_granted(policy: Policy) -> None:
