@@ -125,14 +125,18 @@ def live_models() -> Mapping[str, Model]:
 
 
 def _is_due(session: Session, cluster: ClusterRow) -> bool:
-    """Rounds are due once in every interval of cluster time; intervals that passed without one are not made up."""
+    """Rounds are due once in every interval of cluster time, and not right after one that came late; intervals that passed without one are
+    not made up."""
     if cluster.paused:
         return False
     last = session.exec(
         select(Round.at_seconds).where(Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1)
     ).first()
     now = cluster_seconds(cluster, utc_now())
-    return last is None or (now > last and now // cluster.round_seconds > last // cluster.round_seconds)
+    if last is None:
+        return True
+    interval = cluster.round_seconds
+    return now // interval > last // interval and now - last >= interval / 2
 
 
 def _active_jobs(session: Session, cluster_id: str) -> list[JobRow]:

@@ -10,7 +10,11 @@ from sqlmodel import col, select
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 
-GENERATED = {"kind": "generated", "family": "philly", "jobs": 3, "hours": 0.5, "seed": 1, "work_scale": 0.05}
+SMALL = {
+    "kind": "csv",
+    "text": "name,time,application,num_replicas,batch_size,work_scale\n"
+    "first,0,cifar10,1,128,0.3\nsecond,60,bert,2,24,0.2\nthird,90,cifar10,4,512,0.5\n",
+}
 
 
 def request_simulation(
@@ -22,7 +26,7 @@ def request_simulation(
 ) -> str:
     owner, tenant = make_owner(database)
     runs = [{"policy": policy, "policy_parameters": {}, "placer": "whole-node", "placer_parameters": {}, "seed": 0} for policy in policies]
-    request = {"trace": GENERATED if trace is None else trace, "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
+    request = {"trace": SMALL if trace is None else trace, "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
     with database.session_scope() as session:
         operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant)
         session.add(operation)

@@ -56,6 +56,11 @@ def test_a_round_is_made_once_in_every_interval(database: Database) -> None:
     assert step_at(database, cluster_id, 10, 20, 59, 60, 61, 130) == [1, None, None, 2, None, 3]
 
 
+def test_a_round_that_came_late_is_not_followed_at_once_by_the_next(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    assert step_at(database, cluster_id, 10, 115, 121, 146, 185) == [1, 2, None, 3, 4]
+
+
 def test_rounds_that_were_missed_are_not_made_up(database: Database) -> None:
     cluster_id = make_cluster(database)
     submit(database, cluster_id, count=3)
