@@ -3,6 +3,7 @@
     'use strict';
 
     var STALE_SECONDS = 15;
+    var MOST_VEILS = 1200;
     var lastAnswer = Date.now();
     var noUpdate = function () { return window.dash_clientside.no_update; };
 
@@ -60,6 +61,25 @@
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
+    }
+
+    /* Veils over every cell that the job at this point does not hold; none without a point. Again after each redraw. */
+    function light(point) {
+        var plot = document.querySelector('.cluster-map .js-plotly-plot');
+        var cells = plot && plot.data && plot.data[0];
+        if (!cells || !cells.customdata || cells.z.length * cells.z[0].length > MOST_VEILS) { return; }
+        var row = point ? cells.y.indexOf(point.y) : -1;
+        var job = row >= 0 ? cells.customdata[row][point.x] : null;
+        var veil = getComputedStyle(document.documentElement).getPropertyValue('--card').trim();
+        var shapes = [];
+        cells.customdata.forEach(function (holders, y) {
+            holders.forEach(function (holder, x) {
+                if (job && holder !== job) {
+                    shapes.push({type: 'rect', x0: x - 0.5, x1: x + 0.5, y0: y - 0.5, y1: y + 0.5, line: {width: 0}, layer: 'above', fillcolor: veil, opacity: 0.65});
+                }
+            });
+        });
+        if (shapes.length || (plot.layout.shapes || []).length) { window.Plotly.relayout(plot, {shapes: shapes}); }
     }
 
     window.dash_clientside = window.dash_clientside || {};
@@ -139,25 +159,8 @@
         },
 
         /* One heatmap trace: the job under the pointer stays lit, the others fade. */
-        lightJob: function (hover, figure) {
-            var plot = document.querySelector('.cluster-map .js-plotly-plot');
-            if (!plot || !plot.data || !plot.data.length || !plot.data[0].customdata) { return noUpdate(); }
-            var jobs = plot.data[0].customdata;
-            var point = hover && hover.points && hover.points[0];
-            var job = point ? jobs[point.pointNumber ? point.pointNumber[0] : 0][point.pointNumber ? point.pointNumber[1] : 0] : null;
-            var opacity = job ? 0.35 : 1;
-            var shapes = [];
-            if (job) {
-                jobs.forEach(function (row, y) {
-                    row.forEach(function (holder, x) {
-                        if (holder !== job) {
-                            shapes.push({type: 'rect', x0: x - 0.5, x1: x + 0.5, y0: y - 0.5, y1: y + 0.5, line: {width: 0}, layer: 'above',
-                                fillcolor: document.documentElement.dataset.maatScheme === 'dark' ? '#1b1f26' : '#ffffff', opacity: 1 - opacity});
-                        }
-                    });
-                });
-            }
-            if (shapes.length <= 1200) { window.Plotly.relayout(plot, {shapes: shapes}); }
+        lightJob: function (hover, _figure) {
+            setTimeout(function () { light(hover && hover.points && hover.points[0]); }, 60);
             return noUpdate();
         }
     };

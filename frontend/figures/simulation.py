@@ -14,6 +14,7 @@ from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 Result = Mapping[str, Any]
 _WAIT = "It shows when a run of this simulation has finished."
 FEW_JOBS = 30
+_DECADES = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
 
 
 def _style(index: int) -> tuple[str, str]:
@@ -39,7 +40,9 @@ def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | 
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    drawn.update_xaxes(**({"type": "log", "dtick": "D2", "minorloglabels": "none"} if log else {"rangemode": "tozero"}))
+    drawn.update_xaxes(
+        **({"type": "log", "tickvals": _DECADES, "ticktext": [f"{tick:g}" for tick in _DECADES]} if log else {"rangemode": "tozero"})
+    )
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
 

@@ -60,7 +60,7 @@ def register(app: Dash, api: Api) -> None:
         "lightJob",
         Output("cluster-map", "id"),
         Input("cluster-map", "hoverData"),
-        State("cluster-map", "figure"),
+        Input("cluster-map", "figure"),
         prevent_initial_call=True,
     )
 

@@ -86,7 +86,7 @@ def register(app: Dash, api: Api) -> None:
         "lightJob",
         Output("overview-map", "id"),
         Input("overview-map", "hoverData"),
-        State("overview-map", "figure"),
+        Input("overview-map", "figure"),
         prevent_initial_call=True,
     )
 

@@ -210,3 +210,24 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
     page.route("**/api/v1/health", lambda route: route.abort())
 
     expect(page.locator("#freshness")).to_have_class(re.compile("stale"))
+
+
+def test_the_job_under_the_pointer_stays_lit_on_the_map(server: Any, tab: Any) -> None:
+    page = tab.open(server.url + "/cluster")
+    page.wait_for_selector(".cluster-map .heatmaplayer image", state="attached")
+    plot = "document.querySelector('.cluster-map .js-plotly-plot')"
+    page.wait_for_function(f"{plot}.data[0].customdata.flat().some(job => job)")
+    row, column, job = page.evaluate(
+        f"(() => {{ const jobs = {plot}.data[0].customdata; for (let y = 0; y < jobs.length; y++) for (let x = 0; x < jobs[y].length; x++)"
+        " if (jobs[y][x]) return [y, x, jobs[y][x]]; })()"
+    )
+    rows, columns = page.evaluate(f"[{plot}.data[0].z.length, {plot}.data[0].z[0].length]")
+    box = page.locator(".cluster-map .nsewdrag").first.bounding_box()
+
+    page.mouse.move(box["x"] + box["width"] * (column + 0.5) / columns, box["y"] + box["height"] * (row + 0.5) / rows)
+
+    veiled = page.wait_for_function(
+        f"(() => {{ const shapes = {plot}.layout.shapes || []; const jobs = {plot}.data[0].customdata;"
+        " return shapes.length && shapes.map(shape => jobs[shape.y0 + 0.5][shape.x0 + 0.5] || 'free'); })()"
+    ).json_value()
+    assert job not in veiled
