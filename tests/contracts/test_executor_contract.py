@@ -16,11 +16,11 @@ from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind, JobState, may_follow
-from maat.scheduling.job import Job
+from maat.scheduling.job import Allocation, Job
 from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import ChangeKind, Changes, ClusterState, RoundInput
+from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import catalog_models
@@ -204,9 +204,12 @@ def test_a_job_is_submitted_once() -> None:
 def test_the_changes_of_an_earlier_round_come_too_late() -> None:
     played = fresh(trace_jobs([(0, "cifar10")]), "fifo", "sia-artifact")
     started = played.decide(played.observe())
-    assert [change.kind for change in started.items] == [ChangeKind.START]
-    played.round_number = 5
-    played.play(1)
-    before = played.seen()
+    played.executor.apply(started)
+    (start,) = started.items
+    elsewhere = Allocation("a100", (8,))
+    moved = Change("job-0", ChangeKind.MIGRATE, start.after, elsewhere, Grant("a100", 1))
+    played.executor.apply(Changes(2, 0.0, (moved,)))
+
     assert list(played.executor.apply(started)) == []
-    assert played.seen() == before
+    (job,) = played.observe().jobs
+    assert (job.allocation, job.restarts) == (elsewhere, 1)
