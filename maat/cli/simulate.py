@@ -78,6 +78,8 @@ def simulate_command(
         raise InputError(
             "is written for one policy at a time", field="csv", value=str(csv_path), remedy="Name one policy, or leave --csv out."
         )
+    if csv_path is not None:
+        _check_writable(csv_path)
     scenarios = [
         Scenario(
             workload,
@@ -161,17 +163,23 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
     return summary
 
 
-def _write_csv(result: SimulationResult, path: Path) -> None:
+def _check_writable(path: Path) -> None:
+    """Before the work, not after it."""
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(("name", "submit", "start", "finish", "restarts"))
-            for r in result.records:
-                writer.writerow((r.name, r.submit, "" if r.start is None else r.start, "" if r.finish is None else r.finish, r.restarts))
+        with path.open("a", encoding="utf-8"):
+            pass
     except OSError as failed:
         raise InputError(
             f"cannot be written ({failed.strerror})", field="csv", value=str(path), remedy="Name a file in a folder that exists."
         ) from failed
+
+
+def _write_csv(result: SimulationResult, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("name", "submit", "start", "finish", "restarts"))
+        for r in result.records:
+            writer.writerow((r.name, r.submit, "" if r.start is None else r.start, "" if r.finish is None else r.finish, r.restarts))
 
 
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
@@ -186,5 +194,11 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     for summary in summaries:
         table.add_column(summary["policy"], justify="right")
     for key, heading, form in TABLE:
-        table.add_row(heading, *(form.format(summary[key]) for summary in summaries))
+        table.add_row(heading, *(_cell(summary, key, form) for summary in summaries))
     Console().print(table)
+
+
+def _cell(summary: dict[str, Any], key: str, form: str) -> str:
+    """A figure, or a dash for a completion time where no job completed."""
+    nothing = summary["unfinished"] == summary["jobs"] and ("jct" in key or key == "makespan_hours")
+    return "-" if nothing else form.format(summary[key])

@@ -25,7 +25,7 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
         ("sia", {"utility_decimals": 1.5}, r"utility_decimals: is no integer \(got 1.5\)"),
         ("sia", {"scale_up_base": "any"}, r"scale_up_base: is not one of its choices \(got 'any'\). Use one of: current, largest."),
         ("fifo", {"head_of_line": None}, r"head_of_line: is not one of its choices"),
-        ("sia", {"tie_seed": 1}, r"tie_seed: is no parameter of sia"),
+        ("sia", {"name": "x"}, r"name: is no parameter of sia"),
     ],
 )
 def test_a_bad_parameter_is_refused_by_name_value_and_remedy(policy: str, values: dict[str, object], message: str) -> None:
@@ -83,9 +83,9 @@ def test_a_form_learns_type_range_unit_and_source() -> None:
     assert by_name["scale_up_base"].choices == ("current", "largest")
     assert by_name["utility_decimals"].type == "integer"
     assert by_name["p"].source == "Sia section 3.4"
-    assert "tie_seed" not in by_name, "wiring, no knob"
+    assert "name" not in by_name, "wiring, no knob"
 
 
 def test_other_parameters_have_another_hash_and_wiring_has_none() -> None:
-    assert parameter_hash(Sia()) == parameter_hash(Sia(tie_seed=3))
+    assert parameter_hash(Sia()) == parameter_hash(Sia(name="another"))
     assert parameter_hash(Sia()) != parameter_hash(dataclasses.replace(Sia(), p=-1.0))

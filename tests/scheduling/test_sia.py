@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scheduling.examples import belief, job, round_of, spec, type_belief
@@ -177,3 +179,16 @@ def test_a_power_of_zero_is_refused() -> None:
 
 def _memory(*names: str) -> dict[str, MemoryLimits]:
     return {name: MemoryLimits(1, 256) for name in names}
+
+
+def test_ties_are_left_to_chance_only_where_that_is_asked_for() -> None:
+    cluster = Cluster.parse("a=1x1,b=1x1,c=1x1,d=1x1")
+    tied = [[1.0, 1.0, 1.0, 1.0]]
+
+    def choices(policy: Sia) -> set[str]:
+        rounds = [replace(round_of(cluster, job(spec("x"))), round_number=number) for number in range(1, 21)]
+        return {policy.decide(one, matrix_from(one, tied)).grants["x"].gpu_type for one in rounds}
+
+    assert choices(Sia()) == {"a"}
+    assert len(choices(Sia(random_ties=True))) > 1
+    assert choices(Sia(random_ties=True)) == choices(Sia(random_ties=True)), "the same seed and round, the same choice"

@@ -6,11 +6,15 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from maat.scheduling.arrays import IntArray
 from maat.scheduling.cluster import Cluster
 
 
 class FreeGpus:
-    """Usable GPUs with a free place, by node, lowest number first. A job takes one place on each of its GPUs."""
+    """Usable GPUs with a free place, by node, lowest number first. A job takes one place on each of its GPUs.
+
+    Counts by node stand in arrays, so that looking for a node costs one pass of numpy and not one of Python.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -19,30 +23,45 @@ class FreeGpus:
         self._places: list[dict[int, int]] = [
             {gpu: cluster.jobs_per_gpu for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]} for n in range(len(cluster.nodes))
         ]
-        self._node_of = cluster.gpu_node.tolist()
-        self.whole: list[int] = cluster.node_available.tolist()
+        self._node_of: list[int] = cluster.gpu_node.tolist()
+        self._taken = np.zeros(len(cluster.nodes), dtype=np.int64)
+        self._nodes = {name: np.flatnonzero(cluster.node_type == t) for t, name in enumerate(cluster.type_names)}
+        self.whole = cluster.node_available
+        self.counts: IntArray = cluster.node_available.copy()
 
-    def count(self, node: int, besides: Collection[int] = ()) -> int:
-        """GPUs of the node that a job which has `besides` already could have."""
-        places = self._places[node]
-        return sum(gpu not in besides for gpu in places) if besides else len(places)
+    def nodes_of_type(self, gpu_type: str) -> IntArray:
+        """Node numbers of a type, ascending."""
+        return self._nodes[gpu_type]
 
-    def is_idle(self, node: int) -> bool:
-        """Whether the node has usable GPUs and nobody holds one."""
-        return self.whole[node] > 0 and sum(self._places[node].values()) == self.whole[node] * self.cluster.jobs_per_gpu
+    def idle_nodes(self, gpu_type: str) -> IntArray:
+        """Nodes with usable GPUs of which nobody holds one."""
+        nodes = self._nodes[gpu_type]
+        idle: IntArray = nodes[(self._taken[nodes] == 0) & (self.whole[nodes] > 0)]
+        return idle
 
-    def nodes_of_type(self, gpu_type: str) -> list[int]:
-        return np.flatnonzero(self.cluster.node_type == self.cluster.type_index[gpu_type]).tolist()
+    def tightest(self, gpu_type: str, count: int, besides: Collection[int] = ()) -> int | None:
+        """The node with the fewest free GPUs that still has `count` of them for a job which has `besides` already."""
+        nodes = self._nodes[gpu_type]
+        room = self.counts[nodes]
+        for gpu in besides:
+            node = self._node_of[gpu]
+            room[nodes == node] -= gpu in self._places[node]
+        room = np.where(room >= count, room, np.iinfo(np.int64).max)
+        best = int(np.argmin(room)) if len(room) else 0
+        return int(nodes[best]) if len(room) and room[best] < np.iinfo(np.int64).max else None
 
     def are_free(self, gpus: Iterable[int]) -> bool:
         return all(gpu in self._places[self._node_of[gpu]] for gpu in gpus)
 
     def take(self, gpus: Iterable[int]) -> None:
         for gpu in gpus:
-            places = self._places[self._node_of[gpu]]
+            node = self._node_of[gpu]
+            places = self._places[node]
             places[gpu] -= 1
+            self._taken[node] += 1
             if not places[gpu]:
                 del places[gpu]
+                self.counts[node] -= 1
 
     def take_from(self, node: int, count: int, besides: Collection[int] = ()) -> list[int]:
         """The `count` lowest free GPUs of a node for a job which has `besides` already; one place of each is taken."""
@@ -52,5 +71,8 @@ class FreeGpus:
 
     def give_back(self, gpus: Iterable[int]) -> None:
         for gpu in gpus:
-            places = self._places[self._node_of[gpu]]
+            node = self._node_of[gpu]
+            places = self._places[node]
+            self.counts[node] += gpu not in places
             places[gpu] = places.get(gpu, 0) + 1
+            self._taken[node] -= 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob
@@ -46,13 +48,13 @@ class Packed:
 
 def pack(free: FreeGpus, grant: Grant) -> list[int] | None:
     """GPUs for a grant on as few nodes as possible; None where there are not enough."""
-    nodes = [n for n in free.nodes_of_type(grant.gpu_type) if free.count(n)]
-    tight = [n for n in nodes if free.count(n) >= grant.gpu_count]
-    if tight:
-        return free.take_from(min(tight, key=lambda n: (free.count(n), n)), grant.gpu_count)
-    if sum(free.count(n) for n in nodes) < grant.gpu_count:
+    node = free.tightest(grant.gpu_type, grant.gpu_count)
+    if node is not None:
+        return free.take_from(node, grant.gpu_count)
+    nodes = free.nodes_of_type(grant.gpu_type)
+    if free.counts[nodes].sum() < grant.gpu_count:
         return None
     taken: list[int] = []
-    for node in sorted(nodes, key=lambda n: (-free.count(n), n)):
-        taken += free.take_from(node, min(free.count(node), grant.gpu_count - len(taken)))
+    for roomiest in nodes[np.argsort(-free.counts[nodes], kind="stable")].tolist():
+        taken += free.take_from(roomiest, grant.gpu_count - len(taken))
     return taken

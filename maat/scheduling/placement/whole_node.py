@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.placement.free_gpus import FreeGpus
@@ -75,25 +77,25 @@ def _fill(
 
 def _part_of_node(free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()) -> list[int] | None:
     """Rule a: the tightest node that holds it all, for a job which has `besides` already."""
-    room = {n: free.count(n, besides) for n in free.nodes_of_type(gpu_type)}
-    nodes = [n for n, free_count in room.items() if free_count >= count]
-    return free.take_from(min(nodes, key=lambda n: (room[n], n)), count, besides) if nodes else None
+    node = free.tightest(gpu_type, count, besides)
+    return None if node is None else free.take_from(node, count, besides)
 
 
 def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
     """Rule b: idle whole nodes of the size that makes up the grant exactly; what is over (rigid jobs) goes to one more node."""
-    idle = [n for n in free.nodes_of_type(grant.gpu_type) if free.is_idle(n)]
-    per_node = max((free.whole[n] for n in free.nodes_of_type(grant.gpu_type)), default=0)
+    per_node = int(free.whole[free.nodes_of_type(grant.gpu_type)].max(initial=0))
     size = 1 << (per_node.bit_length() - 1) if per_node else 0
     if grant.node_count is not None and grant.node_count > 1 and grant.gpu_count % grant.node_count == 0:
         size = grant.gpu_count // grant.node_count
     if size == 0 or grant.gpu_count <= per_node:
         return None
     whole, rest = divmod(grant.gpu_count, size)
-    nodes = sorted((n for n in idle if free.whole[n] >= size), key=lambda n: (free.whole[n], n))[:whole]
-    if len(nodes) < whole:
+    idle = free.idle_nodes(grant.gpu_type)
+    large = idle[free.whole[idle] >= size]
+    if len(large) < whole:
         return None
-    taken = [gpu for n in nodes for gpu in free.take_from(n, size)]
+    nodes = large[np.argsort(free.whole[large], kind="stable")][:whole]
+    taken = [gpu for n in nodes.tolist() for gpu in free.take_from(n, size)]
     if rest:
         over = _part_of_node(free, grant.gpu_type, rest, taken)
         if over is None:

@@ -49,11 +49,13 @@ class Sia:
         minimum=0,
         maximum=12,
     )
+    random_ties: bool = knob(
+        False, "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.", source="published simulator"
+    )
     tolerance: float = knob(
         1e-4, "Relative gap at which the programme counts as solved.", source="Sia section 3.5", minimum=0.0, maximum=0.1
     )
     solve_seconds: float = knob(0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0)
-    tie_seed: int | None = None
     name: str = "sia"
 
     def __post_init__(self) -> None:
@@ -77,7 +79,7 @@ class Sia:
         return assign(round_input, matrix, value, options=options, with_batch=False)
 
     def _tie_seed(self, round_input: RoundInput) -> int | None:
-        return None if self.tie_seed is None else self.tie_seed * 1_000_003 + round_input.round_number
+        return int(round_input.rng.integers(1 << 62)) if self.random_ties else None
 
     def _scale_up(self, jobs: Sequence[Job]) -> IntArray:
         """The most replicas that each job may have this round, shape (J,)."""
