@@ -38,6 +38,7 @@ def grid(
             "cellFadeDuration": 0,
             "animateRows": False,
             "tooltipShowDelay": 300,
+            "localeText": {"noRowsToShow": "Nothing to show yet"},
             **({"domLayout": "autoHeight"} if height == "auto" else {}),
             **(options or {}),
         },

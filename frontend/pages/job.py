@@ -56,7 +56,7 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
                     dmc.Group(
                         [
                             dmc.Button("Keep it", id="job-cancel-no", variant="default"),
-                            dmc.Button("Cancel job", id="job-cancel-yes", color="red"),
+                            dmc.Button("Cancel job", id="job-cancel-yes", color="red", className="danger"),
                         ],
                         justify="flex-end",
                     ),

@@ -225,7 +225,13 @@ def register(app: Dash, api: Api) -> None:
         if not request:
             return (no_update,) * 5
         if cluster_id == NO_CLUSTER:
-            return {"rowData": [], "rowCount": 0}, [], "no cluster", {}, None
+            return (
+                {"rowData": [], "rowCount": 0},
+                [],
+                "",
+                {},
+                empty_state("No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."),
+            )
         query = _query(filters, cluster_id, request)
         try:
             async with api.visitor() as maat:

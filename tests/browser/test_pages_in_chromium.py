@@ -37,19 +37,13 @@ def test_every_page_shows_its_data_without_an_error_and_asks_no_other_host(path:
     assert tab.witness.foreign == []
 
 
-@pytest.mark.parametrize("path", ["/", "/cluster", "/rounds"])
+@pytest.mark.parametrize("path", ["/", "/cluster", "/jobs", "/rounds"])
 def test_without_a_cluster_a_page_says_so_and_what_to_do(path: str, empty_server: Any, tab: Any) -> None:
     page = tab.open(empty_server.url + path)
 
     expect(page.get_by_text("No cluster yet").first).to_be_visible()
 
     assert tab.witness.errors == []
-
-
-def test_without_a_job_the_list_says_so(empty_server: Any, tab: Any) -> None:
-    page = tab.open(empty_server.url + "/jobs")
-
-    expect(page.locator("#jobs-total")).to_have_text("no cluster")
 
 
 def test_a_job_submitted_by_the_form_is_shown_and_listed(server: Any, tab: Any) -> None:
