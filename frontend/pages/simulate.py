@@ -85,7 +85,7 @@ def layout(**_query: Any) -> html.Div:
                         multiple=False,
                     ),
                     html.Div(
-                        "Columns: time, application, num_replicas, batch_size, … as in the public Sia and Pollux traces.",
+                        "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces.",
                         id="simulate-file",
                         className="hint",
                     ),
