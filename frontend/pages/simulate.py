@@ -18,7 +18,7 @@ from frontend.formatting import clock
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
 from maat.client import ApiError, calls
-from maat.client.resources import SimulationBody
+from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))

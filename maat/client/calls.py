@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
+from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -23,13 +24,9 @@ from maat.client.resources import (
     Me,
     Model,
     Node,
-    Operation,
     Page,
     Round,
     RoundSummary,
-    RunResult,
-    Simulation,
-    SimulationBody,
     Timeline,
 )
 

@@ -11,22 +11,8 @@ import httpx
 from maat.client import calls
 from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
-from maat.client.resources import (
-    BatchResult,
-    Cluster,
-    ClusterBody,
-    ClusterState,
-    Health,
-    Job,
-    JobBody,
-    Operation,
-    Page,
-    Round,
-    RoundSummary,
-    RunResult,
-    Simulation,
-    SimulationBody,
-)
+from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody
+from maat.client.resources import BatchResult, Cluster, ClusterBody, ClusterState, Health, Job, JobBody, Page, Round, RoundSummary
 
 Answer = TypeVar("Answer")
 
