@@ -108,6 +108,17 @@ def test_figures_follow_from_the_records(result: SimulationResult) -> None:
     assert summary["rounds"] == len(result.round_times)
 
 
+def test_utilisation_follows_from_the_gpus_held_in_each_round(result: SimulationResult) -> None:
+    busy = [r for r, active in enumerate(result.contention) if active]
+    held = sum(counts[r] for counts in result.gpus_by_type.values() for r in busy)
+    assert result.metrics.utilisation_busy == pytest.approx(held / (result.scenario.cluster.gpu_count * len(busy)))
+    assert 0.0 < result.metrics.utilisation <= 1.0
+
+
+def test_without_failures_none_are_counted(result: SimulationResult) -> None:
+    assert (result.metrics.failures, result.metrics.interruptions, result.metrics.lost_gpu_hours) == (0, 0, 0.0)
+
+
 def test_spans_begin_when_jobs_begin_and_tell_every_change(result: SimulationResult) -> None:
     for record in result.records:
         mine = [span for span in result.spans if span.job == record.name]
