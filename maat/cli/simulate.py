@@ -14,6 +14,7 @@ import typer
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
+from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.fidelity import ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
@@ -32,6 +33,7 @@ Generated = Annotated[str | None, typer.Option("--generate", help="Make a worklo
 JobCount = Annotated[int | None, typer.Option("--jobs", min=1, help="Jobs to generate.")]
 Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which the generated jobs are submitted.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
+WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -39,14 +41,28 @@ TABLE: Sequence[tuple[str, str, str]] = (
     ("avg_jct_hours", "Average JCT, h", "{:.3f}"),
     ("median_jct_hours", "Median JCT, h", "{:.3f}"),
     ("p99_jct_hours", "99th percentile JCT, h", "{:.2f}"),
+    ("avg_jct_hours_large", "Average JCT of jobs asking for > 4 GPUs, h", "{:.3f}"),
+    ("avg_jct_hours_small", "Average JCT of the others, h", "{:.3f}"),
     ("makespan_hours", "Makespan, h", "{:.2f}"),
     ("avg_queueing_hours", "Average queueing delay, h", "{:.3f}"),
+    ("avg_queueing_hours_large", "  of jobs asking for > 4 GPUs, h", "{:.3f}"),
+    ("avg_queueing_hours_small", "  of the others, h", "{:.3f}"),
     ("gpu_hours_per_job", "GPU-hours per job", "{:.2f}"),
+    ("utilisation_busy", "GPUs held while jobs are there", "{:.1%}"),
+    ("utilisation", "GPUs held over the makespan", "{:.1%}"),
     ("restarts_per_job", "Restarts per job", "{:.2f}"),
+    ("evictions", "Evictions by fragmentation", "{:d}"),
     ("contention_mean", "Contention, mean", "{:.1f}"),
     ("contention_max", "Contention, most", "{:d}"),
     ("policy_seconds_median", "Seconds per round, median", "{:.4f}"),
     ("unfinished", "Jobs not finished", "{:d}"),
+)
+FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
+    ("rho_mean", "Finish-time fairness rho, mean", "{:.3f}"),
+    ("rho_worst", "rho, worst", "{:.3f}"),
+    ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
+    ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
+    ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
 )
 
 
@@ -64,6 +80,7 @@ def simulate_command(
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -96,6 +113,8 @@ def simulate_command(
     ]
     results = [_run(scenario, quiet=as_json or not sys.stderr.isatty()) for scenario in scenarios]
     summaries = [_summary(result, csv_path) for result in results]
+    if with_fairness:
+        _add_fairness(summaries, results)
     if as_json:
         typer.echo(json.dumps(summaries[0] if len(summaries) == 1 else summaries, indent=2))
     else:
@@ -163,6 +182,25 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
     return summary
 
 
+def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
+    """rho by both rules, from isolated runs that all policies share."""
+    from maat.simulation.fairness import IsolatedRuns, fairness
+
+    alone = IsolatedRuns(results[0].scenario)
+    for summary, result in zip(summaries, results, strict=True):
+        fair = fairness(result, alone=alone)
+        published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+        summary |= {
+            "rho_mean": fair.mean,
+            "rho_median": fair.median,
+            "rho_worst": fair.worst,
+            "unfair_fraction": fair.unfair_fraction,
+            "rho_ratio_to_mean_mean": published.mean,
+            "rho_ratio_to_mean_worst": published.worst,
+            "unfair_fraction_ratio_to_mean": published.unfair_fraction,
+        }
+
+
 def _check_writable(path: Path) -> None:
     """Before the work, not after it."""
     try:
@@ -193,7 +231,7 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     table.add_column("")
     for summary in summaries:
         table.add_column(summary["policy"], justify="right")
-    for key, heading, form in TABLE:
+    for key, heading, form in (*TABLE, *(FAIRNESS_TABLE if "rho_mean" in first else ())):
         table.add_row(heading, *(_cell(summary, key, form) for summary in summaries))
     Console().print(table)
 

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
+
+LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
+
+
+class FairnessRule(StrEnum):
+    """How the ratios of a job's JCT to its isolated JCTs by type become one rho: their mean (Sia eq. 6), or the published script's ratio to
+    the mean JCT, which is never larger."""
+
+    MEAN_OF_RATIOS = "mean-of-ratios"
+    RATIO_TO_MEAN = "ratio-to-mean"
 
 
 @dataclass(frozen=True)
@@ -33,10 +44,46 @@ class JobRecord:
         """From submission to the first GPUs."""
         return None if self.start is None else self.start - self.submit
 
+    @property
+    def is_large(self) -> bool:
+        """Asks for more than four GPUs, whatever it then got."""
+        return self.gpu_count_requested > LARGEST_SMALL_JOB
+
+
+@dataclass(frozen=True, slots=True)
+class RoundUse:
+    """What one round did with the cluster. `usable`: places that were in service; `held`: those of them that jobs were given.
+
+    `evicted`: jobs that lost their GPUs to fragmentation alone (`RoundResult.evicted`).
+    """
+
+    time: float
+    active_jobs: int
+    held: int
+    usable: int
+    evicted: int = 0
+
+
+@dataclass(frozen=True)
+class FailureCounts:
+    """`failures`: nodes that failed. `interruptions`: times that a job lost its GPUs to one. `lost_gpu_hours`: what those jobs had held
+    since their last checkpoint, pauses included."""
+
+    failures: int = 0
+    interruptions: int = 0
+    lost_gpu_hours: float = 0.0
+
 
 @dataclass(frozen=True)
 class ScheduleMetrics:
-    """Means over the jobs of one schedule. Empty schedules have zeros."""
+    """Means over the jobs of one schedule. Empty schedules, and groups without jobs, have zeros.
+
+    Large jobs request more than four GPUs, the others are small. `avg_queueing_hours`: from submission to the first GPUs (profiling and the
+    wait for the round included), over the jobs that ever got any. `restarts`: charged changes after the first start. `evictions`: times that a
+    job lost the GPUs it held, all of them in service, though it was granted GPUs: granted just what it held it was moved elsewhere, or it was
+    placed nowhere. `utilisation_busy`: GPUs given to jobs over GPUs in service, in the rounds in which jobs were there; `utilisation`: the
+    same over all rounds of the makespan, idle ones included. Both count a round whole, as decided.
+    """
 
     jobs: int
     unfinished: int
@@ -49,12 +96,35 @@ class ScheduleMetrics:
     avg_queueing_hours: float
     contention_mean: float
     contention_max: int
+    large_jobs: int = 0
+    avg_jct_hours_large: float = 0.0
+    avg_jct_hours_small: float = 0.0
+    avg_queueing_hours_large: float = 0.0
+    avg_queueing_hours_small: float = 0.0
+    utilisation: float = 0.0
+    utilisation_busy: float = 0.0
+    restarts: int = 0
+    evictions: int = 0
+    failures: int = 0
+    interruptions: int = 0
+    lost_gpu_hours: float = 0.0
 
 
-def schedule_metrics(records: Sequence[JobRecord], *, gpu_hours: float, contention: Sequence[int]) -> ScheduleMetrics:
-    """All metrics at once. `gpu_hours`: held by all jobs together. `contention`: active jobs at each round, idle rounds included."""
-    jct = np.array([r.jct for r in records if r.jct is not None]) / 3600
-    waits = np.array([r.queueing_delay for r in records if r.queueing_delay is not None]) / 3600
+def schedule_metrics(
+    records: Sequence[JobRecord],
+    *,
+    gpu_hours: float,
+    contention: Sequence[int],
+    rounds: Sequence[RoundUse] = (),
+    failed: FailureCounts | None = None,
+) -> ScheduleMetrics:
+    """All metrics at once. `gpu_hours`: held by all jobs together. `contention`: active jobs at each round, idle rounds included.
+
+    `rounds`: what each round did with the cluster; without it utilisation and evictions are zero.
+    """
+    failed = FailureCounts() if failed is None else failed
+    jct = _jct_hours(records)
+    large, small = [r for r in records if r.is_large], [r for r in records if not r.is_large]
     finishes = [r.finish for r in records if r.finish is not None]
     many = max(len(records), 1)
     return ScheduleMetrics(
@@ -66,10 +136,39 @@ def schedule_metrics(records: Sequence[JobRecord], *, gpu_hours: float, contenti
         makespan_hours=(max(finishes) - min(r.submit for r in records)) / 3600 if finishes else 0.0,
         gpu_hours_per_job=gpu_hours / many,
         restarts_per_job=sum(r.restarts for r in records) / many,
-        avg_queueing_hours=_mean(waits),
+        avg_queueing_hours=_mean(_queueing_hours(records)),
         contention_mean=_mean(np.array(contention, dtype=np.float64)),
         contention_max=max(contention, default=0),
+        large_jobs=len(large),
+        avg_jct_hours_large=_mean(_jct_hours(large)),
+        avg_jct_hours_small=_mean(_jct_hours(small)),
+        avg_queueing_hours_large=_mean(_queueing_hours(large)),
+        avg_queueing_hours_small=_mean(_queueing_hours(small)),
+        utilisation=_share_held(_of_makespan(rounds, records)),
+        utilisation_busy=_share_held([r for r in rounds if r.active_jobs]),
+        restarts=sum(r.restarts for r in records),
+        evictions=sum(r.evicted for r in rounds),
+        **vars(failed),
     )
+
+
+def _jct_hours(records: Sequence[JobRecord]) -> FloatArray:
+    return np.array([r.jct for r in records if r.jct is not None]) / 3600
+
+
+def _queueing_hours(records: Sequence[JobRecord]) -> FloatArray:
+    return np.array([r.queueing_delay for r in records if r.queueing_delay is not None]) / 3600
+
+
+def _of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> list[RoundUse]:
+    """The rounds from the first submission on, before the last finish; to the very end where a job did not finish."""
+    first = min((r.submit for r in records), default=0.0)
+    last = max((float("inf") if r.finish is None else r.finish for r in records), default=0.0)
+    return [r for r in rounds if first <= r.time < last]
+
+
+def _share_held(rounds: Sequence[RoundUse]) -> float:
+    return sum(r.held for r in rounds) / max(sum(r.usable for r in rounds), 1)
 
 
 def percentile_99(values: FloatArray) -> float:
@@ -77,14 +176,21 @@ def percentile_99(values: FloatArray) -> float:
     return float(np.sort(values)[int(0.99 * len(values))]) if len(values) else 0.0
 
 
-def finish_time_fairness(jct: float, isolated: Mapping[str, float], gpus: Mapping[str, int]) -> float:
+def finish_time_fairness(
+    jct: float, isolated: Mapping[str, float], gpus: Mapping[str, int], *, rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS
+) -> float:
     """rho = sum_g N_g / N (JCT / JCT_g): the mean of the ratios by type, weighted by the type's GPUs (Sia eq. 6).
 
+    Under RATIO_TO_MEAN, as the published script computes it: rho = JCT / (sum_g N_g / N JCT_g).
     `isolated`: the job's JCT alone on its fair share of type g; types on which it cannot run are left out and the weights of the
     others scaled up. Above 1: worse than an equal share would have been. NaN where it can run on none.
     """
     weight = sum(gpus[g] for g in isolated)
-    return sum(gpus[g] / weight * (jct / isolated[g]) for g in isolated) if weight else float("nan")
+    if not weight:
+        return float("nan")
+    if rule is FairnessRule.RATIO_TO_MEAN:
+        return jct / sum(gpus[g] / weight * isolated[g] for g in isolated)
+    return sum(gpus[g] / weight * (jct / isolated[g]) for g in isolated)
 
 
 def _mean(values: FloatArray) -> float:

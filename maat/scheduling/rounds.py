@@ -214,6 +214,23 @@ class RoundResult:
     def round_number(self) -> int:
         return self.round_input.round_number
 
+    @property
+    def evicted(self) -> tuple[JobId, ...]:
+        """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
+
+        Such a job held GPUs that are all still in service and was granted GPUs; it was granted just what it held and placed on others, or it
+        was placed nowhere. A placer that places everybody anew each round evicts whomever it moves.
+        """
+        return tuple(job.id for job in self.round_input.jobs if job.allocation is not None and self._is_evicted(job, job.allocation))
+
+    def _is_evicted(self, job: Job, held: Allocation) -> bool:
+        grant = self.decision.grants.get(job.id)
+        if grant is None or not self.round_input.cluster.gpu_available[list(held.gpus)].all():
+            return False
+        placed = self.placement.placement.by_job.get(job.id)
+        same_grant = (grant.gpu_type, grant.gpu_count) == (held.gpu_type, held.gpu_count)
+        return placed is None or (same_grant and placed != held.gpus)
+
 
 # ---- the parts that a loop is made of ---------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
-from maat.scheduling.metrics import JobRecord, ScheduleMetrics, schedule_metrics
+from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
@@ -185,6 +185,7 @@ class Recorder:
         self._stored = StoredState()
         self._times: list[float] = []
         self._contention: list[int] = []
+        self._use: list[RoundUse] = []
         self._held: list[list[int]] = []
         self._policy_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
@@ -201,6 +202,7 @@ class Recorder:
         held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
         self._times.append(observed.now)
         self._contention.append(len(observed.jobs))
+        self._use.append(RoundUse(observed.now, len(observed.jobs), int(held.sum()), int(cluster.capacity.sum()), len(result.evicted)))
         self._held.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
@@ -226,7 +228,9 @@ class Recorder:
         return SimulationResult(
             scenario=self._scenario,
             records=records,
-            metrics=schedule_metrics(records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention),
+            metrics=schedule_metrics(
+                records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention, rounds=self._use
+            ),
             round_times=tuple(self._times),
             contention=tuple(self._contention),
             gpus_by_type={name: tuple(row[t] for row in self._held) for t, name in enumerate(names)},

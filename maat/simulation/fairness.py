@@ -14,7 +14,7 @@ from maat.scheduling.configuration import Configuration, ConfigurationTable, sia
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
 from maat.scheduling.job import Allocation, JobSpec
-from maat.scheduling.metrics import finish_time_fairness
+from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.engine import Scenario, SimulationResult
@@ -30,6 +30,15 @@ class Fairness:
     """rho by job name; above 1: worse off than alone on an equal share. Jobs that did not finish are left out."""
 
     rho: Mapping[str, float]
+    rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS
+
+    @property
+    def mean(self) -> float:
+        return sum(self.rho.values()) / max(len(self.rho), 1)
+
+    @property
+    def median(self) -> float:
+        return float(np.median(list(self.rho.values()))) if self.rho else 0.0
 
     @property
     def worst(self) -> float:
@@ -41,16 +50,16 @@ class Fairness:
         return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
 
 
-def fairness(result: SimulationResult) -> Fairness:
-    """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6).
+def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS, alone: IsolatedRuns | None = None) -> Fairness:
+    """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6), or by another rule of `finish_time_fairness`.
 
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
     the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
-    many times longer.
+    many times longer. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
     """
     scenario = result.scenario
-    alone = IsolatedRuns(scenario)
+    alone = IsolatedRuns(scenario) if alone is None else alone
     by_name = {job.name: job for job in scenario.workload.jobs}
     gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
     rho = {}
@@ -58,8 +67,8 @@ def fairness(result: SimulationResult) -> Fairness:
         if record.jct is not None and record.finish is not None:
             share = sum(gpus.values()) / contention_of_life(result, record.submit, record.finish)
             isolated = alone.by_type(by_name[record.name], share)
-            rho[record.name] = finish_time_fairness(record.jct, isolated, gpus)
-    return Fairness(rho)
+            rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
+    return Fairness(rho, rule)
 
 
 def contention_of_life(result: SimulationResult, submit: float, finish: float) -> float:

@@ -31,6 +31,15 @@ KEYS = {
     "restarts_per_job",
     "contention_mean",
     "contention_max",
+    "avg_queueing_hours",
+    "avg_queueing_hours_large",
+    "avg_queueing_hours_small",
+    "avg_jct_hours_large",
+    "avg_jct_hours_small",
+    "utilisation",
+    "utilisation_busy",
+    "restarts",
+    "evictions",
     "policy_seconds_median",
     "policy_seconds_p95",
     "cpu_seconds",
@@ -117,6 +126,18 @@ def test_settings_fidelity_profiling_and_rounds_reach_the_simulation(trace: Path
     assert found["fidelity"] == "sia-artifact"
     slow = figures(str(trace), *SMALL, "--policy", "fifo", "--round-seconds", "600")
     assert slow["rounds"] < figures(str(trace), *SMALL, "--policy", "fifo")["rounds"]
+
+
+def test_fairness_is_worked_out_only_when_asked_for(trace: Path) -> None:
+    found = figures(str(trace), *SMALL, "--policy", "sia,fifo", "--fairness")
+    for summary in found:
+        assert 0.0 < summary["rho_mean"] <= summary["rho_worst"]
+        assert summary["rho_ratio_to_mean_mean"] <= summary["rho_mean"] + 1e-12
+        assert 0.0 <= summary["unfair_fraction"] <= 1.0
+    assert "rho_mean" not in figures(str(trace), *SMALL)
+    done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--fairness")
+    assert "Finish-time fairness rho, mean" in done.stdout
+    assert "rho as ratio to the mean, worst" in done.stdout
 
 
 def test_jobs_that_can_never_run_are_counted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from scheduling.examples import belief, job, round_of, spec
 
 from maat.scheduling.checks import check_decision, check_placement
-from maat.scheduling.cluster import Cluster
+from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.events import Event
 from maat.scheduling.explain import ReasonCode
@@ -31,6 +31,7 @@ from maat.scheduling.rounds import (
     PolicyState,
     RoundInput,
     RoundResult,
+    RoundSeconds,
     StoredState,
 )
 from maat.scheduling.solver import SolveReport
@@ -89,6 +90,33 @@ def test_a_change_holds_what_was_before_and_what_is_after() -> None:
 
 
 # ---- pins and checks --------------------------------------------------------------------------------------------------------------
+
+
+def evicted(grants: dict[str, Grant], gpus: dict[str, Sequence[int]], *jobs: Job, cluster: Cluster = CLUSTER) -> tuple[str, ...]:
+    round_input = round_of(cluster, *jobs)
+    found, where = decided(**grants), placed(**gpus)
+    return RoundResult(round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)).evicted
+
+
+def test_a_job_is_evicted_where_it_was_granted_what_it_holds_and_placed_elsewhere_or_granted_gpus_and_placed_nowhere() -> None:
+    holder = job(spec("a"), held=(0,))
+    one = {"a": Grant("t4", 1)}
+    assert evicted(one, {"a": (1,)}, holder) == ("a",)
+    assert evicted(one, {}, holder) == ("a",)
+    assert evicted({"a": Grant("t4", 2)}, {}, holder) == ("a",)
+
+
+def test_a_job_that_the_policy_moves_preempts_or_leaves_is_not_evicted() -> None:
+    holder = job(spec("a"), held=(0,))
+    assert evicted({"a": Grant("t4", 1)}, {"a": (0,)}, holder) == ()
+    assert evicted({"a": Grant("t4", 2)}, {"a": (2, 3)}, holder) == ()
+    assert evicted({}, {}, holder) == ()
+    assert evicted({"a": Grant("t4", 1)}, {}, job(spec("a"))) == ()
+
+
+def test_a_job_whose_gpu_is_out_of_service_is_not_evicted() -> None:
+    broken = Cluster.of([Node("t4-0", "t4", 4, drained=frozenset({0}))])
+    assert evicted({"a": Grant("t4", 1)}, {"a": (1,)}, job(spec("a"), held=(0,)), cluster=broken) == ()
 
 
 def test_jobs_that_restart_or_may_not_be_preempted_are_pinned_while_they_hold_gpus() -> None:

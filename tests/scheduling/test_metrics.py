@@ -7,11 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from maat.scheduling.metrics import JobRecord, finish_time_fairness, percentile_99, schedule_metrics
+from maat.scheduling.metrics import (
+    FailureCounts,
+    FairnessRule,
+    JobRecord,
+    RoundUse,
+    finish_time_fairness,
+    percentile_99,
+    schedule_metrics,
+)
 
 
-def record(name: str, submit: float, start: float | None, finish: float | None, *, restarts: int = 0) -> JobRecord:
-    return JobRecord(name, "m", submit, start, finish, restarts, 1)
+def record(name: str, submit: float, start: float | None, finish: float | None, *, restarts: int = 0, gpus: int = 1) -> JobRecord:
+    return JobRecord(name, "m", submit, start, finish, restarts, gpus)
 
 
 def test_times_count_from_submission() -> None:
@@ -45,6 +53,50 @@ def test_unfinished_jobs_are_counted_and_left_out_of_completion_times() -> None:
     assert found.avg_jct_hours == 1.0
 
 
+def test_jobs_that_ask_for_more_than_four_gpus_are_large() -> None:
+    records = [
+        record("small", 0.0, 3600.0, 7200.0, gpus=4),
+        record("large", 0.0, 7200.0, 10800.0, gpus=5),
+        record("larger", 0.0, 14400.0, 18000.0, gpus=16),
+        record("waiting", 0.0, None, None, gpus=2),
+    ]
+    found = schedule_metrics(records, gpu_hours=1.0, contention=[4])
+    assert found.large_jobs == 2
+    assert (found.avg_jct_hours_small, found.avg_jct_hours_large) == (2.0, 4.0)
+    assert (found.avg_queueing_hours_small, found.avg_queueing_hours_large) == (1.0, 3.0)
+    assert found.avg_queueing_hours == pytest.approx((1 + 2 + 4) / 3)
+
+
+def test_utilisation_is_the_share_of_gpus_held_while_jobs_are_there_and_over_the_makespan() -> None:
+    records = [record("a", 60.0, 60.0, 120.0), record("b", 180.0, 180.0, 230.0)]
+    rounds = [
+        RoundUse(0.0, active_jobs=0, held=0, usable=8),
+        RoundUse(60.0, active_jobs=1, held=4, usable=8),
+        RoundUse(120.0, active_jobs=0, held=0, usable=8),
+        RoundUse(180.0, active_jobs=1, held=4, usable=4),
+        RoundUse(240.0, active_jobs=0, held=0, usable=8),
+    ]
+    found = schedule_metrics(records, gpu_hours=1.0, contention=[0, 1, 0, 1, 0], rounds=rounds)
+    assert found.utilisation_busy == pytest.approx(8 / 12)
+    assert found.utilisation == pytest.approx(8 / 20), (
+        "the round before the first submission and the one after the last finish are left out"
+    )
+
+
+def test_until_an_unfinished_job_ends_the_makespan_goes_on() -> None:
+    rounds = [RoundUse(0.0, 1, 4, 4), RoundUse(60.0, 1, 0, 4)]
+    found = schedule_metrics([record("a", 0.0, 0.0, 30.0), record("b", 0.0, None, None)], gpu_hours=1.0, contention=[], rounds=rounds)
+    assert found.utilisation == 0.5
+
+
+def test_restarts_evictions_and_failures_are_counted() -> None:
+    rounds = [RoundUse(0.0, 1, 4, 4, evicted=2), RoundUse(60.0, 1, 0, 4, evicted=1)]
+    records = [record("a", 0.0, 0.0, 30.0, restarts=2), record("b", 0.0, 0.0, 30.0, restarts=1)]
+    found = schedule_metrics(records, gpu_hours=1.0, contention=[], rounds=rounds, failed=FailureCounts(3, 2, 1.5))
+    assert (found.restarts, found.evictions) == (3, 3)
+    assert (found.failures, found.interruptions, found.lost_gpu_hours) == (3, 2, 1.5)
+
+
 def test_an_empty_schedule_has_zeros() -> None:
     found = schedule_metrics([], gpu_hours=0.0, contention=[])
     assert set(vars(found).values()) == {0}
@@ -61,6 +113,14 @@ def test_p99_of_160_jobs_is_the_second_largest() -> None:
 def test_finish_time_fairness_is_the_mean_ratio_weighted_by_gpus() -> None:
     isolated = {"t4": 100.0, "a100": 25.0}
     assert finish_time_fairness(50.0, isolated, {"t4": 24, "a100": 8}) == pytest.approx(0.75 * 0.5 + 0.25 * 2.0)
+
+
+def test_the_published_script_takes_the_ratio_to_the_mean_and_is_never_less_flattering() -> None:
+    isolated, gpus = {"t4": 100.0, "a100": 25.0}, {"t4": 24, "a100": 8}
+    published = finish_time_fairness(50.0, isolated, gpus, rule=FairnessRule.RATIO_TO_MEAN)
+    assert published == pytest.approx(50.0 / (0.75 * 100.0 + 0.25 * 25.0))
+    assert published < finish_time_fairness(50.0, isolated, gpus)
+    assert finish_time_fairness(50.0, {"t4": 100.0}, gpus, rule=FairnessRule.RATIO_TO_MEAN) == 0.5
 
 
 def test_types_that_cannot_run_a_job_do_not_count_for_its_fairness() -> None:

@@ -1,0 +1,76 @@
+"""Finish-time fairness of simulated schedules: the yardstick, its two rules, and the published figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.metrics import FairnessRule
+from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.fairness import Fairness, IsolatedRuns, fairness
+from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.workloads import TraceJob, Workload, read_workload
+
+PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+
+
+def played(*jobs: TraceJob, policy: str = "sia") -> SimulationResult:
+    placer = "whole-node" if policy == "sia" else "packed"
+    workload = Workload("hand-made", jobs, "sia")
+    return simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4,a100=1x4"), policy=policy, placer=placer))
+
+
+def few() -> list[TraceJob]:
+    return [TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05) for i, model in enumerate(("cifar10", "bert", "cifar10"))]
+
+
+def test_a_job_that_waits_for_its_gpus_is_worse_off_than_one_that_does_not() -> None:
+    jobs = [TraceJob("first", 0.0, "cifar10", 8, 1024, 0.1), TraceJob("second", 0.0, "cifar10", 8, 1024, 0.1)]
+    found = fairness(played(*jobs, policy="fifo")).rho
+    assert found["second"] > found["first"]
+
+
+def test_a_lone_job_under_sia_is_treated_fairly() -> None:
+    found = fairness(played(TraceJob("lone", 0.0, "cifar10", 1, 128, 0.2)))
+    assert found.worst <= 1.2
+    assert list(found.rho) == ["lone"]
+
+
+def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
+    result = played(*few())
+    paper, published = fairness(result), fairness(result, rule=FairnessRule.RATIO_TO_MEAN)
+    assert (paper.rule, published.rule) == (FairnessRule.MEAN_OF_RATIOS, FairnessRule.RATIO_TO_MEAN)
+    assert all(published.rho[name] <= paper.rho[name] + 1e-12 for name in paper.rho)
+    assert published.mean < paper.mean
+
+
+def test_isolated_runs_may_be_shared_between_policies_and_change_nothing() -> None:
+    results = [played(*few(), policy=policy) for policy in ("sia", "fifo")]
+    shared = IsolatedRuns(results[0].scenario)
+    for result in results:
+        assert fairness(result, alone=shared) == fairness(result)
+
+
+def test_the_figures_of_a_fairness_are_those_of_its_jobs() -> None:
+    found = Fairness({"a": 0.5, "b": 0.6, "c": 1.3})
+    assert (found.mean, found.median, found.worst) == (pytest.approx(0.8), 0.6, 1.3)
+    assert found.unfair_fraction == pytest.approx(1 / 3)
+    assert (Fairness({}).mean, Fairness({}).median, Fairness({}).worst, Fairness({}).unfair_fraction) == (0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.needs_data
+@pytest.mark.long
+def test_rho_on_the_published_trace_is_near_the_published_figures(data_folder: Path) -> None:
+    models = measured_models(data_folder / "sia-artifact" / "profiles")
+    trace = read_workload(data_folder / "sia-artifact" / "workloads" / "philly" / "workload-1.csv", known_models=models)
+    result = simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), fidelity=FIDELITIES["sia-artifact"]))
+    alone = IsolatedRuns(result.scenario)
+    paper = fairness(result, alone=alone)
+    published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+    assert paper.mean == pytest.approx(0.742, rel=0.05)
+    assert paper.worst == pytest.approx(1.109, rel=0.10)
+    assert published.mean == pytest.approx(0.612, rel=0.05)
+    assert published.worst == pytest.approx(1.035, rel=0.10)
