@@ -16,6 +16,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
+from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
@@ -33,6 +34,8 @@ Generated = Annotated[str | None, typer.Option("--generate", help="Make a worklo
 JobCount = Annotated[int | None, typer.Option("--jobs", min=1, help="Jobs to generate.")]
 Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which the generated jobs are submitted.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
+Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
+Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
@@ -57,6 +60,11 @@ TABLE: Sequence[tuple[str, str, str]] = (
     ("policy_seconds_median", "Seconds per round, median", "{:.4f}"),
     ("unfinished", "Jobs not finished", "{:d}"),
 )
+FAILURES_TABLE: Sequence[tuple[str, str, str]] = (
+    ("failures", "Nodes that failed", "{:d}"),
+    ("interruptions", "Times that a job lost its GPUs to one", "{:d}"),
+    ("lost_gpu_hours", "GPU-hours done again", "{:.2f}"),
+)
 FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("rho_mean", "Finish-time fairness rho, mean", "{:.3f}"),
     ("rho_worst", "rho, worst", "{:.3f}"),
@@ -80,6 +88,8 @@ def simulate_command(
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    mtbf_hours: Mtbf = None,
+    repair_minutes: Repair = 30.0,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
@@ -108,6 +118,7 @@ def simulate_command(
             fidelity=preset,
             round_seconds=round_seconds,
             seed=seed,
+            failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
         )
         for name in names
     ]
@@ -231,7 +242,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     table.add_column("")
     for summary in summaries:
         table.add_column(summary["policy"], justify="right")
-    for key, heading, form in (*TABLE, *(FAIRNESS_TABLE if "rho_mean" in first else ())):
+    failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
+    for key, heading, form in (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ())):
         table.add_row(heading, *(_cell(summary, key, form) for summary in summaries))
     Console().print(table)
 

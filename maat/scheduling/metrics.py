@@ -23,7 +23,10 @@ class FairnessRule(StrEnum):
 
 @dataclass(frozen=True)
 class JobRecord:
-    """How one job fared. `gpu_seconds` by type. `start`: when it first held GPUs; None where it never did."""
+    """How one job fared. `gpu_seconds` by type. `start`: when it first held GPUs; None where it never did.
+
+    `interruptions`: times that it lost its GPUs to a failed node. `lost_gpu_seconds`: what it had held then since its last checkpoint.
+    """
 
     name: str
     model: str
@@ -33,6 +36,8 @@ class JobRecord:
     restarts: int
     gpu_count_requested: int
     gpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    interruptions: int = 0
+    lost_gpu_seconds: float = 0.0
 
     @property
     def jct(self) -> float | None:
@@ -65,16 +70,6 @@ class RoundUse:
 
 
 @dataclass(frozen=True)
-class FailureCounts:
-    """`failures`: nodes that failed. `interruptions`: times that a job lost its GPUs to one. `lost_gpu_hours`: what those jobs had held
-    since their last checkpoint, pauses included."""
-
-    failures: int = 0
-    interruptions: int = 0
-    lost_gpu_hours: float = 0.0
-
-
-@dataclass(frozen=True)
 class ScheduleMetrics:
     """Means over the jobs of one schedule. Empty schedules, and groups without jobs, have zeros.
 
@@ -82,7 +77,9 @@ class ScheduleMetrics:
     wait for the round included), over the jobs that ever got any. `restarts`: charged changes after the first start. `evictions`: times that a
     job lost the GPUs it held, all of them in service, though it was granted GPUs: granted just what it held it was moved elsewhere, or it was
     placed nowhere. `utilisation_busy`: GPUs given to jobs over GPUs in service, in the rounds in which jobs were there; `utilisation`: the
-    same over all rounds of the makespan, idle ones included. Both count a round whole, as decided.
+    same over all rounds of the makespan, idle ones included. Both count a round whole, as decided. `failures`: nodes that failed;
+    `interruptions`: times that a job lost its GPUs to one; `lost_gpu_hours`: what those jobs had held since their last checkpoint, pauses
+    included.
     """
 
     jobs: int
@@ -116,13 +113,12 @@ def schedule_metrics(
     gpu_hours: float,
     contention: Sequence[int],
     rounds: Sequence[RoundUse] = (),
-    failed: FailureCounts | None = None,
+    failures: int = 0,
 ) -> ScheduleMetrics:
     """All metrics at once. `gpu_hours`: held by all jobs together. `contention`: active jobs at each round, idle rounds included.
 
-    `rounds`: what each round did with the cluster; without it utilisation and evictions are zero.
+    `rounds`: what each round did with the cluster; without it utilisation and evictions are zero. `failures`: nodes that failed meanwhile.
     """
-    failed = FailureCounts() if failed is None else failed
     jct = _jct_hours(records)
     large, small = [r for r in records if r.is_large], [r for r in records if not r.is_large]
     finishes = [r.finish for r in records if r.finish is not None]
@@ -148,7 +144,9 @@ def schedule_metrics(
         utilisation_busy=_share_held([r for r in rounds if r.active_jobs]),
         restarts=sum(r.restarts for r in records),
         evictions=sum(r.evicted for r in rounds),
-        **vars(failed),
+        failures=failures,
+        interruptions=sum(r.interruptions for r in records),
+        lost_gpu_hours=sum(r.lost_gpu_seconds for r in records) / 3600,
     )
 
 

@@ -237,7 +237,10 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What an executor sees: the cluster as it is, every job that has not ended, and what happened since the last look."""
+    """What an executor sees: the cluster as it is, every job that has not ended, and what happened since the last look.
+
+    `jobs_to_come`: whether somebody may get GPUs later though nobody does now: jobs are still to be submitted, or nodes being repaired.
+    """
 
     now: float
     cluster: Cluster

@@ -19,7 +19,11 @@ from maat.simulation.truth import Shape, Truth
 
 @dataclass
 class SimulatedJob:
-    """A job in the simulator. `done_work`: effective samples. `restart_left`: seconds of checkpoint-restore still to pay."""
+    """A job in the simulator. `done_work`: effective samples. `restart_left`: seconds of checkpoint-restore still to pay.
+
+    `saved_work`: what its last checkpoint holds, taken at the end of every epoch and when the scheduler takes GPUs away or moves it;
+    `unsaved_gpu_seconds`: GPU-seconds held since.
+    """
 
     spec: JobSpec
     truth: Truth
@@ -39,6 +43,10 @@ class SimulatedJob:
     finished_at: float | None = None
     gpu_seconds: dict[str, float] = field(default_factory=dict)
     profiling_gpu_seconds: dict[str, float] = field(default_factory=dict)
+    saved_work: float = 0.0
+    unsaved_gpu_seconds: float = 0.0
+    interruptions: int = 0
+    lost_gpu_seconds: float = 0.0
     _speeds: tuple[object, Candidates, FloatArray] | None = None
 
     @property
@@ -81,6 +89,8 @@ class SimulatedJob:
 
     def hold(self, allocation: Allocation | None, shape: Shape, fixed_plan: BatchPlan | None, *, restarts: bool, now: float) -> None:
         """Take these GPUs (None: give all back); with `restarts`, pay for checkpoint, start and restore."""
+        if allocation is None or restarts:
+            self._checkpoint()
         if allocation is not None and restarts:
             self.restart_left = self.restart_seconds
             if self.started_at is None:
@@ -92,6 +102,14 @@ class SimulatedJob:
         if fixed_plan != self.fixed_plan or shape != self.shape:
             self.plan = None
         self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
+
+    def interrupt(self) -> None:
+        """Lose the GPUs to a failed node, and with them all that was done since the last checkpoint."""
+        self.interruptions += 1
+        self.lost_gpu_seconds += self.unsaved_gpu_seconds
+        self.done_work, self.unsaved_gpu_seconds = self.saved_work, 0.0
+        self.allocation, self.shape, self.fixed_plan, self.plan = None, (), None, None
+        self.restart_left, self.goodput = 0.0, 0.0
 
     def learn(self, gpu_type: str, samples: list[Sample], *, fitter: Fitter) -> None:
         """Samples from outside the job's own running: its profile on one GPU."""
@@ -109,9 +127,14 @@ class SimulatedJob:
     def _spend(self, seconds: float) -> None:
         kind = self._held.gpu_type
         self.gpu_seconds[kind] = self.gpu_seconds.get(kind, 0.0) + seconds * self._held.gpu_count
+        self.unsaved_gpu_seconds += seconds * self._held.gpu_count
+
+    def _checkpoint(self) -> None:
+        self.saved_work, self.unsaved_gpu_seconds = self.done_work, 0.0
 
     def _end_epoch(self, now: float) -> None:
         self.done_work = self.epoch_ends[self.epoch]
+        self._checkpoint()
         self.epoch += 1
         if self.epoch == len(self.epoch_ends):
             self.finished_at = now
@@ -205,6 +228,10 @@ def snapshot(job: SimulatedJob) -> Mapping[str, object]:
         "finished_at": job.finished_at,
         "gpu_seconds": dict(job.gpu_seconds),
         "profiling_gpu_seconds": dict(job.profiling_gpu_seconds),
+        "saved_work": job.saved_work,
+        "unsaved_gpu_seconds": job.unsaved_gpu_seconds,
+        "interruptions": job.interruptions,
+        "lost_gpu_seconds": job.lost_gpu_seconds,
         "gradient": None if belief.gradient is None else [belief.gradient.square, belief.gradient.variance],
         "peak_replica_count": belief.peak_replica_count,
         "samples": {kind: [list(s) for s in known.samples] for kind, known in belief.by_type.items()},

@@ -11,7 +11,7 @@ import numpy as np
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
-from maat.scheduling.events import Event
+from maat.scheduling.events import Event, EventKind
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
@@ -19,6 +19,7 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
@@ -55,6 +56,7 @@ class Scenario:
     round_seconds: float | None = None
     seed: int = 0
     max_rounds: int = 1_000_000
+    failures: Failures = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
     began = time.perf_counter()
     clock = JumpingClock()
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity)
+    outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
+    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity, outages=outages)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -129,7 +132,8 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
         loop.run(until=scenario.max_rounds * loop.round_seconds)
     except Cancelled:
         complete = False
-    return recorder.result(loop.round_seconds, time.perf_counter() - began, complete and not executor.jobs)
+    failed = len(outages.between(-1.0, clock.now()))
+    return recorder.result(loop.round_seconds, time.perf_counter() - began, complete and not executor.jobs, failures=failed)
 
 
 def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
@@ -207,6 +211,9 @@ class Recorder:
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
             self._policy_seconds.append(result.seconds.total)
+        for event in observed.events:
+            if event.data.get("cause") == EventKind.NODE_FAILED.value:
+                self._spans.append(AllocationSpan(event.job_id, event.time, None, 0, 0, None))
         for change in result.changes.items:
             if change.after != change.before:
                 self._spans.append(_span(change.job_id, observed, change.after.gpus if change.after else (), change.grant))
@@ -220,7 +227,7 @@ class Recorder:
             jobs = len(self._scenario.workload.jobs)
             self._on_progress(Position(changes.round_number, changes.time, len(self._executor.finished), jobs))
 
-    def result(self, round_seconds: float, wall_seconds: float, complete: bool) -> SimulationResult:
+    def result(self, round_seconds: float, wall_seconds: float, complete: bool, *, failures: int) -> SimulationResult:
         every = {**self._executor.jobs, **self._executor.finished}
         jobs = [every[job.name] for job in self._scenario.workload.jobs if job.name in every]
         records = tuple(_record(job) for job in jobs)
@@ -229,7 +236,7 @@ class Recorder:
             scenario=self._scenario,
             records=records,
             metrics=schedule_metrics(
-                records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention, rounds=self._use
+                records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention, rounds=self._use, failures=failures
             ),
             round_times=tuple(self._times),
             contention=tuple(self._contention),
@@ -272,4 +279,6 @@ def _record(job: SimulatedJob) -> JobRecord:
         gpu_seconds={
             t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0) for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
         },
+        interruptions=job.interruptions,
+        lost_gpu_seconds=job.lost_gpu_seconds,
     )

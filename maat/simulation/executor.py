@@ -14,6 +14,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.truth import Truth
 
@@ -24,11 +25,15 @@ ORACLE_BATCH_SIZES = 6
 class SimulatedExecutor:
     """Jobs by id, advanced lazily to the clock's time whenever somebody looks.
 
-    `apply` is idempotent by (round, job). `dump` and `load` carry everything over a restart.
+    `apply` is idempotent by (round, job). `dump` and `load` carry everything over a restart. `outages`: nodes that fail meanwhile; their
+    GPUs are shown as drained until they are repaired, and jobs on them fall back to their last checkpoint and wait.
     """
 
-    def __init__(self, cluster: Cluster, clock: Clock, fidelity: Fidelity, *, fitter: Fitter | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, clock: Clock, fidelity: Fidelity, *, fitter: Fitter | None = None, outages: Outages | None = None
+    ) -> None:
         self.cluster = cluster
+        self._outages = Outages(cluster, ()) if outages is None else outages
         self._clock = clock
         self._fidelity = fidelity
         self._fitter = MemoisingFitter() if fitter is None else fitter
@@ -65,12 +70,15 @@ class SimulatedExecutor:
     def observe(self) -> ClusterState:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
-        events = [event for job in self.jobs.values() for event in self._advance(job, now)]
+        failures = self._outages.between(self._now, now)
+        events = [event for job in self.jobs.values() for event in self._live(job, failures, now)]
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
             self.finished[job_id] = self.jobs.pop(job_id)
         events += self._arrivals(now)
         self._now = now
-        return ClusterState(now, self.cluster, tuple(job.as_seen() for job in self.jobs.values()), tuple(events), bool(self._to_come))
+        in_service = self._outages.cluster_at(now)
+        more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
+        return ClusterState(now, in_service, tuple(job.as_seen() for job in self.jobs.values()), tuple(events), more_later)
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
@@ -81,6 +89,19 @@ class SimulatedExecutor:
                 self._applied[change.job_id] = changes.round_number
                 events += self._change(job, change, changes.time)
         return events
+
+    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], now: float) -> Iterable[Event]:
+        """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
+        hit = next((failure for failure in failures if failure.node in self._nodes_of(job)), None)
+        yield from self._advance(job, now if hit is None else hit.time)
+        if hit is not None and job.finished_at is None:
+            undone = job.done_work - job.saved_work
+            job.interrupt()
+            data: dict[str, object] = {"cause": EventKind.NODE_FAILED.value, "node": hit.node, "lost_work": undone}
+            yield Event(hit.time, job.spec.id, EventKind.STATE, JobState.PREEMPTED, data)
+
+    def _nodes_of(self, job: SimulatedJob) -> set[str]:
+        return set() if job.allocation is None else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
 
     def _advance(self, job: SimulatedJob, now: float) -> Iterable[Event]:
         begin, left = self._now, job.restart_left

@@ -40,6 +40,9 @@ KEYS = {
     "utilisation_busy",
     "restarts",
     "evictions",
+    "failures",
+    "interruptions",
+    "lost_gpu_hours",
     "policy_seconds_median",
     "policy_seconds_p95",
     "cpu_seconds",
@@ -140,6 +143,17 @@ def test_fairness_is_worked_out_only_when_asked_for(trace: Path) -> None:
     assert "rho as ratio to the mean, worst" in done.stdout
 
 
+def test_nodes_fail_as_often_as_told_and_the_same_each_time(trace: Path) -> None:
+    arguments = (str(trace), *SMALL, "--policy", "fifo", "--failures-mtbf-hours", "0.05", "--repair-minutes", "2")
+    first, again = figures(*arguments), figures(*arguments)
+    assert first["failures"] > 0
+    assert [first[k] for k in ("failures", "interruptions", "lost_gpu_hours", "avg_jct_hours")] == [
+        again[k] for k in ("failures", "interruptions", "lost_gpu_hours", "avg_jct_hours")
+    ]
+    assert "Nodes that failed" in maat("simulate", *arguments).stdout
+    assert "Nodes that failed" not in maat("simulate", *arguments[:-4]).stdout
+
+
 def test_jobs_that_can_never_run_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "huge.csv"
     path.write_text(HEADER + "a,0,cifar10,64,128,0.05\nb,0,cifar10,1,128,0.05\n", encoding="utf-8")
@@ -236,6 +250,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
         (("--policy", "lifo"), "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf"),
         (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed"),
         (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
+        (("--failures-mtbf-hours", "0"), "mtbf_hours: is no time above zero (got 0.0). Give hours, such as 100."),
+        (("--failures-mtbf-hours", "1", "--repair-minutes", "-1"), "repair_seconds: is no time from zero up (got -60.0). Give seconds"),
         (("--set", "p"), "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1."),
         (("--set", "p=0"), "p: makes all configurations equal (got 0.0). Use a value below or above zero"),
         (("--set", "p=high"), "p: is no number (got 'high'). Give a finite number."),

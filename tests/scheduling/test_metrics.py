@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from maat.scheduling.metrics import (
-    FailureCounts,
     FairnessRule,
     JobRecord,
     RoundUse,
@@ -91,8 +90,9 @@ def test_until_an_unfinished_job_ends_the_makespan_goes_on() -> None:
 
 def test_restarts_evictions_and_failures_are_counted() -> None:
     rounds = [RoundUse(0.0, 1, 4, 4, evicted=2), RoundUse(60.0, 1, 0, 4, evicted=1)]
-    records = [record("a", 0.0, 0.0, 30.0, restarts=2), record("b", 0.0, 0.0, 30.0, restarts=1)]
-    found = schedule_metrics(records, gpu_hours=1.0, contention=[], rounds=rounds, failed=FailureCounts(3, 2, 1.5))
+    hit = JobRecord("a", "m", 0.0, 0.0, 30.0, 2, 1, interruptions=2, lost_gpu_seconds=5400.0)
+    records = [hit, record("b", 0.0, 0.0, 30.0, restarts=1)]
+    found = schedule_metrics(records, gpu_hours=1.0, contention=[], rounds=rounds, failures=3)
     assert (found.restarts, found.evictions) == (3, 3)
     assert (found.failures, found.interruptions, found.lost_gpu_hours) == (3, 2, 1.5)
 
