@@ -34,6 +34,8 @@ Generated = Annotated[str | None, typer.Option("--generate", help="Make a worklo
 JobCount = Annotated[int | None, typer.Option("--jobs", min=1, help="Jobs to generate.")]
 Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which the generated jobs are submitted.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
+RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
+StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
 Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
 Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
@@ -88,6 +90,8 @@ def simulate_command(
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    rigid_share: RigidShare = 0.0,
+    strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
     with_fairness: WithFairness = False,
@@ -118,6 +122,8 @@ def simulate_command(
             fidelity=preset,
             round_seconds=round_seconds,
             seed=seed,
+            rigid_share=rigid_share,
+            strong_scaling_share=strong_scaling_share,
             failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
         )
         for name in names

@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
+from maat.scheduling.job import Adaptivity
 
 LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
 
@@ -38,6 +39,7 @@ class JobRecord:
     gpu_seconds: Mapping[str, float] = field(default_factory=dict)
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
+    adaptivity: Adaptivity = Adaptivity.ADAPTIVE
 
     @property
     def jct(self) -> float | None:

@@ -18,6 +18,7 @@ from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
@@ -43,7 +44,10 @@ class Position:
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run follows from: the same scenario gives the same result."""
+    """All that a run follows from: the same scenario gives the same result.
+
+    `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
+    """
 
     workload: Workload
     models: Mapping[str, Model]
@@ -57,6 +61,8 @@ class Scenario:
     seed: int = 0
     max_rounds: int = 1_000_000
     failures: Failures = ()
+    rigid_share: float = 0.0
+    strong_scaling_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -152,9 +158,16 @@ def projection_of(scenario: Scenario) -> Projection:
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     cluster = scenario.cluster
+    adaptivity = draw_adaptivity(
+        scenario.workload.jobs,
+        scenario.models,
+        rigid_share=scenario.rigid_share,
+        strong_scaling_share=scenario.strong_scaling_share,
+        seed=scenario.seed,
+    )
     for row, job in enumerate(scenario.workload.jobs, start=2):
         model = scenario.models[job.model]
-        spec = model.job_spec(job, scenario.fidelity)
+        spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
             raise TraceError(
@@ -281,4 +294,5 @@ def _record(job: SimulatedJob) -> JobRecord:
         },
         interruptions=job.interruptions,
         lost_gpu_seconds=job.lost_gpu_seconds,
+        adaptivity=spec.adaptivity,
     )

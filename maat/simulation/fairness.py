@@ -56,7 +56,7 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
     the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
-    many times longer. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone

@@ -32,9 +32,13 @@ class Model:
         """Effective samples of a whole training."""
         return self.truth.epoch_ends[-1]
 
-    def job_spec(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
-        """The declaration of a trace's job. Its GPU count and batch size are requests: elastic policies choose their own."""
+    def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
+        """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
+
+        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
+        """
         truth = self.truth
+        batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
         largest = max(job.batch_size or 0, truth.initial_batch_size)
         within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
         smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
@@ -47,13 +51,13 @@ class Model:
             initial_batch_size=truth.initial_batch_size,
             max_batch_size=largest if within_trace else truth.max_batch_size,
             memory=self._memory(fidelity),
-            adaptivity=Adaptivity.ADAPTIVE,
+            adaptivity=adaptivity,
             gpu_count=job.gpu_count,
             max_gpus=max(
                 min(fidelity.most_gpus_per_job, truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)),
                 job.gpu_count,
             ),
-            batch_size=job.batch_size,
+            batch_size=batch_size,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
         )

@@ -252,6 +252,11 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
         (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
         (("--failures-mtbf-hours", "0"), "mtbf_hours: is no time above zero (got 0.0). Give hours, such as 100."),
         (("--failures-mtbf-hours", "1", "--repair-minutes", "-1"), "repair_seconds: is no time from zero up (got -60.0). Give seconds"),
+        (("--rigid-share", "1.5"), "rigid_share: is not between 0 and 1 (got 1.5). Give a share of the jobs, such as 0.5."),
+        (
+            ("--rigid-share", "0.6", "--strong-scaling-share", "0.6"),
+            "strong_scaling_share: and rigid_share together are more than all jobs",
+        ),
         (("--set", "p"), "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1."),
         (("--set", "p=0"), "p: makes all configurations equal (got 0.0). Use a value below or above zero"),
         (("--set", "p=high"), "p: is no number (got 'high'). Give a finite number."),
