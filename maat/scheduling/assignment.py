@@ -173,7 +173,9 @@ def waiting_for(limit: Limit | None) -> ReasonCode:
 
 
 def exceeds(limits: Sequence[Limit]) -> Reasons:
-    """Why a job never runs that needs more than each of these limits has places, however idle the cluster is."""
+    """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
+    if all(limit.kind is LimitKind.RESERVATION for limit in limits):
+        return Reasons(ReasonCode.WAITING_CAPACITY, {"binding_limit": limits[0].name, "places": limits[0].places})
     quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
     shape = next((limit for limit in limits if limit.kind is LimitKind.SHAPE), None)
     if quota is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import virtual_node_sizes
-from maat.scheduling.job import Job, JobSpec
+from maat.scheduling.job import Job, JobId, JobSpec
 
 
 class LimitKind(StrEnum):
@@ -25,7 +25,7 @@ class LimitKind(StrEnum):
 class Limit:
     """Grants that match (type, tenant, at least `smallest_count` GPUs) may hold at most `places` together.
 
-    None matches everything. A place is one job on one GPU.
+    None matches everything. A place is one job on one GPU. Grants to the jobs and tenants in `besides_...` do not count.
     """
 
     name: str
@@ -34,6 +34,8 @@ class Limit:
     gpu_type: str | None = None
     tenant: str | None = None
     smallest_count: int = 1
+    besides_tenants: tuple[str, ...] = ()
+    besides_jobs: tuple[JobId, ...] = ()
 
     def counts(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> bool:
         """Whether a grant to this job falls under the limit."""
@@ -41,6 +43,8 @@ class Limit:
             (self.gpu_type is None or self.gpu_type == gpu_type)
             and (self.tenant is None or self.tenant == spec.tenant)
             and gpu_count >= self.smallest_count
+            and spec.tenant not in self.besides_tenants
+            and spec.id not in self.besides_jobs
         )
 
 
@@ -88,6 +92,10 @@ def membership(
             rows[:, r] &= gpu_type == order.get(limit.gpu_type, -1)
         if limit.tenant is not None:
             rows[:, r] &= tenants[job] == limit.tenant
+        if limit.besides_tenants or limit.besides_jobs:
+            rows[:, r] &= np.array(
+                [j.spec.tenant not in limit.besides_tenants and j.id not in limit.besides_jobs for j in jobs], dtype=bool
+            )[job]
         if limit.smallest_count > 1:
             rows[:, r] &= count >= limit.smallest_count
     return rows

@@ -12,6 +12,7 @@ from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, capacity_limits, shape_limits
+from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.rounds import (
     Change,
     ChangeKind,
@@ -104,6 +105,7 @@ class RoundLoop:
         clock: Clock,
         round_seconds: float | None = None,
         extra_limits: Sequence[Limit] = (),
+        reservations: Sequence[Reservation] = (),
         interference: Mapping[tuple[str, str, int], float] | None = None,
         projection: Projection = project_by_profile,
         seed: int = 0,
@@ -112,6 +114,7 @@ class RoundLoop:
         self._executor, self._store, self._clock = executor, store, clock
         self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
         self._extra_limits = tuple(extra_limits)
+        self._reservations = tuple(reservations)
         self._interference = interference or {}
         self._projection = projection
         self._seed = seed
@@ -130,7 +133,7 @@ class RoundLoop:
         return result, observed
 
     def run(self, *, until: float = float("inf")) -> None:
-        """Rounds until nobody holds or gets a GPU and no job is to come, or cluster time `until`.
+        """Rounds until nobody holds or gets a GPU, no job is to come and no reservation to end, or cluster time `until`.
 
         Jobs that are left then can never run: the next round would decide the same.
         """
@@ -138,9 +141,12 @@ class RoundLoop:
         while next_time <= until:
             self._clock.sleep_until(next_time)
             stepped = self.step()
-            if stepped is not None and not stepped[0].placement.placement.job_ids and not stepped[1].jobs_to_come:
+            if stepped is not None and not stepped[0].placement.placement.job_ids and not self._more_later(stepped[1]):
                 return
             next_time += self.round_seconds
+
+    def _more_later(self, observed: ClusterState) -> bool:
+        return observed.jobs_to_come or (bool(observed.jobs) and room_comes_later(self._reservations, observed.now))
 
     def _input(self, observed: ClusterState, stored: StoredState) -> RoundInput:
         return RoundInput(
@@ -149,7 +155,7 @@ class RoundLoop:
             round_seconds=self.round_seconds,
             jobs=observed.jobs,
             cluster=observed.cluster,
-            limits=self._limits(observed.cluster),
+            limits=self._limits(observed.cluster) + reservation_limits(observed.cluster, self._reservations, observed.now),
             pinned=pinned_grants(observed.jobs, observed.cluster),
             interference=self._interference,
             state=stored.policy_state,

@@ -13,6 +13,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.throughput import step_seconds
 
@@ -160,6 +161,19 @@ def quotas(draw: DrawFn, cluster: Cluster) -> tuple[Limit, ...]:
 
 
 @st.composite
+def reserved(draw: DrawFn, cluster: Cluster, jobs: tuple[Job, ...]) -> tuple[Reservation, ...]:
+    """Up to three reservations for tenants and jobs, some of them over or still to come, some of more GPUs than there are."""
+    found = []
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2, 3)))):
+        gpu_type, count = draw(st.sampled_from(cluster.type_names)), draw(st.integers(1, 12))
+        start, end = draw(st.sampled_from(((0.0, np.inf), (NOW, NOW + 60.0), (0.0, NOW), (NOW + 60.0, np.inf))))
+        job_id = draw(st.none() | st.sampled_from([job.id for job in jobs])) if jobs else None
+        tenant = draw(st.sampled_from(TENANTS)) if job_id is None else None
+        found.append(Reservation(gpu_type, count, tenant=tenant, job_id=job_id, start=start, end=end))
+    return tuple(found)
+
+
+@st.composite
 def round_inputs(draw: DrawFn) -> RoundInput:
     """Everything together, with pins as the round loop makes them."""
     cluster = draw(clusters(jobs_per_gpu=2 if draw(_one_in(5)) else 1))
@@ -170,6 +184,6 @@ def round_inputs(draw: DrawFn) -> RoundInput:
         round_seconds=60.0,
         jobs=jobs,
         cluster=cluster,
-        limits=standing_limits(cluster) + draw(quotas(cluster)),
+        limits=standing_limits(cluster) + draw(quotas(cluster)) + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
         pinned=pinned_grants(jobs, cluster),
     )

@@ -1,0 +1,115 @@
+"""Reservations: GPUs of a type that are kept free for a tenant or a job for a period, as limits on everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ClusterError, ParameterError
+from maat.scheduling.job import JobId
+from maat.scheduling.limits import Limit, LimitKind
+
+MOST_HOLDERS = 6  # of one GPU type at one time: their rows are two to this power
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """For whom GPUs are reserved: all jobs of a tenant, or one job."""
+
+    tenant: str | None = None
+    job_id: JobId | None = None
+
+    @property
+    def label(self) -> str:
+        return f"tenant {self.tenant}" if self.job_id is None else f"job {self.job_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """From `start` until `end` (cluster time) everybody but the holder leaves this many GPUs of the type free; pinned jobs alone may stay."""
+
+    gpu_type: str
+    gpu_count: int
+    tenant: str | None = None
+    job_id: JobId | None = None
+    start: float = 0.0
+    end: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if (self.tenant is None) == (self.job_id is None):
+            raise ParameterError(
+                "is for a tenant or for a job, one of them", field="reservation", value=self.tenant, remedy="Name tenant or job_id."
+            )
+        if self.gpu_count < 1:
+            raise ParameterError("must be at least 1", field="gpu_count", value=self.gpu_count, remedy="Give a whole number from 1 up.")
+        if not 0 <= self.start < self.end:
+            raise ParameterError(
+                "is not after the start", field="end", value=self.end, remedy=f"Give a time after {self.start:g}, from 0 up."
+            )
+
+    @property
+    def holder(self) -> Holder:
+        return Holder(self.tenant, self.job_id)
+
+    def holds_at(self, now: float) -> bool:
+        return self.start <= now < self.end
+
+
+def reservation_limits(cluster: Cluster, reservations: Sequence[Reservation], now: float) -> tuple[Limit, ...]:
+    """Rows that keep the reserved GPUs of this moment free: for every group of holders, all others hold at most what the group leaves.
+
+    All groups, and not each holder by itself: a third party could otherwise sit on the GPUs of one while another borrows. More than is in
+    service reserves all that is. Types that the cluster lacks are passed over. Raises ParameterError where a type has too many holders.
+    """
+    limits: list[Limit] = []
+    for name, capacity in zip(cluster.type_names, cluster.capacity.tolist(), strict=True):
+        reserved = _by_holder([r for r in reservations if r.gpu_type == name and r.holds_at(now)])
+        if len(reserved) > MOST_HOLDERS:
+            raise ParameterError(
+                "are more holders of one GPU type than Maat accepts",
+                field="reservations",
+                value=len(reserved),
+                remedy=f"Reserve {name} for at most {MOST_HOLDERS} tenants and jobs at one time.",
+            )
+        for size in range(1, len(reserved) + 1):
+            for group in combinations(reserved, size):
+                gpus = sum(reserved[holder] for holder in group)
+                limits.append(_others(name, group, max(capacity - gpus * cluster.jobs_per_gpu, 0)))
+    return tuple(limits)
+
+
+def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
+    """Whether a reservation is still to end: what nobody else gets now may then be had."""
+    return any(now < reservation.end < float("inf") for reservation in reservations)
+
+
+def check_types(reservations: Sequence[Reservation], cluster: Cluster) -> None:
+    """Raises ClusterError where a reservation is for a GPU type that the cluster lacks."""
+    for reservation in reservations:
+        if reservation.gpu_type not in cluster.type_index:
+            raise ClusterError(
+                "is no GPU type of this cluster",
+                field="reservation.gpu_type",
+                value=reservation.gpu_type,
+                remedy=f"Use one of: {', '.join(cluster.type_names)}.",
+            )
+
+
+def _by_holder(reservations: Sequence[Reservation]) -> Mapping[Holder, int]:
+    gpus: dict[Holder, int] = {}
+    for reservation in reservations:
+        gpus[reservation.holder] = gpus.get(reservation.holder, 0) + reservation.gpu_count
+    return gpus
+
+
+def _others(gpu_type: str, group: Collection[Holder], places: int) -> Limit:
+    return Limit(
+        f"reservation:{gpu_type}:{' + '.join(holder.label for holder in group)}",
+        LimitKind.RESERVATION,
+        places,
+        gpu_type=gpu_type,
+        besides_tenants=tuple(holder.tenant for holder in group if holder.tenant is not None),
+        besides_jobs=tuple(holder.job_id for holder in group if holder.job_id is not None),
+    )
