@@ -191,5 +191,7 @@ def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:
         return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
+    if job.spec.promised_seconds is not None:
+        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"promised_seconds": job.spec.promised_seconds, "needed_gpus": needed})
     most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
     return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})

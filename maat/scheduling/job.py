@@ -22,6 +22,15 @@ class Adaptivity(StrEnum):
     ADAPTIVE = "adaptive"
 
 
+class WorkloadKind(StrEnum):
+    """What a job does, and so what counts as goodput (Sia sections 3 and 6): effective samples/s of training; samples/s of inference over a
+    data set; 1 or 0 of inference that keeps its promised latency or does not."""
+
+    TRAINING = "training"
+    BATCH_INFERENCE = "batch-inference"
+    LATENCY_INFERENCE = "latency-inference"
+
+
 class WorkSource(StrEnum):
     """Where the figure for remaining work comes from."""
 
@@ -45,7 +54,8 @@ class JobSpec:
     `work`: effective samples to train (iterations at the initial batch size x that size). `max_batch_size`: the most that the
     scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
-    stop + start + restore, as the policy reckons it.
+    stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
+    it serves together, spread over its replicas.
     """
 
     id: JobId
@@ -68,6 +78,8 @@ class JobSpec:
     gpus_per_replica: Mapping[str, int] = field(default_factory=dict)
     restart_seconds: float = 30.0
     weight: float = 1.0
+    workload_kind: WorkloadKind = WorkloadKind.TRAINING
+    promised_seconds: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
@@ -98,8 +110,21 @@ class JobSpec:
             )
         if self.adaptivity is Adaptivity.RIGID and self.gpu_count is None:
             raise JobError("is missing for a rigid job", field="gpu_count", remedy="Say how many GPUs it needs.")
-        if self.adaptivity is not Adaptivity.ADAPTIVE and self.batch_size is None:
+        if self.has_fixed_batch and self.batch_size is None:
             raise JobError("is missing for a job of fixed batch size", field="batch_size", remedy="Give the total batch size.")
+        self._check_promise()
+
+    def _check_promise(self) -> None:
+        promised = self.promised_seconds
+        if (self.workload_kind is WorkloadKind.LATENCY_INFERENCE) != (promised is not None):
+            raise JobError(
+                "belongs to latency-bound inference, and only there",
+                field="promised_seconds",
+                value=promised,
+                remedy="Give it with workload_kind latency-inference, else leave it out.",
+            )
+        if promised is not None and not 0 < promised < float("inf"):
+            raise JobError("is no time above zero", field="promised_seconds", value=promised, remedy="Give seconds, such as 0.1.")
 
     @property
     def is_rigid(self) -> bool:
@@ -107,7 +132,12 @@ class JobSpec:
 
     @property
     def has_fixed_batch(self) -> bool:
-        return self.adaptivity is not Adaptivity.ADAPTIVE
+        return self.adaptivity is not Adaptivity.ADAPTIVE or self.workload_kind is WorkloadKind.LATENCY_INFERENCE
+
+    @property
+    def learns(self) -> bool:
+        """Whether a sample of a larger batch may be worth less: in training alone."""
+        return self.workload_kind is WorkloadKind.TRAINING
 
     @property
     def requested_gpus(self) -> int:

@@ -15,6 +15,7 @@ from maat.scheduling.configuration import ConfigurationTable
 from maat.scheduling.goodput import BatchLimits, BestPlans, best_plans
 from maat.scheduling.job import Job, JobSpec
 
+NO_LOSS = 1e18  # phi of work that learns nothing: to double precision, a sample is worth the same in any batch
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
@@ -127,7 +128,10 @@ def evaluate_pairs(
     column: IntArray,
     projection: Projection,
 ) -> Pairs:
-    """Goodput and best batch plan of P pairs, each from the job's own model of the type or from another's by `projection`."""
+    """Goodput and best batch plan of P pairs, each from the job's own model of the type or from another's by `projection`.
+
+    The goodput of batch inference is its throughput; that of latency-bound inference is 1 where the promise is kept, else 0.
+    """
     view = _Beliefs(jobs, cluster, projection)
     source = view.source[job, gpu_type]
     known = source >= 0
@@ -146,8 +150,15 @@ def evaluate_pairs(
     goodput[known] = found.goodput * view.scale[at, gpu_type[known]]
     total, per_gpu, accumulation = (np.zeros(len(job), dtype=np.int64) for _ in range(3))
     total[known], per_gpu[known], accumulation[known] = found.total_batch_size, found.per_gpu_batch_size, found.accumulation_steps
-    plans = BestPlans(goodput, total, per_gpu, accumulation)
+    plans = BestPlans(_kept_promises(goodput, total, view.promised_seconds[job]), total, per_gpu, accumulation)
     return Pairs(job, gpu_type, gpu_count, node_count, column, known, plans)
+
+
+def _kept_promises(goodput: FloatArray, total: IntArray, promised_seconds: FloatArray) -> FloatArray:
+    """1 or 0 where a batch of `total` samples is promised within so many seconds, else the goodput; shapes (P,), infinite for no promise."""
+    bound = np.isfinite(promised_seconds)
+    kept = bound & (goodput > 0) & (total <= np.where(bound, promised_seconds, 0.0) * goodput)
+    return np.where(bound, kept.astype(np.float64), goodput)
 
 
 def goodput_matrix(
@@ -180,11 +191,16 @@ class _Beliefs:
         self.smallest_local, self.largest_local = np.ones(shape), np.ones(shape)
         self.replica_gpus = np.ones(shape, dtype=np.int64)
         self.noise_scale, self.initial_batch, self.smallest_total, self.largest_total = (np.zeros(len(jobs)) for _ in range(4))
+        self.promised_seconds = np.full(len(jobs), np.inf)
         for j, job in enumerate(jobs):
             spec = job.spec
-            self.noise_scale[j] = job.belief.noise_scale(spec.initial_batch_size)
-            self.initial_batch[j] = spec.initial_batch_size
             fixed = spec.batch_size if spec.has_fixed_batch else None
+            self.noise_scale[j] = job.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS
+            # What learns nothing needs no second gradient: one GPU may fill its memory without accumulation.
+            most = spec.max_batch_size if fixed is None else max(spec.max_batch_size, fixed)
+            self.initial_batch[j] = spec.initial_batch_size if spec.learns else most
+            if spec.promised_seconds is not None:
+                self.promised_seconds[j] = spec.promised_seconds
             self.smallest_total[j] = spec.initial_batch_size if fixed is None else fixed
             self.largest_total[j] = spec.max_batch_size if fixed is None else fixed
             for t, name in enumerate(names):

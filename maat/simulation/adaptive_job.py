@@ -14,6 +14,7 @@ from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, throughput_of
 from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
+from maat.scheduling.matrix import NO_LOSS
 from maat.simulation.truth import Shape, Truth
 
 
@@ -149,7 +150,8 @@ class SimulatedJob:
         belief = self.belief.with_samples(kind, (sample,), fitter=fitter)
         self.belief = replace(belief, gradient=gradient, peak_replica_count=max(belief.peak_replica_count, replicas))
         seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown
-        self.goodput = self.truth.initial_batch_size * _gain(gradient, plan.total_batch_size / self.truth.initial_batch_size) / seconds
+        scale = plan.total_batch_size / self.truth.initial_batch_size
+        self.goodput = self.truth.initial_batch_size * (_gain(gradient, scale) if self.spec.learns else scale) / seconds
         return self.goodput
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
@@ -168,7 +170,7 @@ class SimulatedJob:
         local = total / replicas
         largest = self.truth.largest_per_gpu(kind, self._held.gpu_count)
         accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
-        if replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
+        if self.spec.learns and replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
             accumulation = max(accumulation, 1)
         per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)
         return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
@@ -177,7 +179,7 @@ class SimulatedJob:
         """The candidate of highest believed goodput. Speeds are kept until the model or the shape changes; only phi moves every epoch."""
         found, throughput = self._candidate_speeds(kind, replicas, parameters)
         initial = np.asarray(float(self.truth.initial_batch_size))
-        phi = np.asarray(initial * gradient.variance / max(gradient.square, 1e-300))
+        phi = np.asarray(initial * gradient.variance / max(gradient.square, 1e-300) if self.spec.learns else NO_LOSS)
         best = int(np.argmax(throughput * efficiency(phi, initial, found.total[0])))
         per_gpu, accumulation = int(found.per_gpu[0, best]), int(found.accumulation[0, best])
         most = int(self.truth.max_batch_size // (replicas * (accumulation + 1)))

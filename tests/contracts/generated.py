@@ -10,7 +10,7 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import pinned_grants, standing_limits
 from maat.scheduling.reservations import Reservation, reservation_limits
@@ -86,6 +86,9 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
     low = draw(st.sampled_from((1, 1, 1, 1, 1, 2, 2, 3, 4, 40)))
     high = draw(st.none() | st.integers(low, low + 12))
     count = draw(st.integers(low, high if high is not None else low + 9))
+    kind = draw(st.sampled_from((WorkloadKind.TRAINING, WorkloadKind.TRAINING, *WorkloadKind)))
+    promised = draw(st.sampled_from((1e-3, 0.1, 1.0, 10.0))) if kind is WorkloadKind.LATENCY_INFERENCE else None
+    fixed = adaptivity is not Adaptivity.ADAPTIVE or promised is not None
     return JobSpec(
         id=job_id,
         model=draw(st.sampled_from(("vision", "speech"))),
@@ -99,12 +102,14 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         gpu_count=count if adaptivity is Adaptivity.RIGID else draw(st.sampled_from((None, count))),
         min_gpus=low,
         max_gpus=high,
-        batch_size=draw(st.sampled_from((initial, 4 * initial) if adaptivity is not Adaptivity.ADAPTIVE else (None, 4 * initial))),
+        batch_size=draw(st.sampled_from((initial, 4 * initial) if fixed else (None, 4 * initial))),
         preemptible=not draw(_one_in(6)),
         gpu_types=tuple(sorted(names)[:1]) if draw(_one_in(5)) else None,
         gpus_per_replica=replica,
         restart_seconds=draw(st.sampled_from((0.0, 30.0, 250.0))),
         weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
+        workload_kind=kind,
+        promised_seconds=promised,
     )
 
 

@@ -14,6 +14,7 @@ from maat.scheduling.checks import check_decision
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Policy, RoundInput
@@ -94,6 +95,31 @@ def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInpu
     for job in round_input.jobs:
         if job.allocation is not None and (job.restarting or not job.spec.preemptible):
             assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (job.allocation.gpu_type, job.allocation.gpu_count)
+
+
+@settings(max_examples=30)
+@given(round_input=round_inputs())
+def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(policy: Policy, round_input: RoundInput) -> None:
+    cluster, grants = round_input.cluster, policy.allocate(round_input).grants
+    rows = [r for r, j in enumerate(round_input.jobs) if j.spec.promised_seconds is not None and j.id in grants]
+    free = np.array([r for r in rows if round_input.jobs[r].id not in round_input.pinned], dtype=np.int64)
+    given = [grants[round_input.jobs[r].id] for r in free]
+    kinds = np.array([cluster.type_index[g.gpu_type] for g in given], dtype=np.int64)
+    counts = np.array([g.gpu_count for g in given], dtype=np.int64)
+    nodes = np.array(
+        [g.node_count or -(-g.gpu_count // cluster.gpus_per_node[t]) for g, t in zip(given, kinds, strict=True)], dtype=np.int64
+    )
+    pairs = evaluate_pairs(
+        round_input.jobs,
+        cluster,
+        job=free,
+        gpu_type=kinds,
+        gpu_count=counts,
+        node_count=nodes,
+        column=np.zeros_like(free),
+        projection=round_input.projection,
+    )
+    assert (pairs.goodput[pairs.known] == 1.0).all()
 
 
 @settings(max_examples=25)

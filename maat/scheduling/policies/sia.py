@@ -10,7 +10,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import assign, present_pairs
-from maat.scheduling.cluster import Cluster
+from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job
@@ -82,8 +82,10 @@ class Sia:
         return int(round_input.rng.integers(1 << 62)) if self.random_ties else None
 
     def _scale_up(self, jobs: Sequence[Job]) -> IntArray:
-        """The most replicas that each job may have this round, shape (J,)."""
-        return np.array([int(self.scale_up_factor * self._base(job)) for job in jobs], dtype=np.int64)
+        """The most replicas that each job may have this round, shape (J,). A promised latency is kept at once or not at all: no limit."""
+        bound = [job.spec.promised_seconds is not None for job in jobs]
+        most = [MAX_GPUS if b else int(self.scale_up_factor * self._base(job)) for job, b in zip(jobs, bound, strict=True)]
+        return np.array(most, dtype=np.int64)
 
     def _base(self, job: Job) -> int:
         held = job.allocation
