@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -268,16 +268,23 @@ class Sweep:
 
     def points(self) -> tuple[Point, ...]:
         """Every combination, the first axis outermost, seeds innermost. Raises InputError where one of them cannot be simulated."""
-        return tuple(self._point(values, seed) for values in itertools.product(*(v.values for v in self.axes)) for seed in self.seeds)
+        return tuple(self.each())
 
-    def _point(self, values: Sequence[AxisValue], seed: int) -> Point:
-        setup = replace(self.base, seed=seed)
-        settings = {}
-        for varied, value in zip(self.axes, values, strict=True):
-            setup = varied.axis.apply(setup, value)
-            settings[varied.axis.name] = value
-        scenario = setup.scenario()
-        return Point(settings, seed, content_key(scenario), scenario)
+    def each(self) -> Iterator[Point]:
+        """The points one by one, for who does not keep them."""
+        names = [varied.axis.name for varied in self.axes]
+        for values in itertools.product(*(varied.values for varied in self.axes)):
+            for seed in self.seeds:
+                yield point_at(self.base, dict(zip(names, values, strict=True)), seed)
+
+
+def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:
+    """The point of these settings, by axis. Raises InputError where it cannot be simulated."""
+    setup = replace(base, seed=seed)
+    for name, value in settings.items():
+        setup = AXES[name].apply(setup, value)
+    scenario = setup.scenario()
+    return Point(settings, seed, content_key(scenario), scenario)
 
 
 @dataclass(frozen=True)
