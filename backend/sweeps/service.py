@@ -134,9 +134,17 @@ def _store(
     waiting = _want(session, keys)
     kept = set(session.exec(select(SweepPoint.key).where(col(SweepPoint.key).in_(keys), col(SweepPoint.figures).is_not(None))))
     done = sum(member.point_key in kept for member in members)
-    operation = Operation(kind=SWEEP, done=float(done), total=float(len(members)), unit="points", message=f"{done} were known.", **owner)
+    operation = Operation(
+        kind=SWEEP,
+        done=float(done),
+        total=float(len(members)),
+        unit="points",
+        message=f"Waiting for a worker; {done} of {len(members)} points were known already.",
+        **owner,
+    )
     if done == len(members):
         operation.state, operation.started_at, operation.finished_at = OperationState.SUCCEEDED, utc_now(), utc_now()
+        operation.message = "Every point was known already."
     session.add(operation)
     session.flush()
     sweep = Sweep(name=name, request=request, operation_id=operation.id, **owner)

@@ -14,7 +14,7 @@ from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
-from frontend.formatting import number
+from frontend.formatting import number, percent
 from frontend.routing import add_page, aria, in_browser, one
 from maat.client import ApiError, calls
 
@@ -147,8 +147,9 @@ def table(sweep: Mapping[str, Any]) -> Any:
 
 
 def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:
-    mean = number(row["mean"].get(metric))
-    return f"{mean} ± {number(row['spread'].get(metric), 2)}" if spread and metric in row["mean"] else mean
+    show = percent if metric == "unfair_fraction" else number
+    mean = show(row["mean"].get(metric))
+    return f"{mean} ± {show(row['spread'].get(metric))}" if spread and metric in row["mean"] else mean
 
 
 def request_facts(sweep: Mapping[str, Any]) -> html.Dl:

@@ -44,7 +44,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(id="sweeps-problem"),
             dmc.TextInput(id="sweeps-name", label="Name", value="Sensitivity"),
             _row(
-                _select("sweeps-kind", "Trace", [("generated", "Generated, anew with every seed"), ("cluster", "Replay this cluster")]),
+                _select("sweeps-kind", "Trace", [("generated", "Generated"), ("cluster", "Replay this cluster")]),
                 _select("sweeps-family", "Like", FAMILIES),
             ),
             _row(
@@ -70,7 +70,7 @@ def layout(**_query: Any) -> html.Div:
                 ),
                 dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True),
             ),
-            dmc.TextInput(id="sweeps-seeds", label="Seeds", value="0, 1, 2", placeholder="0, 1, 2"),
+            dmc.TextInput(id="sweeps-seeds", label="Seeds (each draws its own generated trace)", value="0, 1, 2", placeholder="0, 1, 2"),
             dmc.Group(
                 [dmc.Button("Run sweep", id="sweeps-button", n_clicks=0), html.Span(id="sweeps-count", className="hint")], gap=12, mt=4
             ),
