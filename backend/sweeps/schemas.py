@@ -13,7 +13,7 @@ from backend.operations.models import Operation, OperationState
 from backend.simulations.schemas import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, Seed
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Name, Timestamp
-from maat.simulation.sweep import AXES, rows_of
+from maat.simulation.sweep import Varied, rows_of
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # of all points together
@@ -140,8 +140,10 @@ def _shown(sweep: Sweep, operation: Operation) -> dict[str, Any]:
 
 
 def _axis(vary: dict[str, Any]) -> AxisOut:
-    axis = AXES[vary["name"]]
-    return AxisOut(name=axis.name, title=axis.title, unit=axis.unit, logarithmic=axis.logarithmic, values=vary["values"])
+    """Its values as the points' settings have them, however they were written."""
+    varied = Varied.of(vary["name"], vary["values"])
+    axis = varied.axis
+    return AxisOut(name=axis.name, title=axis.title, unit=axis.unit, logarithmic=axis.logarithmic, values=list(varied.values))
 
 
 def _without_text(request: dict[str, Any]) -> dict[str, Any]:

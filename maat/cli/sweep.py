@@ -179,7 +179,9 @@ def _print_table(sweep: Sweep, result: SweepResult) -> None:
     from rich.table import Table
 
     simulated = len({point.key for point in result.points if point.origin is not Origin.CACHE})
-    typer.echo(f"{len(result.points)} points, {simulated} simulated; mean ± sample standard deviation over seeds {_listed(sweep.seeds)}")
+    seeds = ", ".join(map(str, sweep.seeds))
+    over = f"mean ± sample standard deviation over seeds {seeds}" if len(sweep.seeds) > 1 else f"seed {seeds}"
+    typer.echo(f"{len(result.points)} points, {simulated} simulated; {over}")
     table = Table()
     for varied in sweep.axes:
         table.add_column(varied.axis.name, justify="right")
@@ -197,7 +199,3 @@ def _value(value: float | int | str) -> str:
 def _cell(row: Row, key: str, form: str) -> str:
     mean = form.format(row.mean[key])
     return f"{mean} ± {form.format(row.spread[key])}" if len(row.seeds) > 1 else mean
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))

@@ -45,6 +45,14 @@ def test_a_sweep_is_an_operation_and_every_point_is_sent_as_a_task_of_its_own(cl
     assert client.get(operation["result_url"]).json() == sweep
 
 
+def test_an_axis_has_the_values_that_its_points_are_found_by_however_they_were_written(client: TestClient) -> None:
+    vary = [{"name": "policy", "values": [" sia", "fifo "]}, {"name": "round_seconds", "values": ["60", 120]}]
+    sweep = client.post(SWEEPS, json=body(vary=vary, seeds=[0])).json()
+    policies, seconds = (axis["values"] for axis in sweep["axes"])
+    assert (policies, seconds) == (["sia", "fifo"], [60, 120])
+    assert [list(point["settings"].values()) for point in sweep["points"]] == [[p, s] for p in policies for s in seconds]
+
+
 def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
     first = client.post(SWEEPS, json=body()).json()
     end_points(database, *(point["key"] for point in first["points"]))

@@ -19,7 +19,7 @@ from maat.scheduling.errors import InputError, TraceError
 from maat.simulation import content, sweep_runner
 from maat.simulation.content import canonical_json, content_key
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import catalog_models
+from maat.simulation.models import catalog_models, measured_models
 from maat.simulation.sweep import AXES, GeneratedTrace, GivenTrace, Setup, Sweep, Varied, rows_of
 from maat.simulation.sweep_runner import CorruptedEntry, Origin, ResultCache, run_sweep
 from maat.simulation.workloads import TraceJob, Workload
@@ -145,6 +145,20 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
 def test_a_model_that_no_job_uses_does_not_count() -> None:
     fewer = {name: BASE.models[name] for name in ("bert", "cifar10")}
     assert content_key(replace(BASE, models=fewer).scenario()) == content_key(BASE.scenario())
+
+
+@pytest.mark.needs_data
+def test_measured_models_are_told_by_their_measurements_and_not_by_what_was_asked_of_them(data_folder: Path) -> None:
+    folder = data_folder / "sia-artifact" / "profiles"
+    measured = replace(BASE, models=measured_models(folder))
+    key = content_key(measured.scenario())
+    assert key != content_key(BASE.scenario())
+    first, _ = run_sweep(sweep_of(measured, p=[-1, 1]).points()).points
+    assert content_key(measured.scenario()) == key
+    again = replace(BASE, models=measured_models(folder))
+    assert content_key(again.scenario()) == key
+    other, _ = run_sweep(sweep_of(again, p=[-1, 1]).points(), workers=2).points
+    assert other == first
 
 
 def test_what_has_no_content_to_tell_it_by_is_refused_rather_than_guessed() -> None:
