@@ -23,6 +23,7 @@ from backend.rounds.routes import router as rounds
 from backend.settings import Settings, get_settings
 from backend.shutdown import Shutdown
 from backend.simulations.routes import router as simulations
+from backend.sweeps.routes import router as sweeps
 from backend.web.documentation import OPENAPI_URL, install_documentation
 from backend.web.fallback import install_fallback
 from backend.web.middleware import RequestGuard
@@ -30,7 +31,19 @@ from backend.web.openapi import install_openapi
 from backend.web.problem_responses import install_problem_handlers
 
 PREFIX = "/api/v1"
-ROUTERS: tuple[APIRouter, ...] = (health, accounts, jobs, clusters, rounds, policies, models_catalog, simulations, operations, events)
+ROUTERS: tuple[APIRouter, ...] = (
+    health,
+    accounts,
+    jobs,
+    clusters,
+    rounds,
+    policies,
+    models_catalog,
+    simulations,
+    sweeps,
+    operations,
+    events,
+)
 
 
 def create_app(settings: Settings | None = None, *, queue: Queue | None = None) -> FastAPI:

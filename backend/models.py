@@ -9,6 +9,7 @@ from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.operations.models import Operation, OperationState
 from backend.rounds.models import OutboxMessage, Round
 from backend.simulations.models import Simulation, SimulationRun
+from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 
 metadata = SQLModel.metadata
 
@@ -27,6 +28,9 @@ __all__ = [
     "Round",
     "Simulation",
     "SimulationRun",
+    "Sweep",
+    "SweepMember",
+    "SweepPoint",
     "Tenant",
     "User",
     "metadata",

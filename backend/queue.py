@@ -10,6 +10,7 @@ from celery import Celery
 from backend.settings import Settings
 
 RUN_SIMULATION = "maat.run_simulation"
+RUN_SWEEP_POINT = "maat.run_sweep_point"
 SIMULATIONS_QUEUE = "simulations"
 
 # The embedded broker's transport, by name as the tasks are: it is the worker's, and only a process that sends or receives loads it.

@@ -21,6 +21,7 @@ NAVIGATION = (
     ("Submit", "/submit", "submit"),
     ("Rounds", "/rounds", "rounds"),
     ("Simulate", "/simulate", "simulate"),
+    ("Sweeps", "/sweeps", "sweeps"),
 )
 SHORTCUTS = (
     ("/", "Search jobs"),
@@ -30,6 +31,7 @@ SHORTCUTS = (
     ("g j", "Jobs"),
     ("g r", "Rounds"),
     ("g s", "Simulate"),
+    ("g w", "Sweeps"),
     ("?", "This help"),
 )
 

@@ -13,7 +13,7 @@ from celery import Celery
 from celery.platforms import set_pdeathsig
 from celery.signals import beat_embedded_init
 
-from backend.queue import RUN_SIMULATION, SIMULATIONS_QUEUE, broker_configuration
+from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, SIMULATIONS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
 
 ROUNDS_QUEUE = "rounds"
@@ -28,7 +28,7 @@ def create_app(settings: Settings) -> Celery:
     app.conf.update(broker_configuration(settings))
     app.conf.update(
         task_default_queue=ROUNDS_QUEUE,
-        task_routes={RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE}},
+        task_routes={RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE}, RUN_SWEEP_POINT: {"queue": SIMULATIONS_QUEUE}},
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_ignore_result=True,

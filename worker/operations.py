@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -64,13 +64,20 @@ def waiting_operations(database: Database, *, kind: str) -> list[str]:
 @contextmanager
 def alive(database: Database, operation_id: str) -> Iterator[None]:
     """Say every few seconds that this operation's worker lives, whatever the block is busy with."""
+    with beating(lambda: _update(database, operation_id, heartbeat_at=utc_now())):
+        yield
+
+
+@contextmanager
+def beating(beat: Callable[[], None]) -> Iterator[None]:
+    """Call `beat` every few seconds from another thread while the block runs."""
     done = threading.Event()
 
-    def beat() -> None:
+    def keep_on() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
-            _update(database, operation_id, heartbeat_at=utc_now())
+            beat()
 
-    thread = threading.Thread(target=beat, daemon=True)
+    thread = threading.Thread(target=keep_on, daemon=True)
     thread.start()
     try:
         yield

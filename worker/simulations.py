@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, OperationState, Simulation, SimulationRun
+from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
 from backend.problems import InternalError, Problem, invalid_input
 from backend.simulations.service import runs_of
@@ -94,7 +94,7 @@ def _play(database: Database, work: _Work, run_id: str) -> None:
     progress = Progress(database, work.simulation.operation_id)
     before = float((work.ended + work.run_ids.index(run_id)) * len(work.workload))
 
-    stall = _Stall()
+    stall = Stall()
 
     def on_progress(position: Position) -> None:
         stall.look(position)
@@ -113,7 +113,7 @@ def _play(database: Database, work: _Work, run_id: str) -> None:
     progress.write(before + len(work.workload), f"{run.policy}: done")
 
 
-class _Stall:
+class Stall:
     """Ends a run in which no job has finished for long: what is left of it waits for GPUs that its cluster does not have."""
 
     def __init__(self) -> None:
@@ -168,11 +168,11 @@ def _runs(session: Session, simulation_id: str) -> list[SimulationRun]:
     return runs_of(session, [simulation_id])[simulation_id]
 
 
-def problem_of(error: Exception, simulation: Simulation) -> dict[str, Any]:
+def problem_of(error: Exception, work: Simulation | Sweep) -> dict[str, Any]:
     """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback."""
     if isinstance(error, InputError):
         problem: Problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
     else:
-        log.error("simulation %s failed", simulation.id, exc_info=error)
+        log.error("%s failed", work.id, exc_info=error)
         problem = InternalError("The simulation ended with a fault of Maat; the worker's log has the rest.")
-    return problem.as_json(instance=f"/api/v1/operations/{simulation.operation_id}", request_id="")
+    return problem.as_json(instance=f"/api/v1/operations/{work.operation_id}", request_id="")

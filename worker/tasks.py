@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from backend.database import Database
-from backend.queue import RUN_SIMULATION
+from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT
 from backend.settings import get_settings
-from worker import housekeeping, live, simulations
+from worker import housekeeping, live, simulations, sweeps
 from worker.app import TICK_SECONDS, app
 
 
@@ -31,14 +31,22 @@ def step_cluster(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send the simulations that no worker is at."""
+    """Send the simulations and the points of sweeps that no worker is at."""
     for simulation_id in simulations.waiting_simulations(database()):
         run_simulation.delay(simulation_id)
+    sweeps.settle(database())
+    for key in sweeps.waiting_points(database()):
+        run_sweep_point.delay(key)
 
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
 def run_simulation(simulation_id: str) -> None:
     simulations.run_simulation(database(), simulation_id)
+
+
+@app.task(name=RUN_SWEEP_POINT)  # type: ignore[untyped-decorator]
+def run_sweep_point(key: str) -> None:
+    sweeps.run_point(database(), key)
 
 
 @app.task(name="maat.housekeeping")  # type: ignore[untyped-decorator]

@@ -26,14 +26,14 @@ from maat.simulation.workloads import Workload
 
 def request_simulation(session: Session, principal: Principal, body: SimulationBody, queue: Queue) -> Simulation:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
-    cluster = _checked_cluster(body.cluster)
-    _check_fidelity(body.fidelity)
+    cluster = checked_cluster(body.cluster)
+    check_fidelity(body.fidelity)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     request = body.model_dump(mode="json")
     if body.trace.kind == "cluster":
-        request["trace"]["cluster_id"] = _cluster_id(session, body.trace.cluster_id)
-    _check_fits(_checked_workload(session, request["trace"]), cluster)
+        request["trace"]["cluster_id"] = cluster_id_of(session, body.trace.cluster_id)
+    check_fits(_checked_workload(session, request["trace"]), cluster)
     simulation = _store(session, principal, body, request)
     after_commit(session, lambda: queue.send(RUN_SIMULATION, simulation.id))
     return simulation
@@ -65,7 +65,7 @@ def get_run(session: Session, simulation: Simulation, run_id: str) -> Simulation
     return run
 
 
-def _checked_cluster(shape: str) -> Cluster:
+def checked_cluster(shape: str) -> Cluster:
     try:
         cluster = Cluster.parse(shape)
     except InputError as error:
@@ -77,7 +77,7 @@ def _checked_cluster(shape: str) -> Cluster:
     return cluster
 
 
-def _check_fidelity(name: str) -> None:
+def check_fidelity(name: str) -> None:
     try:
         fidelity(name)
     except InputError as error:
@@ -92,7 +92,7 @@ def _check_run(run: RunBody, index: int) -> None:
         raise Invalid(problem.detail, errors=errors) from None
 
 
-def _cluster_id(session: Session, named: str) -> str:
+def cluster_id_of(session: Session, named: str) -> str:
     try:
         return get_cluster(session, named).id
     except NotFound as problem:
@@ -109,7 +109,7 @@ def _checked_workload(session: Session, trace: dict[str, Any]) -> Workload:
         raise problem from None
 
 
-def _check_fits(workload: Workload, cluster: Cluster) -> None:
+def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Every model of the trace runs on some GPU type of the cluster: else its jobs would wait for ever."""
     models = load_catalog()
     for name in sorted(workload.models):

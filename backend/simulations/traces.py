@@ -21,7 +21,7 @@ def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
         case "generated":
             return _generated(trace)
         case "csv":
-            return _from_csv(trace["text"])
+            return csv_workload(trace["text"])
         case "cluster":
             return _of_cluster(session, trace["cluster_id"])
     raise TraceError("is no kind of trace", field="kind", value=trace["kind"], remedy="Use generated, csv or cluster.")
@@ -34,7 +34,7 @@ def _generated(trace: Mapping[str, Any]) -> Workload:
     return drawn
 
 
-def _from_csv(text: str) -> Workload:
+def csv_workload(text: str) -> Workload:
     if "\n" not in text.strip():
         raise TraceError(
             "is no CSV text of a header and rows", field="text", value=text[:80], remedy="Give a header line and a line per job."

@@ -119,6 +119,11 @@
             });
         },
 
+        metricInUrl: function (metric) {
+            window.history.replaceState(window.history.state, '', window.location.pathname + search({metric: metric}));
+            return noUpdate();
+        },
+
         openHelp: function () { return true; },
 
         /* The filters of the job list: into the URL without a new page, and the grid starts over. */
@@ -170,7 +175,7 @@
     /* ---- keyboard ---- */
 
     var pending = null;
-    var PLACES = {o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate'};
+    var PLACES = {o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps'};
 
     function typing(target) {
         return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (target.getAttribute && target.getAttribute('role') === 'combobox');

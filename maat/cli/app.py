@@ -11,6 +11,7 @@ import typer
 from maat import __version__
 from maat.cli.live import cancel, clusters, demo, jobs, submit
 from maat.cli.simulate import simulate_command
+from maat.cli.sweep import sweep_command
 from maat.client import ApiError, Unreachable
 from maat.scheduling.errors import InputError, MaatError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 
 app.command("simulate")(simulate_command)
+app.command("sweep")(sweep_command)
 app.command("submit")(submit)
 app.command("jobs")(jobs)
 app.command("cancel")(cancel)

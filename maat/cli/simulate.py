@@ -19,6 +19,7 @@ from maat.simulation.engine import Position, Scenario, SimulationResult, simulat
 from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
+from maat.simulation.sweep import suiting_placer
 from maat.simulation.workloads import Workload, read_workload
 
 Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
@@ -110,15 +111,15 @@ def simulate_command(
             "is written for one policy at a time", field="csv", value=str(csv_path), remedy="Name one policy, or leave --csv out."
         )
     if csv_path is not None:
-        _check_writable(csv_path)
+        check_writable(csv_path)
     scenarios = [
         Scenario(
             workload,
             models,
             Cluster.parse(cluster),
             policy=name,
-            placer=placer or default_placer(name),
-            policy_parameters=_settings(setting or []),
+            placer=placer or suiting_placer(name),
+            policy_parameters=read_settings(setting or []),
             fidelity=preset,
             round_seconds=round_seconds,
             seed=seed,
@@ -138,11 +139,6 @@ def simulate_command(
         _print_table(summaries)
 
 
-def default_placer(policy: str) -> str:
-    """Sia's own placer for Sia; packed for policies whose counts are no configurations."""
-    return "whole-node" if policy == "sia" else "packed"
-
-
 def _workload(
     trace: Path | None, generated: str | None, models: dict[str, Model] | Any, *, jobs: int | None, hours: float | None, seed: int
 ) -> Workload:
@@ -155,7 +151,7 @@ def _workload(
     return generate(str(generated), jobs=jobs, hours=hours, seed=seed)
 
 
-def _settings(pairs: Sequence[str]) -> dict[str, object]:
+def read_settings(pairs: Sequence[str]) -> dict[str, object]:
     """NAME=VALUE pairs, values read as JSON where they are JSON."""
     found: dict[str, object] = {}
     for pair in pairs:
@@ -218,7 +214,7 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
         }
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Before the work, not after it."""
     try:
         with path.open("a", encoding="utf-8"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody
+from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -220,6 +220,18 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
 
 def run_result(simulation_id: str, run_id: str) -> Call[RunResult]:
     return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"))
+
+
+def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:
+    return Call("GET", _path("sweeps"), _given(limit=limit, cursor=cursor))
+
+
+def sweep(sweep_id: str) -> Call[Sweep]:
+    return Call("GET", _path("sweeps", sweep_id))
+
+
+def sweep_settings(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
+    return Call("POST", _path("sweeps"), body=body, headers=_keyed(idempotency_key))
 
 
 def operation(operation_id: str) -> Call[Operation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 OperationState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -59,6 +60,71 @@ class RunResult(TypedDict):
     contention: list[list[float]]
     gpus_by_type: dict[str, object]
     gpu_hours_by_model_type: dict[str, dict[str, float]]
+
+
+class VaryBody(TypedDict):
+    name: str
+    values: Sequence[float | str]
+
+
+class SweepBody(TypedDict, total=False):
+    name: str
+    trace: dict[str, object]
+    cluster: str
+    policy: str
+    policy_parameters: dict[str, object]
+    placer: str | None
+    fidelity: str
+    round_seconds: float | None
+    vary: list[VaryBody]
+    seeds: list[int]
+
+
+class SweepAxis(TypedDict):
+    name: str
+    title: str
+    unit: str | None
+    logarithmic: bool
+    values: list[float | str]
+
+
+class SweepPoint(TypedDict):
+    position: int
+    settings: dict[str, float | str]
+    seed: int
+    key: str
+    state: OperationState
+    figures: dict[str, float] | None
+    error: dict[str, object] | None
+
+
+class SweepRow(TypedDict):
+    """Mean and sample standard deviation over the seeds that have ended."""
+
+    settings: dict[str, float | str]
+    seeds: list[int]
+    mean: dict[str, float]
+    spread: dict[str, float]
+
+
+class SweepHead(TypedDict):
+    """A sweep as lists show it: `done` of `total` points have ended."""
+
+    id: str
+    name: str
+    operation_id: str
+    created_at: str
+    state: OperationState
+    done: int
+    total: int
+    seeds: list[int]
+    axes: list[SweepAxis]
+
+
+class Sweep(SweepHead):
+    request: dict[str, object]
+    points: list[SweepPoint]
+    rows: list[SweepRow]
 
 
 class Operation(TypedDict):

@@ -5,6 +5,8 @@ Not responsible for how an error is shown: the CLI turns them into exit code 2, 
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class MaatError(Exception):
     """Anything that Maat refuses or could not do."""
@@ -30,6 +32,10 @@ class InputError(MaatError):
         self.source = source
         self.row = row
         super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles by its fields: it may be raised in another process than the one that shows it."""
+        return _raised_elsewhere, (type(self), vars(self))
 
     def __str__(self) -> str:
         place = "" if self.source is None else self.source
@@ -69,6 +75,10 @@ class ContractViolation(MaatError):
 
 class SolverError(MaatError):
     """The solver gave no usable answer; the present allocation stays."""
+
+
+def _raised_elsewhere(cls: type[InputError], fields: dict[str, Any]) -> InputError:
+    return cls(**fields)
 
 
 def _shown(value: object) -> str:

@@ -73,6 +73,10 @@ class MeasuredTruth:
         self._largest = {t: _largest_by_count(table) for t, table in model.steps.items()}
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
 
+    def content(self) -> object:
+        """All that it was made from: what tells one truth from another."""
+        return {"model": self._model, "smallest": self._smallest, "slowdown": self.slowdown}
+
     def gpu_types(self) -> Sequence[str]:
         return tuple(self._model.steps)
 
@@ -149,6 +153,17 @@ class FittedTruth:
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
+
+    def content(self) -> object:
+        """All that it was made from: what tells one truth from another."""
+        return {
+            "batch_sizes": (self.initial_batch_size, self.max_batch_size),
+            "epoch_ends": self.epoch_ends,
+            "parameters": self._parameters,
+            "per_gpu": (self._smallest, self._largest, self._replica),
+            "variance": self._variance,
+            "slowdown": self.slowdown,
+        }
 
     def gpu_types(self) -> Sequence[str]:
         return tuple(self._parameters)

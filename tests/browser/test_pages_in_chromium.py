@@ -18,6 +18,7 @@ FULL = {
     "/submit": "#submit-preview .scatterlayer .trace",
     "/rounds": "#round-matrix .shapelayer path",
     "/simulate": "#simulate-list .state-title",
+    "/sweeps": "#sweeps-list .state-title",
 }
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
 

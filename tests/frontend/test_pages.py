@@ -17,7 +17,7 @@ from backend.database import Database
 from backend.settings import Settings
 from frontend import app as composition
 
-PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate")
+PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps")
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
 DASHS_OWN = {".._pages_content.children..._pages_store.data.."}
 
@@ -65,7 +65,7 @@ def test_every_page_of_the_navigation_is_registered_and_answers(path: str, brows
     assert answer.headers["content-type"].startswith("text/html")
 
 
-@pytest.mark.parametrize("path", ["/jobs/job_1", "/rounds/7", "/simulations/sim_1"])
+@pytest.mark.parametrize("path", ["/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1"])
 def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: TestClient) -> None:
     answer = browser.get(path)
 
@@ -140,7 +140,7 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(browser
         "x=1",
     ],
 )
-@pytest.mark.parametrize("path", [*PATHS, "/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/nope"])
+@pytest.mark.parametrize("path", [*PATHS, "/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1", "/nope"])
 def test_no_query_breaks_a_page(path: str, query: str, browser: TestClient) -> None:
     outputs = [{"id": "_pages_content", "property": "children"}, {"id": "_pages_store", "property": "data"}]
     inputs = [

@@ -1,0 +1,1 @@
+"""Sensitivity sweeps of the policy laboratory."""

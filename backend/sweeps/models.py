@@ -1,0 +1,53 @@
+"""Tables of sweeps: what was asked for, the points by their content, and which points a sweep has."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Field, SQLModel
+
+from backend.clocktime import utc_now
+from backend.columns import CompressedJson, Json, UtcDateTime
+from backend.ids import new_id
+
+
+class Sweep(SQLModel, table=True):
+    __tablename__ = "sweeps"
+
+    id: str = Field(default_factory=lambda: new_id("swp"), primary_key=True, max_length=40)
+    name: str = Field(max_length=200)
+    owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
+    request: Any = Field(sa_type=CompressedJson)
+    operation_id: str = Field(foreign_key="operations.id", index=True, max_length=40)
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class SweepPoint(SQLModel, table=True):
+    """One simulation, whichever sweeps want it. `key`: of its content, so that it is played once. `state`: as an operation's.
+
+    `heartbeat_at`: when its message was last sent, or its worker last said that it is alive.
+    """
+
+    __tablename__ = "sweep_points"
+
+    key: str = Field(primary_key=True, max_length=64)
+    state: str = Field(default="queued", index=True, max_length=40)
+    figures: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    error: dict[str, Any] | None = Field(default=None, sa_type=Json)
+    heartbeat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class SweepMember(SQLModel, table=True):
+    """A sweep's point. `settings`: the value of every axis there; `position` orders the points of a sweep."""
+
+    __tablename__ = "sweep_members"
+
+    sweep_id: str = Field(foreign_key="sweeps.id", primary_key=True, max_length=40)
+    position: int = Field(primary_key=True)
+    point_key: str = Field(foreign_key="sweep_points.key", index=True, max_length=64)
+    settings: dict[str, Any] = Field(sa_type=Json)
+    seed: int

@@ -1,0 +1,44 @@
+"""From a sweep's request to the library's sweep and back to one of its points. The worker calls it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from backend.simulations.traces import csv_workload
+from maat.simulation.fidelity import fidelity
+from maat.simulation.models import Model, catalog_models
+from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup, Sweep, TraceSource, Varied
+
+
+def sweep_of(request: Mapping[str, Any]) -> Sweep:
+    """Raises InputError naming field, value and remedy."""
+    axes = tuple(Varied.of(vary["name"], vary["values"]) for vary in request["vary"])
+    return Sweep(base_of(request), axes, tuple(request["seeds"]))
+
+
+def base_of(request: Mapping[str, Any]) -> Setup:
+    """What all points have in common. Raises InputError."""
+    return Setup(
+        trace=_source(request["trace"]),
+        models=_models(),
+        cluster=request["cluster"],
+        policy=request["policy"],
+        placer=request["placer"],
+        policy_parameters=request["policy_parameters"],
+        fidelity=fidelity(request["fidelity"]),
+        round_seconds=request["round_seconds"],
+    )
+
+
+def _source(trace: Mapping[str, Any]) -> TraceSource:
+    """A cluster's jobs are text too: they are those that it had when the sweep was asked for."""
+    if "text" in trace:
+        return GivenTrace(csv_workload(trace["text"]))
+    return GeneratedTrace(trace["family"], trace["jobs"], trace["hours"])
+
+
+@lru_cache(maxsize=1)
+def _models() -> Mapping[str, Model]:
+    return catalog_models()

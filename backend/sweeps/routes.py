@@ -1,0 +1,59 @@
+"""Routes of sweeps."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlmodel import col, select
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.sweeps.models import Sweep
+from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
+from backend.sweeps.service import get_sweep, operations_of, request_sweep, whole_of
+from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
+from backend.web.strict_json import StrictRoute
+
+router = APIRouter(prefix="/sweeps", tags=["simulations"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
+Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
+
+
+@router.post("", operation_id="requestSweep", status_code=202, response_model=SweepDetail)
+def create_sweep(
+    session: SessionDep, settings: SettingsDep, queue: QueueDep, principal: Runner, body: SweepBody, key: KeyHeader = None
+) -> Response:
+    """Have one or two settings of a simulation varied. Follow the operation in Location; what was ever simulated is there at once."""
+
+    def answer() -> Answer:
+        sweep = request_sweep(session, principal, body, queue)
+        shown = SweepDetail.whole(whole_of(session, sweep))
+        return Answer(202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"})
+
+    return answer_once(session, Once(principal.user_id, "POST /sweeps", key, body.model_dump(mode="json")), settings, answer)
+
+
+@router.get("", operation_id="listSweeps")
+def list_sweeps(
+    request: Request, response: Response, session: SessionDep, principal: Reader, limit: Limit = 50, cursor: Cursor = None
+) -> Page[SweepOut]:
+    """Newest first, without their points."""
+    statement = select(Sweep)
+    if not principal.sees_all_tenants:
+        statement = statement.where(Sweep.tenant_id == principal.tenant_id)
+    filters = {"list": "sweeps", "for": "all" if principal.sees_all_tenants else principal.tenant_id}
+    order = Order([col(Sweep.id)], descending=True)
+    found = paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    operations = operations_of(session, list(found.items))
+    return found.shown(lambda sweep: SweepOut.of(sweep, operations[sweep.id]))
+
+
+@router.get("/{sweep_id}", operation_id="getSweep")
+def read_sweep(session: SessionDep, principal: Reader, sweep_id: str) -> SweepDetail:
+    """A sweep with its points, and the mean and spread of those that have ended."""
+    return SweepDetail.whole(whole_of(session, get_sweep(session, principal, sweep_id)))

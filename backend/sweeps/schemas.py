@@ -1,0 +1,154 @@
+"""Sweeps as the API speaks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from backend.clusters.schemas import Parameters, RoundSeconds
+from backend.operations.models import Operation, OperationState
+from backend.simulations.schemas import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, Seed
+from backend.sweeps.models import Sweep, SweepMember, SweepPoint
+from backend.web.fields import Body, Name, Timestamp
+from maat.simulation.sweep import Varied, rows_of
+
+MAX_SWEEP_POINTS = 256
+MAX_SWEEP_JOBS = 100_000  # of all points together
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class DrawnTrace(Body):
+    """A workload of a family, drawn anew with every seed of the sweep."""
+
+    kind: Literal["generated"]
+    family: Annotated[str, Field(max_length=100)] = "philly"
+    jobs: Annotated[int, Field(ge=1, le=MAX_SIMULATED_JOBS)] | None = None
+    hours: Annotated[float, Field(gt=0, le=8784)] | None = None
+
+
+class VaryBody(Body):
+    """One axis: policy, p, idle_penalty, round_seconds, arrival_rate, jobs_per_hour, profiling or cluster_size; and its values."""
+
+    name: Annotated[str, Field(max_length=100)]
+    values: Annotated[list[float | int | Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=64)]
+
+
+class SweepBody(Body):
+    """One simulation with one or two of its settings varied, every combination with every seed."""
+
+    name: Name
+    trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
+    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
+    policy: Annotated[str, Field(max_length=100)] = "sia"
+    policy_parameters: Parameters = Field(default_factory=dict)
+    placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
+    fidelity: Annotated[str, Field(max_length=100)] = "paper"
+    round_seconds: RoundSeconds | None = Field(default=None, description="The policy's own interval where absent.")
+    vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
+    seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(default_factory=lambda: [0])
+
+
+class AxisOut(BaseModel):
+    """`logarithmic`: whether its values are read best as ratios."""
+
+    name: str
+    title: str
+    unit: str | None
+    logarithmic: bool
+    values: list[float | int | str]
+
+
+class PointOut(BaseModel):
+    """`figures`: null until it has ended. Points of the same `key` are the same simulation."""
+
+    position: int
+    settings: dict[str, float | int | str]
+    seed: int
+    key: str
+    state: State
+    figures: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+class RowOut(BaseModel):
+    """One combination of settings over the seeds that have ended. `spread`: sample standard deviation, 0 of one seed."""
+
+    settings: dict[str, float | int | str]
+    seeds: list[int]
+    mean: dict[str, float]
+    spread: dict[str, float]
+
+
+class SweepOut(BaseModel):
+    """`request`: as it was made; of a CSV trace only its length is shown."""
+
+    id: str
+    name: str
+    operation_id: str
+    created_at: Timestamp
+    state: State
+    done: int
+    total: int
+    seeds: list[int]
+    axes: list[AxisOut]
+
+    @classmethod
+    def of(cls, sweep: Sweep, operation: Operation) -> SweepOut:
+        return cls(**_shown(sweep, operation))
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A sweep with all that belongs to it."""
+
+    sweep: Sweep
+    operation: Operation
+    points: Sequence[tuple[SweepMember, SweepPoint]]
+
+
+class SweepDetail(SweepOut):
+    """A sweep with its points, and their means."""
+
+    request: dict[str, Any]
+    points: list[PointOut]
+    rows: list[RowOut]
+
+    @classmethod
+    def whole(cls, whole: Whole) -> SweepDetail:
+        ended = [(member.settings, member.seed, point.figures) for member, point in whole.points if point.figures is not None]
+        rows = [RowOut(settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)) for r in rows_of(ended)]
+        points = [_point(member, point, whole.operation) for member, point in whole.points]
+        return cls(**_shown(whole.sweep, whole.operation), request=_without_text(whole.sweep.request), points=points, rows=rows)
+
+
+def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
+    """A point that waits for another sweep is none that a cancelled one still waits for."""
+    over = operation.state == OperationState.CANCELLED and point.figures is None and point.error is None
+    given = member.model_dump(include={"position", "settings", "seed"})
+    state: Any = OperationState.CANCELLED.value if over else point.state
+    return PointOut(**given, key=point.key, state=state, figures=point.figures, error=point.error)
+
+
+def _shown(sweep: Sweep, operation: Operation) -> dict[str, Any]:
+    given = sweep.model_dump(include={"id", "name", "operation_id", "created_at"})
+    progress = {"state": operation.state, "done": int(operation.done), "total": int(operation.total)}
+    return {**given, **progress, "seeds": sweep.request["seeds"], "axes": [_axis(vary) for vary in sweep.request["vary"]]}
+
+
+def _axis(vary: dict[str, Any]) -> AxisOut:
+    """Its values as the points' settings have them, however they were written."""
+    varied = Varied.of(vary["name"], vary["values"])
+    axis = varied.axis
+    return AxisOut(name=axis.name, title=axis.title, unit=axis.unit, logarithmic=axis.logarithmic, values=list(varied.values))
+
+
+def _without_text(request: dict[str, Any]) -> dict[str, Any]:
+    trace = request["trace"]
+    if "text" not in trace:
+        return request
+    shown = {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}
+    return request | {"trace": shown}

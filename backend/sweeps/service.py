@@ -1,0 +1,173 @@
+"""Takes sweeps: checks every point, then stores what is new of them. A point that was ever played is found by its content."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal
+from backend.clocktime import utc_now
+from backend.clusters.service import check_parts
+from backend.database import after_commit
+from backend.operations.models import Operation, OperationState
+from backend.problems import FieldError, Invalid, NotFound, invalid_input
+from backend.queue import RUN_SWEEP_POINT, Queue
+from backend.simulations.schemas import MAX_SIMULATED_GPUS
+from backend.simulations.service import check_fidelity, check_fits, checked_cluster, cluster_id_of
+from backend.simulations.traces import workload_of
+from backend.sweeps.models import Sweep, SweepMember, SweepPoint
+from backend.sweeps.requests import sweep_of
+from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
+from maat.scheduling.errors import InputError
+from maat.simulation.sweep import AXES, suiting_placer
+from maat.simulation.sweep import Sweep as EngineSweep
+from maat.simulation.workloads import write_workload
+
+SWEEP = "sweep"
+
+
+def request_sweep(session: Session, principal: Principal, body: SweepBody, queue: Queue) -> Sweep:
+    """Raises Invalid naming what cannot be used; nothing is stored then."""
+    checked_cluster(body.cluster)
+    check_fidelity(body.fidelity)
+    check_parts(body.policy, body.policy_parameters, body.placer or suiting_placer(body.policy), {})
+    request = body.model_dump(mode="json")
+    if body.trace.kind == "cluster":
+        request["trace"] = _frozen(session, body.trace.cluster_id)
+    members = _members(request)
+    sweep, waiting = _store(session, principal, body.name, request, members)
+    for key in waiting:
+        after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
+    return sweep
+
+
+def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
+    """Raises NotFound for another tenant's sweep too."""
+    found = session.get(Sweep, sweep_id)
+    if found is None or not principal.may_see(found.tenant_id):
+        raise NotFound(f"There is no sweep {sweep_id!r}.")
+    return found
+
+
+def operations_of(session: Session, sweeps: list[Sweep]) -> dict[str, Operation]:
+    """By the sweep's id."""
+    wanted = col(Operation.id).in_([sweep.operation_id for sweep in sweeps])
+    by_id = {operation.id: operation for operation in session.exec(select(Operation).where(wanted))}
+    return {sweep.id: by_id[sweep.operation_id] for sweep in sweeps}
+
+
+def whole_of(session: Session, sweep: Sweep) -> Whole:
+    """The sweep with its points in order."""
+    statement = select(SweepMember, SweepPoint).join(SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key))
+    ordered = statement.where(SweepMember.sweep_id == sweep.id).order_by(col(SweepMember.position))
+    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all())
+
+
+def _frozen(session: Session, named: str) -> dict[str, Any]:
+    """The jobs that a cluster has had until now, as text: the points' contents must not move with later submissions."""
+    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named)}
+    try:
+        workload = workload_of(session, trace)
+    except InputError as error:
+        raise invalid_input(error, f"/trace/{error.field}") from None
+    return {**trace, "text": write_workload(workload)}
+
+
+def _members(request: dict[str, Any]) -> list[SweepMember]:
+    """Every point by its content. Raises Invalid at the field that a refusal of the library is about."""
+    try:
+        sweep = sweep_of(request)
+        _check_size(sweep)
+        return _checked(sweep)
+    except InputError as error:
+        raise invalid_input(error, _pointer(error.field, request)) from None
+
+
+def _checked(sweep: EngineSweep) -> list[SweepMember]:
+    members: list[SweepMember] = []
+    jobs = 0
+    for position, point in enumerate(sweep.each()):
+        jobs += len(point.scenario.workload)
+        if jobs > MAX_SWEEP_JOBS:
+            _refuse("/trace", "The sweep has more jobs than this service simulates.", f"At most {MAX_SWEEP_JOBS} over all points.", jobs)
+        if point.scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
+            most = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs."
+            _refuse("/vary", "The cluster becomes larger than this service simulates.", most, point.scenario.cluster.gpu_count)
+        if position < len(sweep.seeds):
+            check_fits(point.scenario.workload, point.scenario.cluster)
+        members.append(SweepMember(sweep_id="", position=position, point_key=point.key, settings=dict(point.settings), seed=point.seed))
+    return members
+
+
+def _check_size(sweep: EngineSweep) -> None:
+    if sweep.size > MAX_SWEEP_POINTS:
+        _refuse("/vary", "That is more points than one sweep may have.", f"Choose at most {MAX_SWEEP_POINTS}.", sweep.size)
+
+
+def _refuse(pointer: str, message: str, remedy: str, value: object) -> None:
+    raise Invalid(message, errors=[FieldError(pointer, "too_large", message, remedy, value)])
+
+
+def _pointer(field: str, request: dict[str, Any]) -> str:
+    """Where in the request the library's field stands."""
+    names = [vary["name"] for vary in request["vary"]]
+    if field in names:
+        return f"/vary/{names.index(field)}/values"
+    if field == "vary" or field in AXES:
+        unknown = next((i for i, name in enumerate(names) if name not in AXES), None)
+        return "/vary" if unknown is None else f"/vary/{unknown}/name"
+    if field == "seeds":
+        return "/seeds"
+    return "/trace/text" if "text" in request["trace"] else f"/trace/{field}"
+
+
+def _store(
+    session: Session, principal: Principal, name: str, request: dict[str, Any], members: list[SweepMember]
+) -> tuple[Sweep, list[str]]:
+    """The sweep, and the keys of the points that are to be played."""
+    owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
+    keys = sorted({member.point_key for member in members})
+    waiting = _want(session, keys)
+    kept = set(session.exec(select(SweepPoint.key).where(col(SweepPoint.key).in_(keys), col(SweepPoint.figures).is_not(None))))
+    done = sum(member.point_key in kept for member in members)
+    operation = Operation(
+        kind=SWEEP,
+        done=float(done),
+        total=float(len(members)),
+        unit="points",
+        message=f"Waiting for a worker; {done} of {len(members)} points were known already.",
+        **owner,
+    )
+    if done == len(members):
+        operation.state, operation.started_at, operation.finished_at = OperationState.SUCCEEDED, utc_now(), utc_now()
+        operation.message = "Every point was known already."
+    session.add(operation)
+    session.flush()
+    sweep = Sweep(name=name, request=request, operation_id=operation.id, **owner)
+    session.add(sweep)
+    session.flush()
+    operation.result_url = f"/api/v1/sweeps/{sweep.id}"
+    for member in members:
+        member.sweep_id = sweep.id
+        session.add(member)
+    session.flush()
+    return sweep, waiting
+
+
+def _want(session: Session, keys: list[str]) -> list[str]:
+    """Have these points played: new ones, and those that failed or were cancelled. The keys that are queued by this."""
+    now = utc_now()
+    again = sa.update(SweepPoint).where(col(SweepPoint.key).in_(keys), col(SweepPoint.state).in_(["failed", "cancelled"]))
+    queued = session.connection().execute(
+        again.values(state="queued", error=None, figures=None, heartbeat_at=now, finished_at=None).returning(col(SweepPoint.key))
+    )
+    waiting = set(queued.scalars())
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+    for key in keys:
+        row = insert(SweepPoint).values(key=key, state="queued", heartbeat_at=now).on_conflict_do_nothing(index_elements=["key"])
+        waiting |= set(session.connection().execute(row.returning(col(SweepPoint.key))).scalars())
+    return sorted(waiting)

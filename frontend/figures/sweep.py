@@ -1,0 +1,93 @@
+"""What a sensitivity sweep shows: a figure of merit against what was varied, one line per value of the second axis (Sia figures 7, 10, 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure, rule
+from frontend.formatting import number, percent
+from frontend.theme import DASHES, SERIES
+
+Sweep = Mapping[str, Any]
+
+# Figure of a point, what a reader chooses it by, and its axis with unit.
+METRICS: Mapping[str, tuple[str, str]] = {
+    "avg_jct_hours": ("Mean JCT", "Mean JCT (hours)"),
+    "p99_jct_hours": ("p99 JCT", "p99 JCT (hours)"),
+    "makespan_hours": ("Makespan", "Makespan (hours)"),
+    "gpu_hours_per_job": ("GPU-hours per job", "GPU-hours per job"),
+    "restarts_per_job": ("Restarts per job", "Restarts per job"),
+    "contention_mean": ("Contention", "Contention (jobs active)"),
+    "unfair_fraction": ("Unfair fraction", "Share of jobs with ρ > 1"),
+    "worst_rho": ("Worst ρ", "Largest finish-time fairness ρ (ratio)"),
+}
+
+
+def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int = 420) -> go.Figure:
+    """First axis x mean over the seeds of `metric`, one line per value of the second axis; bars are one sample standard deviation each way.
+
+    Where the first axis is made of words (policies, profiling modes) it has places instead of a scale.
+    """
+    rows = [row for row in sweep["rows"] if metric in row["mean"]]
+    if not rows:
+        return empty_figure(scheme, "No point has ended yet", "It shows as soon as a worker has played one.", height=height)
+    first, second = sweep["axes"][0], sweep["axes"][1] if len(sweep["axes"]) > 1 else None
+    drawn = figure(scheme, x=axis_title(first), y=METRICS[metric][1], height=height)
+    for index, value in enumerate(second["values"] if second else [None]):
+        line = [row for row in rows if second is None or row["settings"][second["name"]] == value]
+        if line:
+            name = METRICS[metric][0] if second is None else f"{second['name']} = {value_text(value)}"
+            drawn.add_trace(_line(name, line, first["name"], metric, index, seeds=len(sweep["seeds"])))
+    _scale(drawn, first)
+    drawn.update_yaxes(rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {}))
+    if metric == "worst_rho":
+        rule(drawn, scheme, y=1, text="ρ = 1")
+    drawn.update_layout(showlegend=second is not None, hovermode="closest", margin={"t": 40})
+    return drawn
+
+
+def _line(name: str, rows: Sequence[Mapping[str, Any]], axis: str, metric: str, index: int, *, seeds: int) -> go.Scatter:
+    colour, dash = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
+    text = [_said(row, metric) for row in rows]
+    bars = {"type": "data", "array": [row["spread"][metric] for row in rows], "thickness": 1.2, "width": 4, "color": colour}
+    return go.Scatter(
+        name=escape(name),
+        x=[row["settings"][axis] if not isinstance(row["settings"][axis], str) else escape(row["settings"][axis]) for row in rows],
+        y=[row["mean"][metric] for row in rows],
+        error_y={**bars, "visible": seeds > 1},
+        mode="lines+markers",
+        line={"color": colour, "dash": dash, "width": 2},
+        marker={"color": colour, "size": 7},
+        customdata=text,
+        hovertemplate=f"{escape(name)} at %{{x}}: %{{customdata}}<extra></extra>",
+    )
+
+
+def _said(row: Mapping[str, Any], metric: str) -> str:
+    show = percent if metric == "unfair_fraction" else number
+    seeds = len(row["seeds"])
+    mean = show(row["mean"][metric])
+    return f"{mean} ± {show(row['spread'][metric])} over {seeds} seeds" if seeds > 1 else f"{mean}, seed {row['seeds'][0]}"
+
+
+def _scale(drawn: go.Figure, axis: Mapping[str, Any]) -> None:
+    """Ticks at the values that were simulated, as far apart as they are; ratios where the axis is read as such."""
+    values = axis["values"]
+    if any(isinstance(value, str) for value in values):
+        drawn.update_xaxes(type="category", categoryorder="array", categoryarray=[escape(str(value)) for value in values])
+        return
+    drawn.update_xaxes(
+        type="log" if axis["logarithmic"] else "linear", tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)]
+    )
+
+
+def axis_title(axis: Mapping[str, Any]) -> str:
+    return escape(axis["title"] + (f" ({axis['unit']})" if axis["unit"] else ""))
+
+
+def value_text(value: float | int | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

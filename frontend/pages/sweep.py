@@ -1,0 +1,175 @@
+"""One sweep: its progress while it runs, a figure of merit against what is varied, and the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from frontend.api import Api, Failure, said
+from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, skeleton
+from frontend.components.notices import notice, refusal
+from frontend.components.states import FINAL_STATES, state_chip
+from frontend.figures.base import error_figure
+from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
+from frontend.formatting import number, percent
+from frontend.routing import add_page, aria, in_browser, one
+from maat.client import ApiError, calls
+
+HEIGHT = 420
+
+
+def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
+    chosen = one(metric)
+    choice = dmc.Select(
+        id="sweep-metric",
+        data=[{"value": name, "label": label} for name, (label, _) in METRICS.items()],
+        value=chosen if chosen in METRICS else next(iter(METRICS)),
+        allowDeselect=False,
+        size="xs",
+        w=190,
+        **aria("Figure of merit"),
+    )
+    return html.Div(
+        [
+            dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            dmc.Group(
+                [html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}), html.Div(id="sweep-actions")],
+                justify="space-between",
+                className="page-head",
+            ),
+            html.Div(id="sweep-progress"),
+            html.Div(
+                [
+                    card(
+                        "Sensitivity",
+                        [graph("sweep-figure", height=HEIGHT), html.Div(id="sweep-caption", className="caption")],
+                        aside=choice,
+                        className="span-12",
+                    ),
+                    card("Means over the seeds", html.Div(skeleton(140), id="sweep-table", className="scroll-x"), className="span-12"),
+                    card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
+                ],
+                className="columns",
+            ),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout)
+    in_browser(app, "metricInUrl", Output("sweep-metric", "id"), Input("sweep-metric", "value"), prevent_initial_call=True)
+
+    @app.callback(
+        Output("sweep-head", "children"),
+        Output("sweep-actions", "children"),
+        Output("sweep-progress", "children"),
+        Output("sweep-figure", "figure"),
+        Output("sweep-caption", "children"),
+        Output("sweep-table", "children"),
+        Output("sweep-request", "children"),
+        Input("live", "data"),
+        Input("scheme", "data"),
+        Input("sweep-metric", "value"),
+        State("sweep-id", "data"),
+    )
+    async def show(_live: Any, scheme: str | None, metric: str, sweep_id: str) -> tuple[Any, ...]:
+        if not scheme:
+            return (no_update,) * 7
+        try:
+            async with api.visitor() as maat:
+                sweep = await maat.send(calls.sweep(sweep_id))
+                operation = await maat.operation(sweep["operation_id"])
+        except Failure as error:
+            return _failed(error, scheme)
+        head = dmc.Group([html.H1(sweep["name"] or sweep_id, className="page-title"), state_chip(sweep["state"])], gap=12)
+        actions = (
+            link_button("New sweep", "/sweeps")
+            if sweep["state"] in FINAL_STATES
+            else dmc.Button("Cancel", id="sweep-cancel", variant="default", size="xs")
+        )
+        drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
+        return head, actions, progress(sweep, operation), drawn, caption(sweep), table(sweep), request_facts(sweep)
+
+    @app.callback(
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input("sweep-cancel", "n_clicks"),
+        State("sweep-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def cancel(clicks: int | None, sweep_id: str) -> Any:
+        if not clicks:
+            return no_update
+        try:
+            async with api.visitor() as maat:
+                sweep = await maat.send(calls.sweep(sweep_id))
+                await maat.send(calls.cancel_operation(sweep["operation_id"]))
+        except Failure as error:
+            return refusal(error)
+        return notice("Cancelling", "Points that have ended stay.")
+
+
+def progress(sweep: Mapping[str, Any], operation: Mapping[str, Any]) -> Any:
+    """How far it is; where it failed, why."""
+    if sweep["state"] == "failed":
+        problem = operation["error"] or {}
+        detail = str(problem.get("detail") or operation["message"])
+        return dmc.Alert(detail, title=str(problem.get("title") or "A point failed"), color="red", mb=12)
+    if sweep["state"] in FINAL_STATES:
+        return None
+    words = f"{sweep['done']} of {sweep['total']} points"
+    line = dmc.Group([html.Span(operation["message"] or sweep["state"]), html.Span(words, className="caption")], justify="space-between")
+    return card(None, [line, dmc.Progress(value=100 * sweep["done"] / max(sweep["total"], 1), size="sm", mt=6, **aria("Progress"))], mb=12)
+
+
+def caption(sweep: Mapping[str, Any]) -> str:
+    """What a bar of the figure means."""
+    if len(sweep["seeds"]) < 2:
+        return "One seed: nothing is known of the spread."
+    return f"Mean over up to {len(sweep['seeds'])} seeds; bars: one sample standard deviation each way."
+
+
+def table(sweep: Mapping[str, Any]) -> Any:
+    """Settings x figures of merit, each with its spread."""
+    if not sweep["rows"]:
+        return empty_state("No point has ended yet", "Each stands here as soon as a worker has played it.")
+    spread = len(sweep["seeds"]) > 1
+    axes = [html.Th(axis_title(axis), className="number") for axis in sweep["axes"]]
+    head = html.Tr([*axes, html.Th("Seeds", className="number"), *[html.Th(text, className="number") for _, text in METRICS.values()]])
+    rows = []
+    for row in sweep["rows"]:
+        settings = [html.Td(value_text(row["settings"][axis["name"]]), className="number") for axis in sweep["axes"]]
+        figures = [html.Td(_cell(row, metric, spread=spread), className="number") for metric in METRICS]
+        rows.append(html.Tr([*settings, html.Td(str(len(row["seeds"])), className="number"), *figures]))
+    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table")
+
+
+def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:
+    show = percent if metric == "unfair_fraction" else number
+    mean = show(row["mean"].get(metric))
+    return f"{mean} ± {show(row['spread'].get(metric))}" if spread and metric in row["mean"] else mean
+
+
+def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
+    request = sweep["request"]
+    trace = ", ".join(f"{name} {value}" for name, value in request["trace"].items() if value is not None)
+    seeds = ", ".join(str(seed) for seed in sweep["seeds"])
+    return facts(
+        [
+            ("Trace", trace),
+            ("Cluster", request["cluster"]),
+            ("Policy", request["policy"]),
+            ("Fidelity", request["fidelity"]),
+            ("Seeds", seeds),
+        ]
+    )
+
+
+def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+    title, remedy = said(error)
+    if isinstance(error, ApiError) and error.status == 404:
+        title, remedy = "No such sweep", "It may have been deleted, or belongs to another tenant."
+    drawn = error_figure(scheme, title, remedy, height=HEIGHT)
+    return html.H1(title, className="page-title"), link_button("All sweeps", "/sweeps"), None, drawn, "", error_state(error), ""

@@ -1,0 +1,274 @@
+"""The form of a sensitivity sweep: a trace, a cluster, what is varied, seeds; and the sweeps there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import card, empty_state, error_state, link_button, page_title
+from frontend.components.states import state_chip
+from frontend.formatting import clock
+from frontend.pages.simulate import FAMILIES, parse_seeds
+from frontend.routing import add_page, submits
+from frontend.shell import NO_CLUSTER
+from maat.client import ApiError, calls
+from maat.client.laboratory import SweepBody, VaryBody
+
+NOTHING = "nothing"
+VARIED = (
+    ("p", "Fairness power p", "-1, -0.5, 0.5, 1"),
+    ("idle_penalty", "Idle penalty lambda", "1.1, 2, 4"),
+    ("round_seconds", "Round duration (s)", "60, 120, 300"),
+    ("arrival_rate", "Arrival rate, relative to the trace", "0.5, 1, 2"),
+    ("jobs_per_hour", "Arrival rate of generated jobs (jobs/h)", "10, 20, 30"),
+    ("profiling", "Profiling mode", "oracle, bootstrap, no-profile"),
+    ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
+    ("policy", "Policy", "sia, fifo, srtf"),
+)
+EXAMPLES = {name: example for name, _, example in VARIED}
+# Where in the form the field of a refusal stands.
+BESIDE = {"name": "name", "cluster": "cluster", "jobs": "jobs", "hours": "hours", "seeds": "seeds", "policy": "policy"}
+ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "values1", "values2")
+FORM = ("name", "kind", "family", "jobs", "hours", "cluster", "policy", "fidelity", "vary1", "values1", "vary2", "values2", "seeds")
+
+
+def layout(**_query: Any) -> html.Div:
+    choices = [{"value": name, "label": title} for name, title, _ in VARIED]
+    form = html.Div(
+        [
+            html.Div(id="sweeps-problem"),
+            dmc.TextInput(id="sweeps-name", label="Name", value="Sensitivity"),
+            _row(
+                _select("sweeps-kind", "Trace", [("generated", "Generated"), ("cluster", "Replay this cluster")]),
+                _select("sweeps-family", "Like", FAMILIES),
+            ),
+            _row(
+                dmc.NumberInput(id="sweeps-jobs", label="Jobs", value=20, min=1, allowDecimal=False),
+                dmc.NumberInput(id="sweeps-hours", label="Arrive within (h)", value=1, min=0, step=0.5),
+            ),
+            dmc.TextInput(id="sweeps-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
+            _row(
+                _select("sweeps-policy", "Policy", [("sia", "Sia")]),
+                _select("sweeps-fidelity", "Fidelity", [("paper", "As in the paper"), ("sia-artifact", "As in the published code")]),
+            ),
+            _row(
+                dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
+                dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES["p"]),
+            ),
+            _row(
+                dmc.Select(
+                    id="sweeps-vary2",
+                    label="And, one line each",
+                    data=[{"value": NOTHING, "label": "Nothing else"}, *choices],
+                    value=NOTHING,
+                    allowDeselect=False,
+                ),
+                dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True),
+            ),
+            dmc.TextInput(id="sweeps-seeds", label="Seeds (each draws its own generated trace)", value="0, 1, 2", placeholder="0, 1, 2"),
+            dmc.Group(
+                [dmc.Button("Run sweep", id="sweeps-button", n_clicks=0), html.Span(id="sweeps-count", className="hint")], gap=12, mt=4
+            ),
+        ],
+        className="form-stack",
+        **submits("sweeps-button"),
+    )
+    return html.Div(
+        [
+            page_title("Sweeps", link_button("Compare policies", "/simulate")),
+            html.Div(
+                [
+                    card("Vary a setting", form, className="span-5"),
+                    card("Sweeps", html.Div(id="sweeps-list", className="scroll-x"), className="span-7"),
+                ],
+                className="columns",
+            ),
+            dcc.Store(id="sweeps-key", data=uuid4().hex),
+        ]
+    )
+
+
+def _row(*fields: Any) -> html.Div:
+    return html.Div(list(fields), className="form-row")
+
+
+def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> dmc.Select:
+    data = [{"value": value, "label": text} for value, text in options]
+    return dmc.Select(id=select_id, label=label, data=data, value=options[0][0], allowDeselect=False)
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
+
+    @app.callback(Output("sweeps-policy", "data"), Input("sweeps-key", "data"))
+    async def offer(_key: str) -> Any:
+        try:
+            async with api.visitor() as maat:
+                policies = (await maat.send(calls.policies()))["items"]
+        except Failure:
+            return no_update
+        return [{"value": policy["name"], "label": policy["title"]} for policy in policies]
+
+    @app.callback(Output("sweeps-values1", "value"), Input("sweeps-vary1", "value"), prevent_initial_call=True)
+    async def first_values(name: str) -> str:
+        return EXAMPLES[name]
+
+    @app.callback(
+        Output("sweeps-values2", "value"),
+        Output("sweeps-values2", "disabled"),
+        Input("sweeps-vary2", "value"),
+        prevent_initial_call=True,
+    )
+    async def second_values(name: str) -> tuple[str, bool]:
+        return EXAMPLES.get(name, ""), name == NOTHING
+
+    @app.callback(
+        Output("sweeps-family", "disabled"),
+        Output("sweeps-jobs", "disabled"),
+        Output("sweeps-hours", "disabled"),
+        Input("sweeps-kind", "value"),
+    )
+    async def fields_of(kind: str) -> tuple[bool, bool, bool]:
+        return (kind != "generated",) * 3
+
+    @app.callback(
+        Output("sweeps-count", "children"),
+        Input("sweeps-values1", "value"),
+        Input("sweeps-values2", "value"),
+        Input("sweeps-vary2", "value"),
+        Input("sweeps-seeds", "value"),
+    )
+    async def count(values1: str, values2: str, vary2: str, seeds: str) -> str:
+        second = 1 if vary2 == NOTHING else len(parse_values(values2))
+        points = len(parse_values(values1)) * second * len(parse_seeds(seeds) or [])
+        return f"{points} simulations; those known already are not repeated" if points else ""
+
+    @app.callback(Output("sweeps-list", "children"), Input("live", "data"))
+    async def list_sweeps(_live: Any) -> Any:
+        try:
+            async with api.visitor() as maat:
+                page = await maat.send(calls.sweeps(limit=20))
+        except Failure as error:
+            return error_state(error)
+        return _table(page["items"])
+
+    @app.callback(
+        output={
+            "errors": {name: Output(f"sweeps-{name}", "error") for name in ERRORS},
+            "problem": Output("sweeps-problem", "children"),
+            "go": Output("navigate", "href", allow_duplicate=True),
+            "key": Output("sweeps-key", "data", allow_duplicate=True),
+        },
+        inputs={"clicks": Input("sweeps-button", "n_clicks")},
+        state={
+            "form": {name: State(f"sweeps-{name}", "value") for name in FORM},
+            "cluster_id": State("cluster-select", "value"),
+            "key": State("sweeps-key", "data"),
+        },
+        prevent_initial_call=True,
+        running=[(Output("sweeps-button", "loading"), True, False)],
+    )
+    async def run(clicks: int | None, form: dict[str, Any], cluster_id: str | None, key: str) -> dict[str, Any]:
+        answer: dict[str, Any] = {"errors": dict.fromkeys(ERRORS, ""), "problem": None, "go": no_update, "key": no_update}
+        if not clicks:
+            return {**answer, "errors": dict.fromkeys(ERRORS, no_update)}
+        wrong = unfinished(form, cluster_id)
+        if wrong:
+            return {**answer, "errors": {**answer["errors"], **wrong}}
+        try:
+            async with api.visitor() as maat:
+                started = await maat.send(calls.sweep_settings(body_of(form, cluster_id), idempotency_key=key))
+        except Failure as error:
+            return {**answer, **_beside(error, answer["errors"]), "key": uuid4().hex}
+        return {**answer, "go": f"/sweeps/{started['id']}"}
+
+
+def parse_values(text: str | None) -> list[float | str]:
+    """`-1, 0.5` as numbers, words as words: which of them the setting takes, the service says."""
+    return [_value(part.strip()) for part in (text or "").split(",") if part.strip()]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def unfinished(form: Mapping[str, Any], cluster_id: str | None) -> dict[str, str]:
+    """What the form itself can see. All else the service checks."""
+    wrong: dict[str, str] = {}
+    if not parse_values(form["values1"]):
+        wrong["values1"] = f"Give the values to try, such as {EXAMPLES[form['vary1']]}."
+    if form["vary2"] != NOTHING and not parse_values(form["values2"]):
+        wrong["values2"] = f"Give the values to try, such as {EXAMPLES[form['vary2']]}."
+    if form["vary2"] == form["vary1"]:
+        wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
+    if parse_seeds(form["seeds"]) is None:
+        wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
+    if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
+        wrong["cluster"] = "There is no cluster to replay. Choose a generated trace."
+    return wrong
+
+
+def body_of(form: Mapping[str, Any], cluster_id: str | None) -> SweepBody:
+    """The form as the API's body."""
+    generated = {"kind": "generated", **{name: form[name] for name in ("family", "jobs", "hours")}}
+    vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
+    if form["vary2"] != NOTHING:
+        vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
+    return {
+        "name": form["name"] or "",
+        "trace": generated if form["kind"] == "generated" else {"kind": "cluster", "cluster_id": cluster_id},
+        "cluster": form["cluster"] or "",
+        "policy": form["policy"],
+        "fidelity": form["fidelity"],
+        "vary": vary,
+        "seeds": parse_seeds(form["seeds"]) or [],
+    }
+
+
+def _beside(error: Exception, empty: Mapping[str, str]) -> dict[str, Any]:
+    """A refusal, spread over the fields it names; the rest above the form."""
+    if not isinstance(error, ApiError):
+        return {"problem": error_state(error)}
+    beside, loose = dict(empty), not error.errors
+    for problem in error.errors:
+        field = _field_of(problem.pointer)
+        if field is None:
+            loose = True
+        else:
+            beside[field] = problem.sentence
+    return {"errors": beside, "problem": error_state(error) if loose else None}
+
+
+def _field_of(pointer: str) -> str | None:
+    parts = pointer.strip("/").split("/")
+    if parts[0] == "vary":
+        return "values2" if len(parts) > 1 and parts[1] == "1" else "values1"
+    return BESIDE.get(parts[-1]) or BESIDE.get(parts[0])
+
+
+def _table(sweeps: Sequence[Mapping[str, Any]]) -> Any:
+    if not sweeps:
+        return empty_state("No sweep yet", "Choose what to vary at the left, then run: the result stays here.")
+    heads = ("Sweep", "State", "Varied")
+    head = html.Thead(html.Tr([*map(html.Th, heads), html.Th("Points", className="number"), html.Th("Created (UTC)", className="number")]))
+    rows = [
+        html.Tr(
+            [
+                html.Td(dcc.Link(sweep["name"] or sweep["id"], href=f"/sweeps/{sweep['id']}")),
+                html.Td(state_chip(sweep["state"])),
+                html.Td(" × ".join(axis["name"] for axis in sweep["axes"])),
+                html.Td(f"{sweep['done']} of {sweep['total']}", className="number"),
+                html.Td(clock(sweep["created_at"]), className="number"),
+            ]
+        )
+        for sweep in sweeps
+    ]
+    return html.Table([head, html.Tbody(rows)], className="plain-table")

@@ -1,0 +1,177 @@
+"""Sweeps: every point is checked before anything is stored; what was ever simulated is found by its content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from fastapi.testclient import TestClient
+from sqlmodel import col, func, select
+
+from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.models import Operation, Sweep, SweepMember, SweepPoint
+
+SWEEPS, OPERATIONS = "/api/v1/sweeps", "/api/v1/operations"
+GENERATED = {"kind": "generated", "family": "philly", "jobs": 3, "hours": 1}
+CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nbert-1,60,bert,1,24\n"
+FIGURES = {"avg_jct_hours": 0.5, "makespan_hours": 2.0}
+
+
+def body(**fields: Any) -> dict[str, Any]:
+    vary = [{"name": "p", "values": [-1, 0.5]}]
+    return {"name": "fairness", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "vary": vary, "seeds": [0, 1]} | fields
+
+
+def end_points(database: Database, *keys: str) -> None:
+    values = {"state": "succeeded", "figures": FIGURES}
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SweepPoint).where(col(SweepPoint.key).in_(keys)).values(**values))
+
+
+def test_a_sweep_is_an_operation_and_every_point_is_sent_as_a_task_of_its_own(client: TestClient, queue: Any) -> None:
+    answer = client.post(SWEEPS, json=body())
+    sweep = answer.json()
+    assert answer.status_code == 202, answer.text
+    assert [(point["settings"], point["seed"], point["state"]) for point in sweep["points"]] == [
+        ({"p": p}, seed, "queued") for p in (-1, 0.5) for seed in (0, 1)
+    ]
+    assert sorted(queue.sent) == sorted(("maat.run_sweep_point", point["key"]) for point in sweep["points"])
+    assert sweep["axes"] == [{"name": "p", "title": "Fairness power p", "unit": None, "logarithmic": False, "values": [-1, 0.5]}]
+    assert answer.headers["Location"] == f"{OPERATIONS}/{sweep['operation_id']}"
+    operation = client.get(answer.headers["Location"]).json()
+    assert (operation["kind"], operation["state"], operation["done"], operation["total"]) == ("sweep", "queued", 0, 4)
+    assert client.get(operation["result_url"]).json() == sweep
+
+
+def test_an_axis_has_the_values_that_its_points_are_found_by_however_they_were_written(client: TestClient) -> None:
+    vary = [{"name": "policy", "values": [" sia", "fifo "]}, {"name": "round_seconds", "values": ["60", 120]}]
+    sweep = client.post(SWEEPS, json=body(vary=vary, seeds=[0])).json()
+    policies, seconds = (axis["values"] for axis in sweep["axes"])
+    assert (policies, seconds) == (["sia", "fifo"], [60, 120])
+    assert [list(point["settings"].values()) for point in sweep["points"]] == [[p, s] for p in policies for s in seconds]
+
+
+def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
+    first = client.post(SWEEPS, json=body()).json()
+    end_points(database, *(point["key"] for point in first["points"]))
+    queue.sent.clear()
+    wider = client.post(SWEEPS, json=body(name="wider", vary=[{"name": "p", "values": [0.5, -1, 1.0]}])).json()
+    assert [point["state"] for point in wider["points"]] == ["succeeded"] * 4 + ["queued"] * 2
+    assert sorted(queue.sent) == sorted(("maat.run_sweep_point", point["key"]) for point in wider["points"][4:])
+    assert (wider["state"], wider["done"], wider["total"]) == ("queued", 4, 6)
+    same = client.post(SWEEPS, json=body(name="same again")).json()
+    assert (same["state"], same["done"], same["total"]) == ("succeeded", 4, 4)
+    assert client.get(f"{OPERATIONS}/{same['operation_id']}").json()["finished_at"]
+
+
+def test_rows_are_the_means_of_the_points_that_have_ended(client: TestClient, database: Database) -> None:
+    sweep = client.post(SWEEPS, json=body()).json()
+    assert sweep["rows"] == []
+    end_points(database, sweep["points"][0]["key"])
+    found = client.get(f"{SWEEPS}/{sweep['id']}").json()
+    assert found["rows"] == [
+        {"settings": {"p": -1}, "seeds": [0], "mean": FIGURES, "spread": {"avg_jct_hours": 0.0, "makespan_hours": 0.0}}
+    ]
+
+
+def test_a_point_that_failed_is_tried_again_when_it_is_asked_for_again(client: TestClient, queue: Any, database: Database) -> None:
+    client.post(SWEEPS, json=body())
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SweepPoint).values(state="failed", error={"status": 500}))
+    queue.sent.clear()
+    again = client.post(SWEEPS, json=body(name="again")).json()
+    assert {(point["state"], point["error"]) for point in again["points"]} == {("queued", None)}
+    assert len(queue.sent) == 4
+
+
+def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> None:
+    trace = {"kind": "cluster", "cluster_id": "demo"}
+    refused = client.post(SWEEPS, json=body(trace=trace))
+    assert refused.json()["errors"][0]["pointer"] == "/trace/cluster_id"
+    client.post("/api/v1/jobs", json={"name": "train", "model": "bert", "work_scale": 0.5})
+    before = client.post(SWEEPS, json=body(trace=trace)).json()
+    client.post("/api/v1/jobs", json={"name": "train", "model": "ncf"})
+    after = client.post(SWEEPS, json=body(trace=trace)).json()
+    assert not {point["key"] for point in before["points"]} & {point["key"] for point in after["points"]}
+    assert "text" not in before["request"]["trace"]
+    assert before["request"]["trace"]["cluster_id"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"vary": []}, "/vary"),
+        ({"vary": [{"name": "luck", "values": [1]}]}, "/vary/0/name"),
+        ({"vary": [{"name": "p", "values": ["high"]}]}, "/vary/0/values"),
+        ({"vary": [{"name": "round_seconds", "values": [60]}, {"name": "p", "values": [0]}]}, "/vary/1/values"),
+        ({"vary": [{"name": "p", "values": [1]}, {"name": "p", "values": [2]}]}, "/vary"),
+        ({"vary": [{"name": "p", "values": []}]}, "/vary/0/values"),
+        ({"vary": [{"name": "policy", "values": ["sia", "luck"]}]}, "/vary/0/values"),
+        ({"vary": [{"name": "policy", "values": ["fifo"]}, {"name": "p", "values": [1]}]}, "/vary/1/values"),
+        ({"vary": [{"name": "cluster_size", "values": [1, 64]}], "cluster": "a100=50x8"}, "/vary"),
+        ({"vary": [{"name": "p", "values": [i / 10 for i in range(1, 60)]}], "seeds": list(range(30))}, "/vary"),
+        ({"vary": [{"name": "jobs_per_hour", "values": [5]}], "trace": {"kind": "csv", "text": CSV}}, "/vary/0/values"),
+        ({"seeds": []}, "/seeds"),
+        ({"seeds": [1, 1]}, "/seeds"),
+        ({"cluster": "t4=0x4"}, "/cluster"),
+        ({"cluster": "h100=2x8"}, "/cluster"),
+        ({"policy": "luck"}, "/policy"),
+        ({"policy_parameters": {"power": 1}}, "/policy_parameters/power"),
+        ({"fidelity": "exact"}, "/fidelity"),
+        ({"trace": {**GENERATED, "family": "azure"}}, "/trace/family"),
+        ({"trace": {**GENERATED, "jobs": 20_000}, "seeds": [0, 1, 2]}, "/trace"),
+        ({"trace": {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}}, "/trace/text"),
+        ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
+        ({"name": ""}, "/name"),
+    ],
+    ids=str,
+)
+def test_a_sweep_that_cannot_be_simulated_is_refused_by_field(
+    client: TestClient, queue: Any, database: Database, fields: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post(SWEEPS, json=body(**fields))
+    assert answer.status_code == 422, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+    with database.session_scope(writes=False) as session:
+        for table in (Sweep, SweepMember, SweepPoint, Operation):
+            assert session.exec(select(func.count()).select_from(table)).one() == 0
+    assert queue.sent == []
+
+
+def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(client: TestClient, queue: Any) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first, again = (client.post(SWEEPS, json=body(), headers=key) for _ in range(2))
+    assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert len(queue.sent) == 4
+    assert client.post(SWEEPS, json=body(name="other"), headers=key).status_code == 422
+
+
+def test_a_queued_sweep_is_cancelled_at_once(client: TestClient) -> None:
+    sweep = client.post(SWEEPS, json=body()).json()
+    client.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel")
+    found = client.get(f"{SWEEPS}/{sweep['id']}").json()
+    assert (found["state"], {point["state"] for point in found["points"]}) == ("cancelled", {"cancelled"})
+
+
+def test_sweeps_are_listed_newest_first_in_pages_without_their_points(client: TestClient) -> None:
+    for number in range(5):
+        client.post(SWEEPS, json=body(name=f"s{number}"))
+    first = client.get(SWEEPS, params={"limit": 3}).json()
+    second = client.get(SWEEPS, params={"limit": 3, "cursor": first["next_cursor"]}).json()
+    items = first["items"] + second["items"]
+    assert [item["name"] for item in items] == ["s4", "s3", "s2", "s1", "s0"]
+    assert all("points" not in item and item["total"] == 4 for item in items)
+
+
+def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(client: TestClient, client_as: Any) -> None:
+    sweep = client.post(SWEEPS, json=body()).json()
+    viewer, other = client_as(Role.VIEWER), client_as(Role.SUBMITTER, tenant="other")
+    assert viewer.post(SWEEPS, json=body()).status_code == 403
+    assert viewer.get(f"{SWEEPS}/{sweep['id']}").status_code == 200
+    assert other.get(f"{SWEEPS}/{sweep['id']}").status_code == 404
+    assert other.get(SWEEPS).json()["items"] == []
+    assert other.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel").status_code == 404

@@ -1,0 +1,123 @@
+"""`maat sweep` as people run it: its table, its JSON, its CSV, its cache, and what it says to bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maat.__main__ import main
+
+Refused = Callable[..., str]
+ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
+SMALL = ("--cluster", "t4=2x4")
+
+
+def maat(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-m", "maat", *arguments], capture_output=True, text=True, check=False, env=environment, timeout=120
+    )
+
+
+def result(*arguments: str) -> Any:
+    done = maat("sweep", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    def run_here(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["maat", "sweep", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out) == (2, "")
+        (line,) = said.err.splitlines()
+        return line.removeprefix("maat: ")
+
+    return run_here
+
+
+def test_json_has_every_point_in_order_and_the_mean_of_every_setting(tmp_path: Path) -> None:
+    generated = ("--generate", "philly", "--jobs", "2", "--hours", "0.1", "--cluster", "a100=4x8")
+    found = result(*generated, "--vary", "p=-1,0.5", "--vary", "round_seconds=60,300", "--seeds", "0,1", "--workers", "2")
+    assert [(axis["name"], axis["unit"], axis["values"]) for axis in found["axes"]] == [
+        ("p", None, [-1.0, 0.5]),
+        ("round_seconds", "s", [60.0, 300.0]),
+    ]
+    assert [(*point["settings"].values(), point["seed"]) for point in found["points"]] == [
+        (p, seconds, seed) for p in (-1.0, 0.5) for seconds in (60.0, 300.0) for seed in (0, 1)
+    ]
+    for number, row in enumerate(found["rows"]):
+        pair = [point["figures"]["avg_jct_hours"] for point in found["points"][2 * number : 2 * number + 2]]
+        assert row["mean"]["avg_jct_hours"] == pytest.approx(sum(pair) / 2, rel=1e-12)
+        assert row["spread"]["avg_jct_hours"] == pytest.approx(abs(pair[0] - pair[1]) / 2**0.5, rel=1e-9)
+
+
+def test_a_point_has_the_figures_that_maat_simulate_prints(trace: Path) -> None:
+    (point,) = result(str(trace), *SMALL, "--vary", "p=-1")["points"]
+    alone = json.loads(maat("simulate", str(trace), *SMALL, "--set", "p=-1", "--json").stdout)
+    for name in ("avg_jct_hours", "makespan_hours", "gpu_hours_per_job", "restarts_per_job", "rounds"):
+        assert point["figures"][name] == alone[name]
+
+
+def test_what_the_cache_has_is_not_simulated_again_and_damage_is_said(trace: Path, tmp_path: Path) -> None:
+    arguments = (str(trace), *SMALL, "--vary", "round_seconds=60,120", "--workers", "1", "--cache", str(tmp_path / "kept"))
+    first = maat("sweep", *arguments)
+    again = maat("sweep", *arguments)
+    assert first.stdout.startswith("2 points, 2 simulated;")
+    assert again.stdout.startswith("2 points, 0 simulated;")
+    assert first.stdout.splitlines()[1:] == again.stdout.splitlines()[1:]
+    next((tmp_path / "kept").rglob("*.json")).write_text("{")
+    repaired = maat("sweep", *arguments)
+    assert repaired.stdout.startswith("2 points, 1 simulated;")
+    assert repaired.stderr == "maat: 1 kept result(s) were damaged and have been simulated again\n"
+
+
+def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
+    target = tmp_path / "points.csv"
+    found = result(str(trace), *SMALL, "--vary", "policy=fifo,srtf", "--csv", str(target))
+    with target.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["policy"], row["seed"]) for row in rows] == [("fifo", "0"), ("srtf", "0")]
+    assert [float(row["avg_jct_hours"]) for row in rows] == [point["figures"]["avg_jct_hours"] for point in found["points"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "vary: are not one or two different settings (got []). Vary one or two"),
+        (("--vary", "p"), "vary: does not read as NAME=VALUE,VALUE,... (got 'p'). Write for example"),
+        (("--vary", "luck=1"), "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p, idle_penalty"),
+        (("--vary", "p=high"), "p: is no number from -10 to 10 (got 'high')"),
+        (("--vary", "p=0"), "p: makes all configurations equal"),
+        (("--vary", "p=,"), "p: has no values"),
+        (("--vary", "p=1", "--seeds", "a"), "seeds: are not whole numbers with commas between (got 'a')"),
+        (("--vary", "p=1", "--seeds", "1,1"), "seeds: are not different whole numbers"),
+        (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),
+        (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
+        (("--vary", "p=1", "--cluster", "abacus=1x4"), "application: cannot run on any GPU type of this cluster (abacus)"),
+        (("--vary", "p=1", "--cache", "/dev/null"), "cache: cannot be written"),
+        (("--vary", "p=1", "--csv", "/nowhere/at/all.csv"), "csv: cannot be written"),
+        (("--vary", "p=1", "--generate", "philly"), "trace: is missing, or given twice"),
+    ],
+    ids=lambda value: "-".join(value).strip("-") if isinstance(value, tuple) else "",
+)
+def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused: Refused, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(str(trace), "--workers", "1", *arguments)

@@ -1,0 +1,126 @@
+"""The sweep's figure, its table and its form: what they must show and send, whatever they look like."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sweep_samples import axis, row, sweep
+
+from frontend.figures.sweep import METRICS, sweep_figure
+from frontend.pages.sweep import caption, progress, table
+from frontend.pages.sweeps import body_of, parse_values, unfinished
+from frontend.theme import DARK, LIGHT
+
+FORM: dict[str, Any] = {
+    "name": "s",
+    "kind": "generated",
+    "family": "philly",
+    "jobs": 20,
+    "hours": 1,
+    "cluster": "t4=1x4",
+    "policy": "sia",
+    "fidelity": "paper",
+    "vary1": "p",
+    "values1": "-1, 0.5",
+    "vary2": "nothing",
+    "values2": "",
+    "seeds": "0, 1",
+}
+
+
+def text_of(component: Any) -> str:
+    return json.dumps(component.to_plotly_json(), default=lambda part: part.to_plotly_json())
+
+
+def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_with_its_spread() -> None:
+    drawn = sweep_figure(sweep(), "avg_jct_hours", scheme="light")
+    assert [(line.name, list(line.x), list(line.y), list(line.error_y.array)) for line in drawn.data] == [
+        ("round_seconds = 60", [-1, 0.5], [1.0, 1.5], [0.5, 0.5]),
+        ("round_seconds = 300", [-1], [2.0], [0.5]),
+    ]
+    assert all(line.error_y.visible for line in drawn.data)
+    assert drawn.layout.showlegend
+
+
+def test_lines_differ_by_more_than_their_colour() -> None:
+    drawn = sweep_figure(sweep(), "avg_jct_hours", scheme="light")
+    assert len({line.line.dash for line in drawn.data}) == len({line.line.color for line in drawn.data}) == 2
+
+
+def test_one_axis_is_one_line_and_one_seed_has_no_bars() -> None:
+    alone = sweep(axes=[axis("p", [-1])], rows=[row(1.0, 0.0, seeds=(4,), p=-1)], seeds=[4])
+    (line,) = sweep_figure(alone, "avg_jct_hours", scheme="light").data
+    assert (line.name, line.error_y.visible) == ("Mean JCT", False)
+    assert line.customdata[0] == "1, seed 4"
+    assert "nothing is known of the spread" in caption(alone)
+
+
+def test_axes_are_titled_with_their_units_and_ticks_stand_at_what_was_simulated() -> None:
+    seconds = axis("round_seconds", [300, 60], title="Round duration", unit="s", logarithmic=True)
+    drawn = sweep_figure(sweep(axes=[seconds], rows=[row(1.0, round_seconds=60)]), "avg_jct_hours", scheme="light")
+    assert (drawn.layout.xaxis.title.text, drawn.layout.yaxis.title.text) == ("Round duration (s)", "Mean JCT (hours)")
+    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.tickvals, drawn.layout.xaxis.ticktext) == ("log", (60, 300), ("60", "300"))
+
+
+def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_names_are_no_markup() -> None:
+    policies = axis("policy", ["sia", "<b>x</b>"], title="Policy")
+    drawn = sweep_figure(sweep(axes=[policies], rows=[row(1.0, policy="<b>x</b>")]), "avg_jct_hours", scheme="light")
+    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.categoryarray) == ("category", ("sia", "&lt;b&gt;x&lt;/b&gt;"))
+    assert drawn.data[0].x == ("&lt;b&gt;x&lt;/b&gt;",)
+
+
+def test_shares_are_percentages_and_fairness_has_its_rule() -> None:
+    assert sweep_figure(sweep(), "unfair_fraction", scheme="light").layout.yaxis.tickformat == ".0%"
+    assert sweep_figure(sweep(), "worst_rho", scheme="light").layout.annotations[0].text == "ρ = 1"
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_before_a_point_has_ended_the_figure_says_so(metric: str) -> None:
+    drawn = sweep_figure(sweep(rows=[]), metric, scheme="dark")
+    assert (drawn.layout.meta["state"], len(drawn.data)) == ("empty", 0)
+
+
+def test_light_and_dark_differ_by_their_greys_only() -> None:
+    light, dark = (sweep_figure(sweep(), "avg_jct_hours", scheme=scheme) for scheme in ("light", "dark"))
+    assert (light.layout.template.layout.font.color, dark.layout.template.layout.font.color) == (LIGHT.text, DARK.text)
+    assert [line.line.color for line in light.data] == [line.line.color for line in dark.data]
+
+
+def test_the_table_has_a_row_per_combination_with_mean_and_spread() -> None:
+    shown = text_of(table(sweep()))
+    assert shown.count('"Td"') == 3 * (2 + 1 + len(METRICS))
+    assert "1.5 \\u00b1 0.5" in shown
+    assert "No point has ended yet" in text_of(table(sweep(rows=[])))
+
+
+def test_progress_stands_until_the_end_and_says_why_a_point_failed() -> None:
+    assert "6 of 8 points" in text_of(progress(sweep(), {"message": "Points: 6 succeeded.", "error": None}))
+    assert progress(sweep(state="succeeded"), {"message": "", "error": None}) is None
+    failed = progress(sweep(state="failed"), {"message": "m", "error": {"title": "Bad", "detail": "p is out of range"}})
+    assert "p is out of range" in text_of(failed)
+
+
+def test_the_form_is_sent_as_the_api_wants_it() -> None:
+    assert body_of(FORM, None)["vary"] == [{"name": "p", "values": [-1.0, 0.5]}]
+    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, "c1")
+    assert both["vary"][1] == {"name": "policy", "values": ["sia", "fifo"]}
+    assert (both["trace"], both["seeds"]) == ({"kind": "cluster", "cluster_id": "c1"}, [0, 1])
+    assert parse_values(" 1,, oracle ") == [1.0, "oracle"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"values1": " , "}, "values1"),
+        ({"vary2": "policy", "values2": ""}, "values2"),
+        ({"vary2": "p", "values2": "1"}, "values2"),
+        ({"seeds": "one"}, "seeds"),
+        ({"kind": "cluster"}, "cluster"),
+    ],
+    ids=str,
+)
+def test_what_the_form_can_see_itself_is_said_beside_the_field(change: dict[str, Any], field: str) -> None:
+    assert set(unfinished({**FORM, **change}, None)) == {field}
+    assert unfinished(FORM, None) == {}

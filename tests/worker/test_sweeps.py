@@ -1,0 +1,172 @@
+"""Points of sweeps from their stored request to their figures, on both databases: none played twice, none lost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from live_samples import make_owner
+from simulation_samples import SMALL
+from sqlmodel import select
+
+from backend.accounts.identity import Principal
+from backend.accounts.permissions import PERMISSIONS, Role
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Operation, Sweep, SweepPoint
+from backend.sweeps.requests import sweep_of
+from backend.sweeps.schemas import SweepBody, SweepDetail
+from backend.sweeps.service import request_sweep, whole_of
+from maat.simulation.sweep_runner import run_sweep
+from worker import sweeps
+
+
+class Remembering:
+    """A queue that only remembers."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def send(self, task: str, *arguments: str) -> None:
+        self.keys += arguments
+
+
+def ask(database: Database, **fields: Any) -> tuple[str, list[str]]:
+    """Ask for a sweep over p as the service does; its id and the keys that were sent."""
+    user, tenant = make_owner(database)
+    role = Role.CLUSTER_ADMIN
+    vary = [{"name": "p", "values": [-1, 0.5]}]
+    body = SweepBody.model_validate({"name": "s", "trace": SMALL, "cluster": "t4=4x4,a100=2x8", "vary": vary} | fields)
+    queue = Remembering()
+    with database.session_scope() as session:
+        sweep = request_sweep(session, Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role]), body, queue)
+    return sweep.id, queue.keys
+
+
+def shown(database: Database, sweep_id: str) -> SweepDetail:
+    with database.session_scope(writes=False) as session:
+        return SweepDetail.whole(whole_of(session, session.get_one(Sweep, sweep_id)))
+
+
+def set_points(database: Database, **values: Any) -> None:
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SweepPoint).values(**values))
+
+
+def cancel(database: Database, sweep_id: str) -> None:
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, session.get_one(Sweep, sweep_id).operation_id)
+        operation.cancel_requested = True
+        session.add(operation)
+
+
+def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_the_operation(database: Database) -> None:
+    sweep_id, keys = ask(database)
+    assert sweeps.run_point(database, keys[0]) == "succeeded"
+    half = shown(database, sweep_id)
+    assert (half.state, half.done, half.total) == ("running", 1, 2)
+    assert sweeps.run_point(database, keys[1]) == "succeeded"
+    found = shown(database, sweep_id)
+    assert (found.state, found.done) == ("succeeded", 2)
+    with database.session_scope(writes=False) as session:
+        alone = run_sweep(sweep_of(session.get_one(Sweep, sweep_id).request).points())
+    assert [(point.key, point.figures) for point in found.points] == [(point.key, point.figures) for point in alone.points]
+
+
+def test_a_point_that_two_sweeps_want_is_played_once_and_ends_both(database: Database) -> None:
+    first, keys = ask(database)
+    second, more = ask(database)
+    assert (len(keys), more) == (2, [])
+    for key in keys:
+        assert sweeps.run_point(database, key) == "succeeded"
+        assert sweeps.run_point(database, key) is None
+    assert (shown(database, first).state, shown(database, second).state) == ("succeeded", "succeeded")
+
+
+def test_a_running_sweep_that_is_cancelled_keeps_what_has_ended(database: Database) -> None:
+    sweep_id, keys = ask(database)
+    sweeps.run_point(database, keys[0])
+    cancel(database, sweep_id)
+    sweeps.settle(database)
+    assert sweeps.run_point(database, keys[1]) is None
+    found = shown(database, sweep_id)
+    assert (found.state, found.done) == ("cancelled", 1)
+    assert sorted(point.state for point in found.points) == ["cancelled", "succeeded"]
+    assert len(found.rows) == 1
+
+
+def test_a_point_in_play_stops_when_the_last_sweep_that_wants_it_is_cancelled(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "PROGRESS_SECONDS", 0.0)
+    sweep_id, keys = ask(database)
+    looks = []
+    real = sweeps.is_wanted
+
+    def cancelled_at_the_fifth(database: Database, key: str) -> bool:
+        looks.append(key)
+        if len(looks) == 5:
+            cancel(database, sweep_id)
+        return real(database, key)
+
+    monkeypatch.setattr(sweeps, "is_wanted", cancelled_at_the_fifth)
+    assert sweeps.run_point(database, keys[0]) == "cancelled"
+    assert len(looks) == 5
+    assert shown(database, sweep_id).state == "cancelled"
+    _, again = ask(database)
+    assert sorted(again) == sorted(keys)
+
+
+def test_a_point_that_another_sweep_still_wants_is_played_on(database: Database) -> None:
+    first, keys = ask(database)
+    second, _ = ask(database)
+    cancel(database, first)
+    assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
+    assert (shown(database, first).state, shown(database, second).state) == ("cancelled", "succeeded")
+
+
+def test_a_point_whose_worker_is_gone_is_taken_by_another(database: Database) -> None:
+    sweep_id, keys = ask(database)
+    set_points(database, state="running", heartbeat_at=utc_now())
+    assert sweeps.waiting_points(database) == []
+    assert sweeps.run_point(database, keys[0]) is None
+    set_points(database, heartbeat_at=utc_now() - timedelta(minutes=5))
+    assert sweeps.waiting_points(database) == sorted(keys)
+    assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
+    assert shown(database, sweep_id).state == "succeeded"
+
+
+def test_a_point_whose_message_was_lost_is_sent_again_only_much_later(database: Database) -> None:
+    _, keys = ask(database)
+    assert sweeps.waiting_points(database) == []
+    set_points(database, heartbeat_at=utc_now() - timedelta(minutes=2))
+    assert sweeps.waiting_points(database) == sorted(keys)
+    assert sweeps.waiting_points(database) == []
+
+
+def test_a_point_that_was_dropped_just_as_it_was_wanted_again_is_sent(database: Database) -> None:
+    _, keys = ask(database)
+    set_points(database, state="cancelled")
+    assert sweeps.waiting_points(database) == sorted(keys)
+
+
+def test_a_point_that_fails_leaves_the_others_their_figures(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep_id, keys = ask(database)
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeps, "simulate", lambda *_, **__: 1 / 0)
+        assert sweeps.run_point(database, keys[0]) == "failed"
+    assert sweeps.run_point(database, keys[1]) == "succeeded"
+    found = shown(database, sweep_id)
+    assert (found.state, sorted(point.state for point in found.points), len(found.rows)) == ("failed", ["failed", "succeeded"], 1)
+    with database.session_scope(writes=False) as session:
+        error = session.exec(select(Operation.error)).one()
+    assert error is not None
+    assert error["status"] == 500
+
+
+def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maat.simulation import content
+
+    _, keys = ask(database)
+    monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
+    assert sweeps.run_point(database, keys[0]) == "failed"

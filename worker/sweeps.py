@@ -1,0 +1,189 @@
+"""Plays points of sweeps, each a task of its own, and ends the sweeps whose points have ended. Knows no broker.
+
+A point is played while some sweep wants it; its figures stay for all that ever will. A worker that is gone leaves a point that another takes.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
+from backend.operations.models import ENDED
+from backend.sweeps.requests import base_of
+from maat.simulation.engine import Cancelled, Position, simulate
+from maat.simulation.sweep import Figures, point_at
+from maat.simulation.sweep_runner import figures_of
+from worker.operations import PROGRESS_SECONDS, SEND_AGAIN_SECONDS, STALE_SECONDS, beating, finish
+from worker.simulations import Stall, problem_of
+
+LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
+PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value})
+
+
+def waiting_points(database: Database) -> list[str]:
+    """Points that no worker is at, and those dropped just as another sweep came to want them; they count as sent from now on."""
+    now = utc_now()
+    unsent = sa.and_(col(SweepPoint.state) == OperationState.QUEUED, _silent_since(now - timedelta(seconds=SEND_AGAIN_SECONDS)))
+    gone = sa.and_(col(SweepPoint.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
+    dropped = sa.and_(col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys()))
+    waiting = sa.or_(unsent, gone, dropped)
+    with database.session_scope(writes=False) as session:
+        if session.exec(select(SweepPoint.key).where(waiting).limit(1)).first() is None:
+            return []
+    with database.session_scope() as session:
+        update = sa.update(SweepPoint).where(waiting).values(state=OperationState.QUEUED, heartbeat_at=now)
+        return sorted(session.connection().execute(update.returning(col(SweepPoint.key))).scalars())
+
+
+def run_point(database: Database, key: str) -> OperationState | None:
+    """Play a point and keep its figures. None where another worker is at it, it has ended, or nobody wants it any more."""
+    taken = _claim(database, key)
+    if taken is None:
+        return None
+    sweep, member = taken
+    with beating(lambda: _update(database, key, heartbeat_at=utc_now())):
+        try:
+            figures = _play(database, sweep, member)
+        except Cancelled:
+            values: dict[str, Any] = {"state": OperationState.CANCELLED}
+        except Exception as error:
+            values = {"state": OperationState.FAILED, "error": problem_of(error, sweep)}
+        else:
+            values = {"state": OperationState.SUCCEEDED, "figures": dict(figures)}
+    _update(database, key, finished_at=utc_now(), **values)
+    settle(database)
+    state: OperationState = values["state"]
+    return state
+
+
+def settle(database: Database) -> None:
+    """Bring every live sweep's operation to where its points are: further, ended, or cancelled where that was asked for."""
+    with database.session_scope(writes=False) as session:
+        live = session.exec(select(Sweep.id, Operation.id).join(Operation).where(col(Operation.state).in_(LIVE))).all()
+        moved = [ids for ids in live if _has_moved(session, *ids)]
+    for sweep_id, operation_id in moved:
+        with database.session_scope() as session:
+            _settle(session, sweep_id, operation_id)
+    if moved:
+        _drop_unwanted(database)
+
+
+def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
+    """Take a point that is queued, or whose worker is gone, for the oldest sweep that wants it; its sweeps run from now on."""
+    now = utc_now()
+    gone = sa.and_(col(SweepPoint.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
+    free = sa.or_(col(SweepPoint.state) == OperationState.QUEUED, gone)
+    with database.session_scope() as session:
+        wanted: tuple[Sweep, SweepMember] | None = session.exec(
+            _wanting(key).order_by(col(Sweep.id), col(SweepMember.position)).limit(1)
+        ).first()
+        state = OperationState.CANCELLED if wanted is None else OperationState.RUNNING
+        take = sa.update(SweepPoint).where(col(SweepPoint.key) == key, free).values(state=state, heartbeat_at=now, started_at=now)
+        if session.connection().execute(take).rowcount == 0 or wanted is None:
+            return None
+        sweeps = select(Sweep.operation_id).join(SweepMember).where(SweepMember.point_key == key)
+        queued = (col(Operation.id).in_(sweeps), col(Operation.state) == OperationState.QUEUED)
+        running = sa.update(Operation).where(*queued).values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, updated_at=now)
+        session.connection().execute(running)
+        return wanted
+
+
+def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
+    """Raises Cancelled once nobody wants the point any more, InputError where it cannot be simulated."""
+    point = point_at(base_of(sweep.request), member.settings, member.seed)
+    if point.key != member.point_key:
+        raise RuntimeError(f"{sweep.id} was asked of another version of Maat: position {member.position} is another simulation now")
+    stall, next_look, unwanted = Stall(), 0.0, False
+
+    def on_progress(position: Position) -> None:
+        nonlocal next_look, unwanted
+        stall.look(position)
+        if time.monotonic() >= next_look:
+            next_look = time.monotonic() + PROGRESS_SECONDS
+            unwanted = not is_wanted(database, point.key)
+        if unwanted:
+            raise Cancelled
+
+    result = simulate(point.scenario, on_progress=on_progress)
+    if unwanted:
+        raise Cancelled
+    return figures_of(result)
+
+
+def is_wanted(database: Database, key: str) -> bool:
+    """Whether a sweep that nobody has cancelled has this point."""
+    with database.session_scope(writes=False) as session:
+        return session.exec(_wanting(key).limit(1)).first() is not None
+
+
+def _wanting(key: str) -> Any:
+    """Sweeps that have this point and are not to stop, each with the point's place in it."""
+    joined = select(Sweep, SweepMember).join(SweepMember).join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    return joined.where(col(SweepMember.point_key) == key, *_not_to_stop())
+
+
+def _wanted_keys() -> Any:
+    joined = select(SweepMember.point_key).join(Sweep).join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    return joined.where(*_not_to_stop())
+
+
+def _not_to_stop() -> tuple[Any, ...]:
+    return col(Operation.state).in_(LIVE), col(Operation.cancel_requested).is_(False)
+
+
+def _states(session: Session, sweep_id: str) -> list[str]:
+    statement = select(SweepPoint.state).join(SweepMember).where(SweepMember.sweep_id == sweep_id)
+    return list(session.exec(statement.order_by(col(SweepMember.position))))
+
+
+def _has_moved(session: Session, sweep_id: str, operation_id: str) -> bool:
+    operation = session.get_one(Operation, operation_id)
+    ended = sum(state in PLAYED for state in _states(session, sweep_id))
+    return operation.cancel_requested or ended != operation.done or ended == operation.total
+
+
+def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
+    operation = session.get_one(Operation, operation_id, with_for_update=True)
+    if operation.state in ENDED:
+        return
+    states = _states(session, sweep_id)
+    ended = sum(state in PLAYED for state in states)
+    told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
+    operation.state, operation.done, operation.message = OperationState.RUNNING, float(ended), f"Points: {told}."
+    session.add(operation)
+    session.flush()
+    if operation.cancel_requested:
+        finish(session, operation_id, OperationState.CANCELLED, message=operation.message)
+    elif ended == len(states):
+        failed = OperationState.FAILED.value in states
+        state = OperationState.FAILED if failed else OperationState.SUCCEEDED
+        finish(session, operation_id, state, message=operation.message, error=_first_error(session, sweep_id) if failed else None)
+
+
+def _first_error(session: Session, sweep_id: str) -> Any:
+    statement = select(SweepPoint.error).join(SweepMember).where(SweepMember.sweep_id == sweep_id, col(SweepPoint.error).is_not(None))
+    return session.exec(statement.order_by(col(SweepMember.position)).limit(1)).first()
+
+
+def _drop_unwanted(database: Database) -> None:
+    """Points that wait for sweeps that are over wait for nothing."""
+    waiting = (col(SweepPoint.state) == OperationState.QUEUED, col(SweepPoint.key).not_in(_wanted_keys()))
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SweepPoint).where(*waiting).values(state=OperationState.CANCELLED))
+
+
+def _update(database: Database, key: str, **values: Any) -> None:
+    running = (col(SweepPoint.key) == key, col(SweepPoint.state) == OperationState.RUNNING)
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SweepPoint).where(*running).values(**values))
+
+
+def _silent_since(moment: object) -> sa.ColumnElement[bool]:
+    return sa.or_(col(SweepPoint.heartbeat_at).is_(None), col(SweepPoint.heartbeat_at) < moment)
