@@ -36,7 +36,13 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class ScheduleMetrics:
-    """Means over the jobs of one schedule. Empty schedules have zeros."""
+    """Figures of one schedule. Empty schedules have zeros.
+
+    JCT: from a job's submission to its finish, over the jobs that finished; p99 is element int(0.99 n) of the sorted ones.
+    Makespan: from the first submission to the last finish. GPU-hours per job: held by all jobs, checkpoints and profiling included,
+    divided by the jobs. Restarts per job: stops and starts that cost a checkpoint, the first start not counted. Queueing: from submission
+    to the first GPUs. Contention: jobs active (running or waiting) at a round, idle rounds included.
+    """
 
     jobs: int
     unfinished: int
