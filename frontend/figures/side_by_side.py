@@ -72,7 +72,7 @@ def _points(pairs: Sequence[tuple[str, str, float, float]], model: str, index: i
         y=[y for _, _, _, y in kept],
         text=words,
         mode="markers",
-        marker={"size": 7, "opacity": 0.75, "color": SERIES[index % len(SERIES)], "symbol": SYMBOLS[index % len(SYMBOLS)]},
+        marker={"size": 8, "opacity": 0.75, "color": SERIES[index % len(SERIES)], "symbol": SYMBOLS[index % len(SYMBOLS)]},
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -102,12 +102,15 @@ def allocations_figure(results: Mapping[str, Result], jobs: Sequence[str], *, sc
             for trace in _held(held[name][job], named):
                 drawn.add_trace(trace, row=row, col=column)
         drawn.add_trace(_active(name, result, scheme), row=rows, col=column)
-    return _dressed(drawn, held, scheme=scheme, height=height)
+    return _dressed(drawn, results, held, scheme=scheme, height=height)
 
 
-def _dressed(drawn: go.Figure, held: Mapping[str, Mapping[str, Any]], *, scheme: str | None, height: int) -> go.Figure:
+def _dressed(
+    drawn: go.Figure, results: Mapping[str, Result], held: Mapping[str, Mapping[str, Any]], *, scheme: str | None, height: int
+) -> go.Figure:
     stretches = [stretch for of_run in held.values() for of_job in of_run.values() for stretch in of_job]
     begin, end = min(s["start"] for s in stretches) / 3600, max(s["end"] for s in stretches) / 3600
+    most_active = max((point[1] for result in results.values() for point in result["contention"]), default=1)
     rows, pad = len(next(iter(held.values()))) + 1, 0.01 * max(end - begin, 1e-3)
     drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", hovermode="closest")
     drawn.update_layout(margin={"t": 64}, legend={"y": 1, "yref": "container", "yanchor": "top"})
@@ -118,6 +121,7 @@ def _dressed(drawn: go.Figure, held: Mapping[str, Mapping[str, Any]], *, scheme:
         most = max((s["gpu_count"] for of_run in held.values() for s in of_run[job]), default=1)
         drawn.update_yaxes(range=[0, most * 1.15], **whole_ticks(most), row=row)
         drawn.update_yaxes(title_text="GPUs held", row=row, col=1)
+    drawn.update_yaxes(range=[0, most_active * 1.15], row=rows)
     drawn.update_yaxes(title_text="Active jobs", row=rows, col=1)
     drawn.update_xaxes(title_text="Time (hours)", row=rows)
     return drawn
@@ -135,29 +139,45 @@ def _title(run: str, told: Mapping[str, Any] | None, job: str) -> str:
 
 
 def _held(stretches: Sequence[Mapping[str, Any]], named: set[str]) -> list[go.Scatter]:
-    """One trace per GPU type; `named` collects the types that have their entry in the legend."""
+    """For each GPU type a step line with gaps, and under it its area; `named` collects the types that have their entry in the legend."""
     kept = [stretches[i] for i in thinned(stretches, MAX_POINTS // POINTS_PER_STRETCH)]
     traces = []
     for kind in gpu_order(stretch["gpu_type"] for stretch in kept):
         of_kind = [stretch for stretch in kept if stretch["gpu_type"] == kind]
-        traces.append(
-            go.Scatter(
-                name=escape(kind),
-                legendgroup=escape(kind),
-                showlegend=kind not in named,
-                x=[at for s in of_kind for at in (s["start"] / 3600, s["end"] / 3600, None)],
-                y=[count for s in of_kind for count in (s["gpu_count"], s["gpu_count"], None)],
-                text=[words for s in of_kind for words in (_words(s), _words(s), "")],
-                mode="lines",
-                connectgaps=False,
-                fill="tozeroy",
-                line={"shape": "hv", "width": 2, "color": gpu_colour(kind)},
-                fillcolor=translucent(gpu_colour(kind), 0.35),
-                hovertemplate="%{text}<extra></extra>",
-            )
-        )
+        traces += [_line(of_kind, kind, shown=kind not in named), _area(of_kind, kind)]
         named.add(kind)
     return traces
+
+
+def _line(stretches: Sequence[Mapping[str, Any]], kind: str, *, shown: bool) -> go.Scatter:
+    return go.Scatter(
+        name=escape(kind),
+        legendgroup=escape(kind),
+        showlegend=shown,
+        x=[at for s in stretches for at in (s["start"] / 3600, s["end"] / 3600, None)],
+        y=[count for s in stretches for count in (s["gpu_count"], s["gpu_count"], None)],
+        text=[words for s in stretches for words in (_words(s), _words(s), "")],
+        mode="lines",
+        connectgaps=False,
+        line={"shape": "hv", "width": 2, "color": gpu_colour(kind)},
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _area(stretches: Sequence[Mapping[str, Any]], kind: str) -> go.Scatter:
+    """Down to zero where the job holds none of this type: an area with gaps would be filled across them."""
+    return go.Scatter(
+        name=escape(kind),
+        legendgroup=escape(kind),
+        showlegend=False,
+        x=[at for s in stretches for at in (s["start"] / 3600, s["end"] / 3600, s["end"] / 3600)],
+        y=[count for s in stretches for count in (s["gpu_count"], s["gpu_count"], 0)],
+        mode="lines",
+        fill="tozeroy",
+        line={"shape": "hv", "width": 0, "color": gpu_colour(kind)},
+        fillcolor=translucent(gpu_colour(kind), 0.35),
+        hoverinfo="skip",
+    )
 
 
 def _words(stretch: Mapping[str, Any]) -> str:

@@ -17,18 +17,25 @@ from frontend.routing import aria, in_browser
 from frontend.runs import run_names
 from maat.client import AsyncClient, calls
 
-HEIGHT = 420
+HEIGHT, CAPTION_HEIGHT = 420, 20
 MOST_JOBS = 8
 OFFERED_JOBS = 2000  # of a larger simulation, those that held most GPU-hours
 FIRST_JOBS = 3
 
 
-def cards(first: str | None, second: str | None, jobs: Sequence[str]) -> list[Any]:
-    """The cards, with what the address chose."""
+def pairs_card(first: str | None, second: str | None) -> Any:
+    """Job against job, with the two runs that the address chose."""
     runs = [
-        dmc.Select(id=f"compare-{name}", data=[], value=value, size="xs", w=180, allowDeselect=False, **aria(f"{name} run"))
+        dmc.Select(id=f"compare-{name}", data=[], value=value, size="xs", w=130, allowDeselect=False, **aria(f"{name} run"))
         for name, value in (("first", first), ("second", second))
     ]
+    versus = dmc.Group([runs[0], html.Span("against", className="caption"), runs[1]], gap=8)
+    content = [html.Div("\u00a0", id="compare-sentence", className="caption"), graph("compare-pairs", height=HEIGHT - CAPTION_HEIGHT)]
+    return card("Two runs, job by job", content, aside=versus, className="span-6")
+
+
+def allocations_card(jobs: Sequence[str]) -> Any:
+    """Allocations of the jobs that the address chose, under the same two runs."""
     chooser = dmc.MultiSelect(
         id="compare-jobs",
         data=list(jobs),
@@ -42,17 +49,8 @@ def cards(first: str | None, second: str | None, jobs: Sequence[str]) -> list[An
         placeholder="Jobs",
         **aria("Jobs"),
     )
-    versus = dmc.Group([runs[0], html.Span("against", className="caption"), runs[1]], gap=8)
-    return [
-        card(
-            "Two runs, job by job",
-            [html.Div("\u00a0", id="compare-sentence", className="caption"), graph("compare-pairs", height=HEIGHT)],
-            aside=versus,
-            className="span-12",
-        ),
-        card("Allocations over time", [graph("compare-allocations")], aside=chooser, className="span-12"),
-        dcc.Store(id="compare-in-url"),
-    ]
+    content = [graph("compare-allocations"), dcc.Store(id="compare-in-url")]
+    return card("Allocations over time", content, aside=chooser, className="span-12")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -120,7 +118,7 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             figure = error_figure(scheme, *said(error), height=HEIGHT)
             return figure, figure, "\u00a0"
-        pairs = paired_figure(results, scheme=scheme, height=HEIGHT)
+        pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
         return pairs, allocations_figure(results, jobs or [], scheme=scheme), _sentence(list(results), pairs.layout.meta or {})
 
 

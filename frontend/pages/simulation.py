@@ -29,7 +29,7 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
     "simulation-jct": partial(jct_figure, height=HEIGHT),
     "simulation-rho": partial(fairness_figure, height=HEIGHT),
     "simulation-hours": partial(gpu_hours_figure, height=HEIGHT),
-    "simulation-contention": partial(contention_figure, height=HEIGHT),
+    "simulation-contention": partial(contention_figure, height=side_by_side.HEIGHT),
     "simulation-decisions": partial(decision_time_figure, height=HEIGHT),
     "simulation-model-hours": model_hours_figure,
 }
@@ -40,7 +40,7 @@ DEFINED = {
     "define-rho": ("rho",),
     "define-fairness": ("worst_rho", "unfair_fraction", "rho"),
 }
-WORST_JOBS = 3
+WORST_JOBS = 5
 
 # Field of a run's summary, heading with unit, digits, whether less is better.
 COMPARED = (
@@ -90,18 +90,19 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         "Least fair to",
                         html.Div(skeleton(140), id="simulation-fairness", className="scroll-x"),
                         aside=definition("unfair", text_id="define-fairness"),
-                        className="span-6",
+                        className="span-12",
                     ),
-                    card("Decision time", graph("simulation-decisions", height=HEIGHT), className="span-6"),
                     card("GPU-hours by type", graph("simulation-hours", height=HEIGHT), className="span-6"),
-                    card("Contention", graph("simulation-contention", height=HEIGHT), className="span-6"),
+                    card("Decision time", graph("simulation-decisions", height=HEIGHT), className="span-6"),
                     card(
                         "GPU-hours by model and type",
                         graph("simulation-model-hours"),
                         aside=html.Span("means over the jobs of a model; every model has its own scale", className="caption"),
                         className="span-12",
                     ),
-                    *side_by_side.cards(one(first), one(second), several(job)),
+                    side_by_side.pairs_card(one(first), one(second)),
+                    card("Contention", graph("simulation-contention", height=side_by_side.HEIGHT), className="span-6"),
+                    side_by_side.allocations_card(several(job)),
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],
                 className="columns",

@@ -22,6 +22,7 @@ def test_allocations_are_step_lines_in_the_colour_of_their_gpu_type() -> None:
     assert {trace.line.shape for trace in figure.data} == {"hv"}
     assert sum(trace.showlegend for trace in held) == 2
     a100 = next(trace for trace in held if trace.name == "a100")
+    assert all(trace.line.color == gpu_colour(trace.name) for trace in held)
     assert list(a100.y) == [4, 4, None, 8, 8, None]
     assert list(a100.x) == pytest.approx([600 / 3600, 1200 / 3600, None, 1800 / 3600, 2400 / 3600, None])
 
@@ -39,6 +40,20 @@ def test_allocations_have_a_row_for_every_job_a_column_for_every_run_and_the_act
     ]
     assert [figure.layout[axis].title.text for axis in ("yaxis", "yaxis3", "yaxis5")] == ["GPUs held", "GPUs held", "Active jobs"]
     assert figure.layout.xaxis5.title.text == figure.layout.xaxis6.title.text == "Time (hours)"
+
+
+def test_the_area_under_an_allocation_falls_to_zero_where_the_job_holds_no_such_gpu() -> None:
+    figure = allocations_figure({"sia": RESULTS["sia"]}, ["job 0"], scheme="light")
+
+    area = next(trace for trace in figure.data if trace.name == "a100" and trace.fill == "tozeroy")
+    assert list(area.y) == [4, 4, 0, 8, 8, 0]
+    assert list(area.x) == pytest.approx([600 / 3600, 1200 / 3600, 1200 / 3600, 1800 / 3600, 2400 / 3600, 2400 / 3600])
+
+
+def test_the_axis_of_active_jobs_reaches_the_highest_of_all_runs() -> None:
+    figure = allocations_figure(RESULTS, ["job 0"], scheme="light")
+
+    assert figure.layout.yaxis3.range[1] > 10
 
 
 def test_allocations_of_a_restless_job_stay_within_the_point_limit() -> None:
