@@ -39,6 +39,9 @@ DEFINED = {
     "define-jct": ("jct",),
     "define-rho": ("rho",),
     "define-fairness": ("worst_rho", "unfair_fraction", "rho"),
+    "define-hours": ("comparison",),
+    "define-decisions": ("policy_seconds",),
+    "define-contention": ("comparison",),
 }
 WORST_JOBS = 5
 
@@ -92,8 +95,18 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         aside=definition("unfair", text_id="define-fairness"),
                         className="span-12",
                     ),
-                    card("GPU-hours by type", graph("simulation-hours", height=HEIGHT), className="span-6"),
-                    card("Decision time", graph("simulation-decisions", height=HEIGHT), className="span-6"),
+                    card(
+                        "GPU-hours by type",
+                        graph("simulation-hours", height=HEIGHT),
+                        aside=definition("GPU-hours", text_id="define-hours"),
+                        className="span-6",
+                    ),
+                    card(
+                        "Decision time",
+                        graph("simulation-decisions", height=HEIGHT),
+                        aside=definition("decision time", text_id="define-decisions"),
+                        className="span-6",
+                    ),
                     card(
                         "GPU-hours by model and type",
                         graph("simulation-model-hours"),
@@ -101,7 +114,12 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         className="span-12",
                     ),
                     side_by_side.pairs_card(one(first), one(second)),
-                    card("Contention", graph("simulation-contention", height=side_by_side.HEIGHT), className="span-6"),
+                    card(
+                        "Contention",
+                        graph("simulation-contention", height=side_by_side.HEIGHT),
+                        aside=definition("contention", text_id="define-contention"),
+                        className="span-6",
+                    ),
                     side_by_side.allocations_card(several(job)),
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],

@@ -35,7 +35,7 @@ def test_every_job_has_its_jct_and_every_figure_its_definition(result: Simulatio
     assert [job["jct"] for job in shown["jobs"]] == [job["finish"] - job["submit"] for job in shown["jobs"]]
     assert shown["fairness"]["worst_rho"] == max(job["rho"] for job in shown["jobs"])
     assert shown["fairness"]["unfair_fraction"] == sum(job["rho"] > 1 for job in shown["jobs"]) / 3
-    assert set(shown["definitions"]) == {"comparison", "jct", "rho", "worst_rho", "unfair_fraction"}
+    assert set(shown["definitions"]) == {"comparison", "jct", "rho", "worst_rho", "unfair_fraction", "policy_seconds"}
     assert all(len(text) > 20 and "\n" not in text for text in shown["definitions"].values())
     assert "Sia eq. 6" in shown["definitions"]["rho"]
 
