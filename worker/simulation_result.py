@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import cleandoc
 from typing import Any
 
-from maat.scheduling.metrics import JobRecord
-from maat.simulation.engine import SimulationResult
-from maat.simulation.fairness import fairness
+import numpy as np
+
+from maat.scheduling.metrics import JobRecord, ScheduleMetrics
+from maat.simulation.engine import AllocationSpan, SimulationResult
+from maat.simulation.fairness import Fairness, fairness
+
+MAX_POINTS = 2000  # of one trace of a chart: more than a screen has columns
 
 
 def result_to_json(result: SimulationResult) -> dict[str, Any]:
-    """Summary, one row per job, and step series over cluster seconds; every GPU figure by type."""
+    """Summary, one row per job, and step series over cluster seconds; every GPU figure by type. No series has more than MAX_POINTS.
+
+    `allocations` holds the spans of every job: the API answers with those of chosen jobs only.
+    """
     fair = fairness(result)
     return {
         "summary": result.summary(),
         "jobs": [_job(record, fair.rho.get(record.name)) for record in result.records],
-        "contention": [[at, count] for at, count in zip(result.round_times, result.contention, strict=True)],
-        "gpus_by_type": {name: changes_of(result.round_times, counts) for name, counts in result.gpus_by_type.items()},
+        "fairness": {"worst_rho": fair.worst, "unfair_fraction": fair.unfair_fraction, "jobs": len(fair.rho)},
+        "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
+        "gpus_by_type": {name: reduced(changes_of(result.round_times, counts)) for name, counts in result.gpus_by_type.items()},
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
+        "policy_seconds": quantiles(result.policy_seconds),
+        "allocations": allocations_of(result),
+        "definitions": DEFINITIONS,
     }
 
 
@@ -29,6 +41,50 @@ def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float
     return [[at, value] for i, (at, value) in enumerate(zip(times, values, strict=True)) if i in (0, last) or values[i - 1] != value]
 
 
+def reduced(points: Sequence[Sequence[float]], limit: int = MAX_POINTS) -> list[list[float]]:
+    """At most `limit` points: of each stretch of time the lowest and the highest, so that no peak is lost; the first and the last stay."""
+    if len(points) <= limit:
+        return [list(point) for point in points]
+    kept = {0, len(points) - 1}
+    for stretch in np.array_split(np.arange(1, len(points) - 1), (limit - 2) // 2):
+        kept |= {min(stretch, key=lambda i: points[i][1]), max(stretch, key=lambda i: points[i][1])}
+    return [list(points[i]) for i in sorted(kept)]
+
+
+def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
+    """Seconds of a round's decision: how many rounds had jobs, and their least, quartiles, 95th percentile and most. None of no rounds."""
+    if not seconds:
+        return None
+    least, first, median, third, high, most = np.percentile(seconds, [0, 25, 50, 75, 95, 100]).tolist()
+    return {"rounds": len(seconds), "min": least, "p25": first, "median": median, "p75": third, "p95": high, "max": most}
+
+
+def allocations_of(result: SimulationResult) -> dict[str, list[dict[str, Any]]]:
+    """Job -> the stretches of time for which it held GPUs, in order; stretches without GPUs are left out; the first MAX_POINTS of them."""
+    ends = {record.name: result.end_time if record.finish is None else record.finish for record in result.records}
+    by_job: dict[str, list[AllocationSpan]] = {name: [] for name in ends}
+    for span in result.spans:
+        if span.job in by_job:
+            by_job[span.job].append(span)
+    return {name: _stretches(spans, ends[name])[:MAX_POINTS] for name, spans in by_job.items()}
+
+
+def _stretches(spans: Sequence[AllocationSpan], end: float) -> list[dict[str, Any]]:
+    ends = [*(span.start for span in spans[1:]), end] if spans else []
+    return [
+        {
+            "start": span.start,
+            "end": until,
+            "gpu_type": span.gpu_type,
+            "gpu_count": span.gpu_count,
+            "node_count": span.node_count,
+            "total_batch_size": span.total_batch_size,
+        }
+        for span, until in zip(spans, ends, strict=True)
+        if span.gpu_type is not None and until > span.start
+    ]
+
+
 def _job(record: JobRecord, rho: float | None) -> dict[str, Any]:
     return {
         "name": record.name,
@@ -36,6 +92,7 @@ def _job(record: JobRecord, rho: float | None) -> dict[str, Any]:
         "submit": record.submit,
         "start": record.start,
         "finish": record.finish,
+        "jct": record.jct,
         "restarts": record.restarts,
         "gpu_hours_by_type": {kind: seconds / 3600 for kind, seconds in record.gpu_seconds.items()},
         "rho": None if rho is None or math.isnan(rho) else rho,
@@ -49,3 +106,15 @@ def _gpu_hours_by_model(records: Sequence[JobRecord]) -> dict[str, dict[str, flo
         for kind, seconds in record.gpu_seconds.items():
             of_model[kind] = of_model.get(kind, 0.0) + seconds / 3600
     return hours
+
+
+# What a page says of a figure is what the code says that computes it.
+_DEFINED: Mapping[str, tuple[object, ...]] = {
+    "comparison": (ScheduleMetrics,),
+    "jct": (JobRecord.jct,),
+    "rho": (fairness,),
+    "worst_rho": (Fairness.worst,),
+    "unfair_fraction": (Fairness.unfair_fraction,),
+    "policy_seconds": (quantiles,),
+}
+DEFINITIONS = {name: " ".join(" ".join(cleandoc(of.__doc__ or "").split()) for of in homes) for name, homes in _DEFINED.items()}

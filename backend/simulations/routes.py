@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 from sqlmodel import col, select
 
@@ -14,14 +14,17 @@ from backend.idempotency import Answer, KeyHeader, Once, answer_once
 from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
 from backend.problems import Conflict
 from backend.simulations.models import Simulation
-from backend.simulations.schemas import SimulationBody, SimulationOut
-from backend.simulations.service import get_run, get_simulation, request_simulation, runs_of
+from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
+from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
 from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
+ChosenJobs = Annotated[
+    list[str], Query(max_length=MAX_CHOSEN_JOBS, description="Names of jobs whose allocations are wanted; may be repeated.")
+]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
@@ -62,9 +65,17 @@ def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) 
 
 
 @router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])
-def read_result(session: SessionDep, principal: Reader, simulation_id: str, run_id: str) -> JSONResponse:
-    """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type."""
+def read_result(
+    session: SessionDep,
+    principal: Reader,
+    simulation_id: str,
+    run_id: str,
+    jobs: ChosenJobs = [],  # noqa: B006  (FastAPI copies defaults)
+) -> JSONResponse:
+    """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type, the time
+    that decisions took, what the figures mean; and the allocations over time of the jobs named in `jobs`.
+    """
     run = get_run(session, get_simulation(session, principal, simulation_id), run_id)
     if run.result is None:
         raise Conflict(f"The run has no result: it is {run.state}.", headers={"Retry-After": "1"})
-    return JSONResponse(run.result)
+    return JSONResponse(chosen_result(run.result, jobs))

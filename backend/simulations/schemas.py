@@ -13,6 +13,7 @@ from backend.web.fields import Body, Name, Timestamp
 MAX_RUNS = 32
 MAX_SIMULATED_JOBS = 20_000
 MAX_SIMULATED_GPUS = 20_000
+MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 

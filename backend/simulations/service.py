@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import defer
@@ -63,6 +64,17 @@ def get_run(session: Session, simulation: Simulation, run_id: str) -> Simulation
     if run is None or run.simulation_id != simulation.id:
         raise NotFound(f"The simulation has no run {run_id!r}.")
     return run
+
+
+def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
+    """The result with the allocations of these jobs alone. Raises Invalid naming a job that the run does not have."""
+    known = {job["name"] for job in result["jobs"]}
+    for name in jobs:
+        if name not in known:
+            message = "The run has no job of this name."
+            raise Invalid(message, errors=[FieldError("/jobs", "unknown_job", message, "Use names of the result's `jobs`.", name)])
+    kept = result.get("allocations", {})
+    return {**result, "allocations": {name: kept.get(name, []) for name in jobs}}
 
 
 def checked_cluster(shape: str) -> Cluster:

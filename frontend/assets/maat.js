@@ -148,6 +148,14 @@
             return noUpdate();
         },
 
+        comparisonInUrl: function (first, second, jobs) {
+            var path = window.location.pathname;
+            if (path.indexOf('/simulations/') === 0) {
+                window.history.replaceState(window.history.state, '', path + search({first: first, second: second, job: jobs || []}));
+            }
+            return noUpdate();
+        },
+
         clearFilters: function () { return ['', [], [], []]; },
 
         refreshGrid: function (_live, id) {

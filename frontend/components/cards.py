@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from frontend.api import said
+from frontend.routing import aria
 
 GRAPH_CONFIG: Any = {"displayModeBar": False, "displaylogo": False, "responsive": True, "scrollZoom": False}
 
@@ -29,6 +30,16 @@ def card(title: str | None, children: Any, *, aside: Any = None, className: str 
     )
     return dmc.Paper(
         [*head, *(children if isinstance(children, list) else [children])], className=f"card {className}".strip(), withBorder=True, **more
+    )
+
+
+def definition(of: str, *, text_id: str) -> dmc.Popover:
+    """A button that opens what a figure means. The text comes with the figure: the element `text_id` awaits it."""
+    button = html.Button("i", className="define-button", type="button", **aria(f"What {of} means"))
+    waiting = "It comes with the first run that finishes."
+    text = html.Div(waiting, id=text_id, className="define-text")
+    return dmc.Popover(
+        [dmc.PopoverTarget(button), dmc.PopoverDropdown(text)], width=360, position="bottom-end", withArrow=True, shadow="sm"
     )
 
 

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, error_state, facts, graph, link_button, skeleton
+from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, skeleton
 from frontend.components.notices import notice, refusal
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
-from frontend.formatting import ABSENT, number
-from frontend.routing import add_page, aria, one
+from frontend.figures.spending import decision_time_figure, model_hours_figure
+from frontend.formatting import ABSENT, number, percent
+from frontend.pages import side_by_side
+from frontend.routing import add_page, aria, one, several
+from frontend.runs import run_names
 from maat.client import ApiError, AsyncClient, calls
 
 HEIGHT = 270
 OVER = frozenset({"succeeded", "failed", "cancelled"})
-FIGURES = (jct_figure, fairness_figure, gpu_hours_figure, contention_figure)
+FIGURES: Mapping[str, Callable[..., Any]] = {
+    "simulation-jct": partial(jct_figure, height=HEIGHT),
+    "simulation-rho": partial(fairness_figure, height=HEIGHT),
+    "simulation-hours": partial(gpu_hours_figure, height=HEIGHT),
+    "simulation-contention": partial(contention_figure, height=side_by_side.HEIGHT),
+    "simulation-decisions": partial(decision_time_figure, height=HEIGHT),
+    "simulation-model-hours": model_hours_figure,
+}
+# The element that awaits a definition, and which of the result's definitions it joins.
+DEFINED = {
+    "define-comparison": ("comparison",),
+    "define-jct": ("jct",),
+    "define-rho": ("rho",),
+    "define-fairness": ("worst_rho", "unfair_fraction", "rho"),
+    "define-hours": ("comparison",),
+    "define-decisions": ("policy_seconds",),
+    "define-contention": ("comparison",),
+}
+WORST_JOBS = 5
 
 # Field of a run's summary, heading with unit, digits, whether less is better.
 COMPARED = (
@@ -36,7 +58,7 @@ COMPARED = (
 )
 
 
-def layout(simulation_id: Any = "", **_query: Any) -> html.Div:
+def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: Any = None, **_query: Any) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
@@ -49,16 +71,56 @@ def layout(simulation_id: Any = "", **_query: Any) -> html.Div:
             html.Div(id="simulation-progress"),
             html.Div(
                 [
-                    card("Comparison", html.Div(skeleton(140), id="simulation-table", className="scroll-x"), className="span-12"),
-                    card("Job completion time", graph("simulation-jct", height=HEIGHT), className="span-6"),
+                    card(
+                        "Comparison",
+                        html.Div(skeleton(140), id="simulation-table", className="scroll-x"),
+                        aside=definition("each column", text_id="define-comparison"),
+                        className="span-12",
+                    ),
+                    card(
+                        "Job completion time",
+                        graph("simulation-jct", height=HEIGHT),
+                        aside=definition("JCT", text_id="define-jct"),
+                        className="span-6",
+                    ),
                     card(
                         "Finish-time fairness",
                         graph("simulation-rho", height=HEIGHT),
-                        aside=html.Span("right of ρ = 1: worse off than alone on its share", className="caption"),
+                        aside=_beside("right of ρ = 1: worse off than alone on its share", definition("rho", text_id="define-rho")),
                         className="span-6",
                     ),
-                    card("GPU-hours by type", graph("simulation-hours", height=HEIGHT), className="span-6"),
-                    card("Contention", graph("simulation-contention", height=HEIGHT), className="span-6"),
+                    card(
+                        "Least fair to",
+                        html.Div(skeleton(140), id="simulation-fairness", className="scroll-x"),
+                        aside=definition("unfair", text_id="define-fairness"),
+                        className="span-12",
+                    ),
+                    card(
+                        "GPU-hours by type",
+                        graph("simulation-hours", height=HEIGHT),
+                        aside=definition("GPU-hours", text_id="define-hours"),
+                        className="span-6",
+                    ),
+                    card(
+                        "Decision time",
+                        graph("simulation-decisions", height=HEIGHT),
+                        aside=definition("decision time", text_id="define-decisions"),
+                        className="span-6",
+                    ),
+                    card(
+                        "GPU-hours by model and type",
+                        graph("simulation-model-hours"),
+                        aside=html.Span("means over the jobs of a model; every model has its own scale", className="caption"),
+                        className="span-12",
+                    ),
+                    side_by_side.pairs_card(one(first), one(second)),
+                    card(
+                        "Contention",
+                        graph("simulation-contention", height=side_by_side.HEIGHT),
+                        aside=definition("contention", text_id="define-contention"),
+                        className="span-6",
+                    ),
+                    side_by_side.allocations_card(several(job)),
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],
                 className="columns",
@@ -67,8 +129,13 @@ def layout(simulation_id: Any = "", **_query: Any) -> html.Div:
     )
 
 
+def _beside(caption: str, button: Any) -> dmc.Group:
+    return dmc.Group([html.Span(caption, className="caption"), button], gap=8)
+
+
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path_template="/simulations/<simulation_id>", name="Simulation", title="Simulation", layout=layout)
+    side_by_side.register(app, api)
 
     @app.callback(
         Output("simulation-head", "children"),
@@ -76,10 +143,9 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-progress", "children"),
         Output("simulation-table", "children"),
         Output("simulation-request", "children"),
-        Output("simulation-jct", "figure"),
-        Output("simulation-rho", "figure"),
-        Output("simulation-hours", "figure"),
-        Output("simulation-contention", "figure"),
+        Output("simulation-fairness", "children"),
+        *(Output(figure_id, "figure") for figure_id in FIGURES),
+        *(Output(text_id, "children") for text_id in DEFINED),
         Output("simulation-seen", "data"),
         Input("live", "data"),
         Input("scheme", "data"),
@@ -89,7 +155,7 @@ def register(app: Dash, api: Api) -> None:
     async def show(_live: Any, scheme: str | None, simulation_id: str, seen: str) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * 10
+            return (no_update,) * (7 + len(FIGURES) + len(DEFINED))
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
@@ -105,8 +171,11 @@ def register(app: Dash, api: Api) -> None:
             if operation["state"] in OVER
             else dmc.Button("Cancel", id="simulation-cancel", variant="default", size="xs")
         )
-        figures = [no_update] * 4 if results is None else [draw(results, scheme=scheme, height=HEIGHT) for draw in FIGURES]
-        return head, actions, _progress(operation), _table(simulation["runs"]), _request(simulation["request"]), *figures, mark
+        upper = (head, actions, _progress(operation), _table(simulation["runs"]), _request(simulation["request"]))
+        if results is None:
+            return (*upper, *(no_update,) * (2 + len(FIGURES) + len(DEFINED)))
+        figures = (draw(results, scheme=scheme) for draw in FIGURES.values())
+        return (*upper, _least_fair(results), *figures, *_definitions(results), mark)
 
     @app.callback(
         Output("notices", "sendNotifications", allow_duplicate=True),
@@ -130,17 +199,6 @@ async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping
     """Run -> result, in the order of the runs."""
     answers = await asyncio.gather(*(maat.send(calls.run_result(simulation_id, run["id"])) for run in runs))
     return dict(zip(run_names(runs), answers, strict=True))
-
-
-def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The policy; with placer or seed where runs would else have one name."""
-    placers = len({run["placer"] for run in runs}) > len({run["policy"] for run in runs})
-    seeds = len({run["seed"] for run in runs}) > 1
-    names: list[str] = []
-    for run in runs:
-        name = run["policy"] + (f" + {run['placer']}" if placers else "") + (f", seed {run['seed']}" if seeds else "")
-        names.append(name if name not in names else f"{name} ({len(names) + 1})")
-    return names
 
 
 def _progress(operation: Mapping[str, Any]) -> Any:
@@ -198,6 +256,44 @@ def _cell(value: Any, digits: int, *, best: bool) -> html.Td:
     return html.Td([text, html.Span(" ◂ best", className="caption")] if best else text, className="number")
 
 
+def _least_fair(results: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Runs x worst rho, share of unfair jobs, and the jobs that fared worst."""
+    rows = [
+        html.Tr(
+            [
+                html.Td(name),
+                html.Td(number(fair["worst_rho"]), className="number"),
+                html.Td(percent(fair["unfair_fraction"]), className="number"),
+                html.Td(", ".join(f"{job['name']} ({number(job['rho'])})" for job in worst_jobs(result)) or ABSENT),
+            ]
+        )
+        for name, result in results.items()
+        if (fair := result.get("fairness"))
+    ]
+    if not rows:
+        return empty_state("No finish-time fairness yet", "It shows when a run of this simulation has finished.")
+    heads = [
+        html.Th("Run"),
+        html.Th("Worst ρ", className="number"),
+        html.Th("Unfair jobs (ρ > 1)", className="number"),
+        html.Th("Worst off (ρ)"),
+    ]
+    return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
+
+
+def worst_jobs(result: Mapping[str, Any], count: int = WORST_JOBS) -> list[Mapping[str, Any]]:
+    """The jobs of the largest rho, worst first; jobs that have none are left out."""
+    return sorted((job for job in result["jobs"] if job["rho"] is not None), key=lambda job: -job["rho"])[:count]
+
+
+def _definitions(results: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    """One text for every button, in the order of DEFINED; they come with a result, for they are what its code said."""
+    known = next((result["definitions"] for result in results.values() if result.get("definitions")), None)
+    if known is None:
+        return [no_update] * len(DEFINED)
+    return ["\n\n".join(known[name] for name in names if name in known) for names in DEFINED.values()]
+
+
 def _request(request: Mapping[str, Any]) -> html.Dl:
     trace = {name: value for name, value in request["trace"].items() if name != "text"}
     return facts(
@@ -214,15 +310,5 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     if isinstance(error, ApiError) and error.status == 404:
         title, remedy = "No such simulation", "It may have been deleted, or belongs to another tenant."
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
-    return (
-        html.H1(title, className="page-title"),
-        link_button("All simulations", "/simulate"),
-        None,
-        error_state(error),
-        "",
-        figure,
-        figure,
-        figure,
-        figure,
-        "over:failed",
-    )
+    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "")
+    return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")

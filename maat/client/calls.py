@@ -218,8 +218,9 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
     return Call("POST", _path("simulations"), body=body, headers=_keyed(idempotency_key))
 
 
-def run_result(simulation_id: str, run_id: str) -> Call[RunResult]:
-    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"))
+def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
+    """`jobs`: names of those whose allocations over time are wanted."""
+    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), _given(jobs=list(jobs) or None))
 
 
 def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:

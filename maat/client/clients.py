@@ -119,8 +119,8 @@ class Client:
     def simulation(self, simulation_id: str) -> Simulation:
         return self.send(calls.simulation(simulation_id))
 
-    def run_result(self, simulation_id: str, run_id: str) -> RunResult:
-        return self.send(calls.run_result(simulation_id, run_id))
+    def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
+        return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))
 
     def operation(self, operation_id: str) -> Operation:
         return self.send(calls.operation(operation_id))

@@ -49,17 +49,43 @@ class SimulatedJob(TypedDict):
     submit: float
     start: float | None
     finish: float | None
+    jct: float | None
     restarts: int
     gpu_hours_by_type: dict[str, float]
     rho: float | None
 
 
+class AllocationStretch(TypedDict):
+    """A stretch of cluster seconds for which a job held the same GPUs."""
+
+    start: float
+    end: float
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    total_batch_size: int | None
+
+
+class RunFairness(TypedDict):
+    worst_rho: float
+    unfair_fraction: float
+    jobs: int
+
+
 class RunResult(TypedDict):
+    """`allocations`: of the jobs that were asked for. `policy_seconds`: rounds, min, p25, median, p75, p95, max; None where no round had jobs.
+    `definitions`: figure -> what it means, as the code that computes it says.
+    """
+
     summary: dict[str, float | int | str | None]
     jobs: list[SimulatedJob]
     contention: list[list[float]]
     gpus_by_type: dict[str, object]
     gpu_hours_by_model_type: dict[str, dict[str, float]]
+    fairness: RunFairness
+    policy_seconds: dict[str, float] | None
+    allocations: dict[str, list[AllocationStretch]]
+    definitions: dict[str, str]
 
 
 class VaryBody(TypedDict):

@@ -42,11 +42,12 @@ class Fairness:
 
     @property
     def worst(self) -> float:
+        """The largest rho of any job that finished."""
         return max(self.rho.values(), default=0.0)
 
     @property
     def unfair_fraction(self) -> float:
-        """Share of jobs with rho > 1, in 0-1."""
+        """Share of jobs with rho > 1, in 0-1: worse off than alone on an equal share."""
         return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
 
 

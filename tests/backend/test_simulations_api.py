@@ -164,9 +164,27 @@ def test_a_result_is_there_once_its_run_has_one(client: TestClient, database: Da
     with database.session_scope() as session:
         run = session.get_one(SimulationRun, run_id)
         run.state, run.summary, run.result = "succeeded", result["summary"], result
-    assert client.get(address).json() == result
+    assert client.get(address).json() == result | {"allocations": {}}
     assert client.get(f"{SIMULATIONS}/{simulation['id']}").json()["runs"][0]["summary"] == {"avg_jct_hours": 0.5}
     assert client.get(f"{SIMULATIONS}/{simulation['id']}/runs/run_none/result").status_code == 404
+
+
+def test_a_result_holds_the_allocations_of_chosen_jobs_alone(client: TestClient, database: Database) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    run_id = simulation["runs"][0]["id"]
+    span = {"start": 0.0, "end": 60.0, "gpu_type": "t4", "gpu_count": 1, "node_count": 1, "total_batch_size": 128}
+    names = ("a", "b, c", "d")
+    with database.session_scope() as session:
+        run = session.get_one(SimulationRun, run_id)
+        run.state = "succeeded"
+        run.result = {"summary": {}, "jobs": [{"name": name} for name in names], "allocations": {name: [span] for name in names}}
+    address = f"{SIMULATIONS}/{simulation['id']}/runs/{run_id}/result"
+    assert client.get(address).json()["allocations"] == {}
+    assert client.get(address, params={"jobs": ["a", "b, c"]}).json()["allocations"] == {"a": [span], "b, c": [span]}
+    unknown = client.get(address, params={"jobs": ["a", "nobody"]})
+    assert unknown.status_code == 422
+    assert [(error["pointer"], error["value"]) for error in unknown.json()["errors"]] == [("/jobs", "nobody")]
+    assert client.get(address, params={"jobs": ["a"] * 13}).status_code == 422
 
 
 def test_simulations_and_operations_are_listed_newest_first_in_pages(client: TestClient) -> None:

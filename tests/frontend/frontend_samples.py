@@ -122,5 +122,27 @@ def result(shift: float) -> dict[str, Any]:
         "jobs": jobs,
         "contention": [[0.0, 1.0], [3600.0, 10.0], [7200.0, 4.0]],
         "gpus_by_type": {},
-        "gpu_hours_by_model_type": {},
+        "gpu_hours_by_model_type": {"cifar10": {"t4": 40.0, "a100": 40 * (2.0 + shift)}},
+        "fairness": {"worst_rho": (40 + shift) / 20, "unfair_fraction": 0.5, "jobs": 40},
+        "policy_seconds": {
+            "rounds": 90,
+            "min": 0.001,
+            "p25": 0.002,
+            "median": 0.004 + shift,
+            "p75": 0.008 + shift,
+            "p95": 0.1 + shift,
+            "max": 9.0,
+        },
+        "allocations": {"job 0": [stretch(0, "t4", 1), stretch(600, "a100", 4), stretch(1800, "a100", 8)], "job 3": [stretch(0, "t4", 2)]},
+        "definitions": {
+            "comparison": "Makespan: to the last finish.",
+            "rho": "The mean of ratios.",
+            "unfair_fraction": "Share with rho > 1.",
+        },
     }
+
+
+def stretch(start: float, gpu_type: str, gpu_count: int) -> dict[str, Any]:
+    """Ten minutes of a job on these GPUs."""
+    batch = {"node_count": 1, "total_batch_size": 128 * gpu_count}
+    return {"start": float(start), "end": start + 600.0, "gpu_type": gpu_type, "gpu_count": gpu_count, **batch}

@@ -14,7 +14,9 @@ from frontend.figures.goodput import goodput_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_figure
+from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
+from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
 
@@ -37,6 +39,10 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
     "fairness": lambda scheme: fairness_figure(RESULTS, scheme=scheme),
     "gpu_hours": lambda scheme: gpu_hours_figure(RESULTS, scheme=scheme),
     "contention": lambda scheme: contention_figure(RESULTS, scheme=scheme),
+    "model_hours": lambda scheme: model_hours_figure(RESULTS, scheme=scheme),
+    "decision_time": lambda scheme: decision_time_figure(RESULTS, scheme=scheme),
+    "paired": lambda scheme: paired_figure(RESULTS, scheme=scheme),
+    "allocations": lambda scheme: allocations_figure(RESULTS, ["job 0", "job 3"], scheme=scheme),
 }
 EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "usage": lambda scheme: usage_figure({}, {}, scheme=scheme),
@@ -50,6 +56,10 @@ EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "fairness": lambda scheme: fairness_figure({}, scheme=scheme),
     "gpu_hours": lambda scheme: gpu_hours_figure({}, scheme=scheme),
     "contention": lambda scheme: contention_figure({}, scheme=scheme),
+    "model_hours": lambda scheme: model_hours_figure({}, scheme=scheme),
+    "decision_time": lambda scheme: decision_time_figure({}, scheme=scheme),
+    "paired": lambda scheme: paired_figure({"sia": samples.result(0.0)}, scheme=scheme),
+    "allocations": lambda scheme: allocations_figure(RESULTS, ["job 9"], scheme=scheme),
 }
 UNITS = {
     "usage": ("Time (UTC)", "GPUs in use"),
@@ -62,6 +72,9 @@ UNITS = {
     "fairness": ("Finish-time fairness ρ (ratio)", "Share of jobs"),
     "gpu_hours": ("GPU-hours", "Run"),
     "contention": ("Time (hours)", "Contention (jobs active)"),
+    "model_hours": ("Run", "GPU-hours per job"),
+    "decision_time": ("Decision time per round (milliseconds)", "Run"),
+    "paired": ("JCT under sia (hours)", "JCT under fifo (hours)"),
 }
 
 

@@ -9,8 +9,8 @@ import pytest
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.simulate import parse_seeds
-from frontend.pages.simulation import run_names
 from frontend.pages.submit import body_of
+from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 
 

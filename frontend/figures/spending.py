@@ -1,0 +1,120 @@
+"""What policies spend: GPU-hours on each model by GPU type (Sia figure 6), and their own time in every round (Sia figure 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from frontend.figures.base import empty_figure, figure
+from frontend.formatting import number, plural
+from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
+
+Result = Mapping[str, Any]
+_WAIT = "It shows when a run of this simulation has finished."
+ROW_HEIGHT, MODELS_PER_ROW = 280, 5
+_TICKS = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 5)]
+
+
+def model_hours_figure(results: Mapping[str, Result], *, scheme: str | None) -> go.Figure:
+    """One panel per model: run x mean GPU-hours per job of the model, stacked by GPU type. Each panel has its own scale: models differ by 100 times."""
+    hours = {name: _per_job(result) for name, result in results.items()}
+    models = sorted({model for of_run in hours.values() for model in of_run})
+    if not models:
+        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=ROW_HEIGHT)
+    rows = -(-len(models) // MODELS_PER_ROW)
+    columns = min(len(models), MODELS_PER_ROW)
+    counts = [max(_jobs_of(result, model) for result in results.values()) for model in models]
+    titles = [f"{escape(model)} ({plural(count, 'job')})" for model, count in zip(models, counts, strict=True)]
+    drawn = make_subplots(rows=rows, cols=columns, subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.3 / rows)
+    named: set[str] = set()
+    for index, model in enumerate(models):
+        at = {"row": index // columns + 1, "col": index % columns + 1}
+        for trace in _stack(hours, model, named):
+            drawn.add_trace(trace, **at)
+        drawn.update_xaxes(title_text="Run", **at)
+        if at["col"] == 1:
+            drawn.update_yaxes(title_text="GPU-hours per job", **at)
+    drawn.update_layout(template=template(scheme), height=ROW_HEIGHT * rows, uirevision="keep", hovermode="x unified")
+    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, margin={"t": 64})
+    drawn.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"})
+    drawn.update_annotations(font={"size": 12, "color": palette(scheme).text})
+    return drawn
+
+
+def _per_job(result: Result) -> dict[str, dict[str, float]]:
+    totals = result["gpu_hours_by_model_type"]
+    return {model: {kind: value / _jobs_of(result, model) for kind, value in of_model.items()} for model, of_model in totals.items()}
+
+
+def _jobs_of(result: Result, model: str) -> int:
+    return max(len([job for job in result["jobs"] if job["model"] == model]), 1)
+
+
+def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, named: set[str]) -> list[go.Bar]:
+    """One bar trace per GPU type; `named` collects the types that have their entry in the legend."""
+    of_runs = {name: of_run.get(model, {}) for name, of_run in hours.items()}
+    traces = []
+    for kind in gpu_order(kind for of_model in of_runs.values() for kind in of_model):
+        traces.append(
+            go.Bar(
+                name=escape(kind),
+                legendgroup=escape(kind),
+                showlegend=kind not in named,
+                x=[escape(name) for name in of_runs],
+                y=[of_model.get(kind, 0.0) for of_model in of_runs.values()],
+                marker={"color": gpu_colour(kind)},
+                hovertemplate="%{y:.3g} GPU-hours per job on " + escape(kind) + "<extra></extra>",
+            )
+        )
+        named.add(kind)
+    return traces
+
+
+def decision_time_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+    """Decision time per round (milliseconds, logarithmic) x run: the median with its quartiles, and a tick at the 95th percentile."""
+    times = {name: result["policy_seconds"] for name, result in results.items() if result.get("policy_seconds")}
+    if not times:
+        return empty_figure(scheme, "No decision times yet", _WAIT, height=height)
+    drawn = figure(scheme, x="Decision time per round (milliseconds)", y="Run", height=height)
+    ink = palette(scheme).text
+    for index, (name, seconds) in enumerate(times.items()):
+        ms = {part: 1000 * seconds[part] for part in ("p25", "median", "p75", "p95")}
+        hover = (
+            f"{escape(name)}: median {number(ms['median'])} ms, quartiles {number(ms['p25'])} to {number(ms['p75'])} ms,<br>"
+            f"95th percentile {number(ms['p95'])} ms, over {plural(int(seconds['rounds']), 'round')}<extra></extra>"
+        )
+        spread = {"type": "data", "symmetric": False, "array": [ms["p75"] - ms["median"]], "arrayminus": [ms["median"] - ms["p25"]]}
+        colour = SERIES[index % len(SERIES)]
+        drawn.add_trace(
+            go.Scatter(
+                name="median and quartiles",
+                x=[ms["median"]],
+                y=[escape(name)],
+                mode="markers",
+                marker={"size": 10, "color": colour},
+                error_x={**spread, "color": colour, "thickness": 2, "width": 6},
+                hovertemplate=hover,
+                showlegend=index == 0,
+            )
+        )
+        drawn.add_trace(
+            go.Scatter(
+                name="95th percentile",
+                x=[ms["p95"]],
+                y=[escape(name)],
+                mode="markers",
+                marker={"size": 14, "symbol": "line-ns", "line": {"width": 2, "color": ink}},
+                hovertemplate=hover,
+                showlegend=index == 0,
+            )
+        )
+    drawn.update_xaxes(
+        type="log", tickvals=_TICKS, ticktext=[f"{tick:g}" for tick in _TICKS], showgrid=True, gridcolor=palette(scheme).line
+    )
+    drawn.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    return drawn

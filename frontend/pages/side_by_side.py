@@ -1,0 +1,156 @@
+"""The part of a simulation's page that sets two of its runs side by side, job by job. What is chosen stands in the address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from frontend.api import Api, Failure, said
+from frontend.components.cards import card, graph
+from frontend.figures.base import error_figure
+from frontend.figures.side_by_side import allocations_figure, paired_figure
+from frontend.routing import aria, in_browser
+from frontend.runs import run_names
+from maat.client import AsyncClient, calls
+
+HEIGHT, CAPTION_HEIGHT = 420, 20
+MOST_JOBS = 8
+OFFERED_JOBS = 2000  # of a larger simulation, those that held most GPU-hours
+FIRST_JOBS = 3
+
+
+def pairs_card(first: str | None, second: str | None) -> Any:
+    """Job against job, with the two runs that the address chose."""
+    runs = [
+        dmc.Select(id=f"compare-{name}", data=[], value=value, size="xs", w=130, allowDeselect=False, **aria(f"{name} run"))
+        for name, value in (("first", first), ("second", second))
+    ]
+    versus = dmc.Group([runs[0], html.Span("against", className="caption"), runs[1]], gap=8)
+    content = [html.Div("\u00a0", id="compare-sentence", className="caption"), graph("compare-pairs", height=HEIGHT - CAPTION_HEIGHT)]
+    return card("Two runs, job by job", content, aside=versus, className="span-6")
+
+
+def allocations_card(jobs: Sequence[str]) -> Any:
+    """Allocations of the jobs that the address chose, under the same two runs."""
+    chooser = dmc.MultiSelect(
+        id="compare-jobs",
+        data=list(jobs),
+        value=list(jobs),
+        maxValues=MOST_JOBS,
+        limit=100,
+        searchable=True,
+        clearable=True,
+        size="xs",
+        miw=320,
+        placeholder="Jobs",
+        **aria("Jobs"),
+    )
+    content = [graph("compare-allocations"), dcc.Store(id="compare-in-url")]
+    return card("Allocations over time", content, aside=chooser, className="span-12")
+
+
+def register(app: Dash, api: Api) -> None:
+    in_browser(
+        app,
+        "comparisonInUrl",
+        Output("compare-in-url", "data"),
+        Input("compare-first", "value"),
+        Input("compare-second", "value"),
+        Input("compare-jobs", "value"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Output("compare-first", "data"),
+        Output("compare-first", "value"),
+        Output("compare-second", "data"),
+        Output("compare-second", "value"),
+        Output("compare-jobs", "data"),
+        Output("compare-jobs", "value"),
+        Input("simulation-seen", "data"),
+        State("simulation-id", "data"),
+        State("compare-first", "value"),
+        State("compare-second", "value"),
+        State("compare-jobs", "value"),
+    )
+    async def offer(_seen: str, simulation_id: str, first: str | None, second: str | None, jobs: list[str] | None) -> tuple[Any, ...]:
+        """The runs that have finished, and the jobs of the first; what was chosen stays where it is still there."""
+        try:
+            async with api.visitor() as maat:
+                done = await _finished(maat, simulation_id)
+                if not done:
+                    return (no_update,) * 6
+                result = await maat.send(calls.run_result(simulation_id, done[0]["id"]))
+        except Failure:
+            return (no_update,) * 6
+        ids = [run["id"] for run in done]
+        runs = [{"value": run_id, "label": name} for run_id, name in zip(ids, run_names(done), strict=True)]
+        offered = offered_jobs(result)
+        known = {option["value"] for option in offered}
+        chosen = [name for name in jobs or [] if name in known] or telling_jobs(result)
+        first = first if first in ids else ids[0]
+        second = second if second in ids else next((run_id for run_id in ids if run_id != first), None)
+        return runs, first, runs, second, offered, chosen
+
+    @app.callback(
+        Output("compare-pairs", "figure"),
+        Output("compare-allocations", "figure"),
+        Output("compare-sentence", "children"),
+        Input("simulation-seen", "data"),
+        Input("compare-first", "value"),
+        Input("compare-second", "value"),
+        Input("compare-jobs", "value"),
+        State("scheme", "data"),
+        State("simulation-id", "data"),
+    )
+    async def compare(
+        _seen: str, first: str | None, second: str | None, jobs: list[str] | None, scheme: str | None, simulation_id: str
+    ) -> tuple[Any, ...]:
+        if not scheme:
+            return (no_update,) * 3
+        try:
+            async with api.visitor() as maat:
+                results = await _chosen(maat, simulation_id, [first, second], jobs or [])
+        except Failure as error:
+            figure = error_figure(scheme, *said(error), height=HEIGHT)
+            return figure, figure, "\u00a0"
+        pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
+        return pairs, allocations_figure(results, jobs or [], scheme=scheme), _sentence(list(results), pairs.layout.meta or {})
+
+
+async def _finished(maat: AsyncClient, simulation_id: str) -> list[Any]:
+    simulation = await maat.send(calls.simulation(simulation_id))
+    return [run for run in simulation["runs"] if run["state"] == "succeeded"]
+
+
+async def _chosen(maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]) -> dict[str, Any]:
+    """Run -> result with the allocations of these jobs, for those of the runs that have finished; a run is there once."""
+    done = await _finished(maat, simulation_id)
+    names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
+    wanted = [run_id for run_id in dict.fromkeys(run_ids) if run_id in names]
+    answers = await asyncio.gather(*(maat.send(calls.run_result(simulation_id, str(run_id), jobs=jobs)) for run_id in wanted))
+    return {names[run_id]: answer for run_id, answer in zip(wanted, answers, strict=True)}
+
+
+def offered_jobs(result: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Jobs to choose from, those that held most GPU-hours first."""
+    jobs = sorted(result["jobs"], key=lambda job: -sum(job["gpu_hours_by_type"].values()))[:OFFERED_JOBS]
+    return [{"value": job["name"], "label": f"{job['name']} ({job['model']})"} for job in jobs]
+
+
+def telling_jobs(result: Mapping[str, Any], count: int = FIRST_JOBS) -> list[str]:
+    """What is shown before anybody chose: the largest job of each of the models that took most GPU-hours."""
+    totals = {model: sum(hours.values()) for model, hours in result["gpu_hours_by_model_type"].items()}
+    models = sorted(totals, key=lambda model: -totals[model])[:count]
+    of_model = {model: [job for job in result["jobs"] if job["model"] == model] for model in models}
+    return [max(jobs, key=lambda job: sum(job["gpu_hours_by_type"].values()))["name"] for jobs in of_model.values() if jobs]
+
+
+def _sentence(names: Sequence[str], counted: Mapping[str, Any]) -> str:
+    if len(names) < 2 or "jobs" not in counted:
+        return "\u00a0"
+    return f"{names[0]} finished {counted['sooner']} of {counted['jobs']} jobs sooner than {names[1]}, and {counted['later']} later."

@@ -1,0 +1,17 @@
+"""What the runs of a simulation are called on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The policy; with placer or seed where runs would else have one name."""
+    placers = len({run["placer"] for run in runs}) > len({run["policy"] for run in runs})
+    seeds = len({run["seed"] for run in runs}) > 1
+    names: list[str] = []
+    for run in runs:
+        name = run["policy"] + (f" + {run['placer']}" if placers else "") + (f", seed {run['seed']}" if seeds else "")
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    return names

@@ -1,0 +1,61 @@
+"""What the pages get of a run: complete, and never too much of it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from maat.scheduling.cluster import Cluster
+from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.models import catalog_models
+from maat.simulation.workloads import TraceJob, Workload
+from worker.simulation_result import MAX_POINTS, quantiles, reduced, result_to_json
+
+
+@pytest.fixture(scope="module")
+def result() -> SimulationResult:
+    jobs = tuple(TraceJob(f"job-{i}", 60.0 * i, "cifar10", 1, 128, work_scale=0.2) for i in range(3))
+    return simulate(Scenario(Workload("three", jobs, "csv"), catalog_models(), Cluster.parse("t4=1x4,a100=1x4")))
+
+
+def test_the_stretches_of_a_job_add_up_to_the_gpu_hours_that_it_held(result: SimulationResult) -> None:
+    shown = result_to_json(result)
+    for job, record in zip(shown["jobs"], result.records, strict=True):
+        stretches = shown["allocations"][job["name"]]
+        held = sum((stretch["end"] - stretch["start"]) * stretch["gpu_count"] for stretch in stretches) / 3600
+        profiled = 20.0 * 2 / 3600  # one GPU of each of two types
+        assert held == pytest.approx(sum(job["gpu_hours_by_type"].values()) - profiled, rel=1e-6)
+        assert stretches[-1]["end"] == record.finish
+        assert all(before["end"] <= after["start"] for before, after in pairwise(stretches))
+
+
+def test_every_job_has_its_jct_and_every_figure_its_definition(result: SimulationResult) -> None:
+    shown = result_to_json(result)
+    assert [job["jct"] for job in shown["jobs"]] == [job["finish"] - job["submit"] for job in shown["jobs"]]
+    assert shown["fairness"]["worst_rho"] == max(job["rho"] for job in shown["jobs"])
+    assert shown["fairness"]["unfair_fraction"] == sum(job["rho"] > 1 for job in shown["jobs"]) / 3
+    assert set(shown["definitions"]) == {"comparison", "jct", "rho", "worst_rho", "unfair_fraction", "policy_seconds"}
+    assert all(len(text) > 20 and "\n" not in text for text in shown["definitions"].values())
+    assert "Sia eq. 6" in shown["definitions"]["rho"]
+
+
+def test_quantiles_of_decision_times_stand_in_their_order() -> None:
+    found = quantiles([0.4, 0.1, 0.2, 0.3, 0.5])
+    assert found == {"rounds": 5, "min": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": pytest.approx(0.48), "max": 0.5}
+    assert quantiles([]) is None
+
+
+def test_a_long_series_is_cut_to_the_limit_and_keeps_its_ends_and_peaks() -> None:
+    points = [[float(at), 1.0] for at in range(50_000)]
+    points[31_337][1], points[40_000][1] = 99.0, 0.0
+    kept = reduced(points)
+    assert len(kept) <= MAX_POINTS
+    assert (kept[0], kept[-1]) == (points[0], points[-1])
+    assert [31_337.0, 99.0] in kept
+    assert [40_000.0, 0.0] in kept
+    assert kept == sorted(kept)
+
+
+def test_a_short_series_stays_as_it_is() -> None:
+    assert reduced([(0.0, 1), (60.0, 2)]) == [[0.0, 1], [60.0, 2]]
