@@ -59,19 +59,40 @@ def _against_cluster(body: JobBody, spec: JobSpec, capacity: Mapping[str, int]) 
     if value > most:
         message = "It needs more GPUs of one type than the cluster has."
         yield FieldError(f"/{asked}", "exceeds_cluster", message, f"Give at most {most}.", value)
-    elif not any(_some_count(spec, name, count) for name, count in usable.items()):
+        return
+    if spec.batch_size is not None and spec.batch_size > spec.max_batch_size:
+        message = "The batch size is above the most that the scheduler may use."
+        remedy = f"Give at most {spec.max_batch_size}, or a larger max_batch_size."
+        yield FieldError("/batch_size", "above_max_batch_size", message, remedy, spec.batch_size)
+    counted = {name: least for name, count in usable.items() if (least := _least_count(spec, name, count)) is not None}
+    if not counted:
         units = ", ".join(f"{spec.replica_gpus(name)} on {name}" for name in usable)
         message = "No GPU count that it allows holds a whole replica."
         field = "gpu_count" if spec.is_rigid else "max_gpus"
         asked_count = spec.gpu_count if spec.is_rigid else spec.max_gpus
         yield FieldError(f"/{field}", "no_whole_replica", message, f"One replica takes this many GPUs: {units}.", asked_count)
+        return
+    yield from _too_small_batch(spec, counted)
 
 
-def _some_count(spec: JobSpec, gpu_type: str, capacity: int) -> bool:
-    """Whether there is a GPU count of this type that the job allows and the cluster has."""
+def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[FieldError]:
+    """A fixed batch that cannot be spread over the fewest GPUs that the job may have, on no type."""
+    if not spec.has_fixed_batch or spec.batch_size is None:
+        return
+    needed = {name: spec.memory[name].smallest_per_gpu * count // spec.replica_gpus(name) for name, count in counted.items()}
+    least = min(needed.values())
+    if spec.batch_size >= least:
+        return
+    shares = ", ".join(f"{spec.memory[name].smallest_per_gpu} on {name}" for name in counted)
+    message = "The batch is too small for so many GPUs."
+    fewer = "gpu_count" if spec.is_rigid else "min_gpus"
+    remedy = f"Give at least {least}, or a lower {fewer}: every replica takes at least this many samples: {shares}."
+    yield FieldError("/batch_size", "batch_below_replicas", message, remedy, spec.batch_size)
+
+
+def _least_count(spec: JobSpec, gpu_type: str, capacity: int) -> int | None:
+    """The fewest GPUs of this type that the job allows, that are whole replicas and that the cluster has; None where there are none."""
     unit = spec.replica_gpus(gpu_type)
-    if spec.is_rigid:
-        return spec.requested_gpus <= capacity and spec.requested_gpus % unit == 0
-    high = capacity if spec.max_gpus is None else min(spec.max_gpus, capacity)
-    smallest = -(-spec.min_gpus // unit) * unit
-    return smallest <= high
+    least = spec.requested_gpus if spec.is_rigid else -(-spec.min_gpus // unit) * unit
+    high = capacity if spec.is_rigid or spec.max_gpus is None else min(spec.max_gpus, capacity)
+    return least if least <= high and least % unit == 0 else None

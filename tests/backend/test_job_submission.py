@@ -61,6 +61,15 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("fixed batch without a batch", {"adaptivity": "strong-scaling"}, "/batch_size", "batch size"),
     ("batch beyond what was measured", {"batch_size": 10**6}, "/batch_size", "384"),
     ("half a replica", {"model": "gpt", "gpu_types": ["a100"], "max_gpus": 1}, "/max_gpus", "2 on a100"),
+    ("rigid half a replica", {"model": "gpt", "adaptivity": "rigid", "gpu_count": 3, "batch_size": 48}, "/gpu_count", "8 on rtx"),
+    ("rigid batch below its GPUs", {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 24, "batch_size": 128}, "/batch_size", "768"),
+    (
+        "scaled batch below the fewest GPUs",
+        {"model": "cifar10", "adaptivity": "strong-scaling", "min_gpus": 8, "batch_size": 128},
+        "/batch_size",
+        "lower min_gpus",
+    ),
+    ("batch above its own most", {"batch_size": 96, "max_batch_size": 48}, "/batch_size", "at most 48"),
     ("control characters in the name", {"name": "a\x07b"}, "/name", "Correct"),
     ("a name of white space", {"name": "   "}, "/name", "Correct"),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
@@ -88,6 +97,20 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
     assert error["message"]
     assert {"value", "code", "field"} <= set(error)
     assert count(database) == 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 4, "batch_size": 128},
+        {"model": "cifar10", "adaptivity": "strong-scaling", "min_gpus": 4, "batch_size": 128},
+        {"model": "gpt", "adaptivity": "rigid", "gpu_count": 8, "batch_size": 48, "gpu_types": ["rtx"]},
+        {"model": "gpt", "adaptivity": "rigid", "gpu_count": 2, "batch_size": 48},
+        {"batch_size": 48, "max_batch_size": 48},
+    ],
+)
+def test_what_just_fits_is_taken(submit: Submit, fields: dict[str, Any]) -> None:
+    assert submit(**fields)["state"] == "submitted"
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
