@@ -30,7 +30,7 @@ PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one
 Profiling = Annotated[ProfilingMode | None, typer.Option(help="What is known of a job before it runs; by default the fidelity's.")]
 Setting = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is left to chance.")]
-RoundSeconds = Annotated[float | None, typer.Option(min=1.0, help="Seconds between rounds; by default the policy's own.")]
+RoundSeconds = Annotated[float | None, typer.Option(min=1.0, max=86400.0, help="Seconds between rounds; by default the policy's own.")]
 Generated = Annotated[str | None, typer.Option("--generate", help="Make a workload instead of reading one: philly, helios or newtrace.")]
 JobCount = Annotated[int | None, typer.Option("--jobs", min=1, help="Jobs to generate.")]
 Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which the generated jobs are submitted.")]

@@ -181,7 +181,7 @@ def exceeds(limits: Sequence[Limit]) -> Reasons:
     if quota is not None:
         return Reasons(ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places})
     if shape is not None:
-        return Reasons(ReasonCode.FRAGMENTED, {"binding_limit": shape.name, "places": shape.places})
+        return Reasons(ReasonCode.NO_CONFIGURATION, {"binding_limit": shape.name, "places": shape.places})
     return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"binding_limit": limits[0].name, "places": limits[0].places})
 
 
@@ -194,4 +194,8 @@ def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
     if job.spec.promised_seconds is not None:
         return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"promised_seconds": job.spec.promised_seconds, "needed_gpus": needed})
     most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
-    return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})
+    if needed > most:
+        return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})
+    least = min(job.spec.memory[name].smallest_per_gpu for name in usable)
+    evidence = {"needed_gpus": needed, "largest_type_gpus": most, "batch_size": job.spec.batch_size, "smallest_per_gpu_batch_size": least}
+    return Reasons(ReasonCode.NO_CONFIGURATION, evidence)

@@ -15,6 +15,7 @@ class ReasonCode(StrEnum):
     HELD_BY_USER = "HELD_BY_USER"
     NO_COMPATIBLE_GPU_TYPE = "NO_COMPATIBLE_GPU_TYPE"
     EXCEEDS_CLUSTER = "EXCEEDS_CLUSTER"
+    NO_CONFIGURATION = "NO_CONFIGURATION"
     EXCEEDS_QUOTA_LIMIT = "EXCEEDS_QUOTA_LIMIT"
     PROFILE_INCOMPLETE = "PROFILE_INCOMPLETE"
     WAITING_QUOTA = "WAITING_QUOTA"
@@ -32,6 +33,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.HELD_BY_USER: "Its owner paused it.",
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
     ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has.",
+    ReasonCode.NO_CONFIGURATION: "Nothing that the policy may give it fits what it asks for: GPU counts, whole replicas, batch size per GPU.",
     ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant may ever hold.",
     ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
     ReasonCode.WAITING_QUOTA: "Its tenant holds all that it may.",

@@ -11,7 +11,7 @@ from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
-from maat.scheduling.limits import Limit, capacity_limits, shape_limits
+from maat.scheduling.limits import Limit, capacity_limits
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.rounds import (
     Change,
@@ -88,8 +88,8 @@ def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant
 
 
 def standing_limits(cluster: Cluster) -> tuple[Limit, ...]:
-    """The limits that follow from the cluster alone: capacity per type, and shape where nodes are uneven."""
-    return capacity_limits(cluster) + shape_limits(cluster)
+    """The limits that follow from the cluster alone, whatever the policy: capacity per type."""
+    return capacity_limits(cluster)
 
 
 class RoundLoop:

@@ -30,6 +30,7 @@ class SimulatedJob:
     truth: Truth
     restart_seconds: float
     epoch_ends: tuple[float, ...]
+    max_batch_size: int
     belief: Belief = field(default_factory=Belief)
     done_work: float = 0.0
     epoch: int = 0
@@ -182,7 +183,7 @@ class SimulatedJob:
         phi = np.asarray(initial * gradient.variance / max(gradient.square, 1e-300) if self.spec.learns else NO_LOSS)
         best = int(np.argmax(throughput * efficiency(phi, initial, found.total[0])))
         per_gpu, accumulation = int(found.per_gpu[0, best]), int(found.accumulation[0, best])
-        most = int(self.truth.max_batch_size // (replicas * (accumulation + 1)))
+        most = int(self.max_batch_size // (replicas * (accumulation + 1)))
         per_gpu = max(min(per_gpu, most), 1)
         return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
 
@@ -191,7 +192,7 @@ class SimulatedJob:
         if self._speeds is None or self._speeds[0] != key:
             wide = [np.array([float(x)]) for x in (len(self.shape), replicas, self.truth.initial_batch_size)]
             smallest, largest = self.truth.smallest_per_gpu(kind), self.truth.largest_per_gpu(kind, self._held.gpu_count)
-            limits = (self.truth.initial_batch_size, self.truth.max_batch_size, smallest, largest)
+            limits = (self.truth.initial_batch_size, self.max_batch_size, smallest, largest)
             found = batch_candidates(BatchLimits(*(np.array([float(x)]) for x in limits)), wide[1], wide[2])
             speed = throughput_of(parameters[None, :], found, node_count=wide[0], replica_count=wide[1])[0]
             self._speeds = (key, found, speed)

@@ -95,6 +95,13 @@ class SimulationResult:
     wall_seconds: float
     complete: bool
 
+    def _figures(self) -> dict[str, object]:
+        """The metrics; completion times are None where no job completed: nothing is known of them."""
+        figures: dict[str, object] = dict(vars(self.metrics))
+        if self.metrics.unfinished == self.metrics.jobs:
+            figures |= dict.fromkeys(name for name in figures if "jct" in name or name == "makespan_hours")
+        return figures
+
     def summary(self) -> dict[str, object]:
         """The figures of `maat simulate --json`, not rounded."""
         seconds = np.array(self.policy_seconds) if self.policy_seconds else np.zeros(1)
@@ -108,7 +115,7 @@ class SimulationResult:
             "seed": scenario.seed,
             "rounds": len(self.round_times),
             "complete": self.complete,
-            **vars(self.metrics),
+            **self._figures(),
             "policy_seconds_median": float(np.median(seconds)),
             "policy_seconds_p95": float(np.percentile(seconds, 95)),
             "cpu_seconds": time.process_time(),

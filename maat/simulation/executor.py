@@ -52,7 +52,9 @@ class SimulatedExecutor:
         if spec.id in self.jobs or spec.id in self.finished or any(job.spec.id == spec.id for _, _, job in self._to_come):
             raise MaatError(f"job {spec.id} was submitted before")
         ends = tuple(end * work_scale for end in truth.epoch_ends)
-        job = SimulatedJob(spec, truth, restart_seconds, ends)
+        beyond_plan = self._fidelity.plan_within_trace_batch
+        most = truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
+        job = SimulatedJob(spec, truth, restart_seconds, ends, most)
         bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
         self._submitted += 1
 

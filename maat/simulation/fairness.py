@@ -115,7 +115,13 @@ class IsolatedRuns:
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
         model, kind = self._scenario.models[job.model], usable[0].gpu_type
-        lone = SimulatedJob(spec, model.truth, model.restart_seconds, tuple(end * job.work_scale for end in model.truth.epoch_ends))
+        lone = SimulatedJob(
+            spec,
+            model.truth,
+            model.restart_seconds,
+            tuple(end * job.work_scale for end in model.truth.epoch_ends),
+            model.truth.max_batch_size,
+        )
         known = self._oracle(lone, kind)
         lone.belief = Belief({kind: known})
         now, at = 0.0, 0

@@ -15,6 +15,7 @@ from maat.scheduling.checks import check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.limits import shape_limits
 from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -72,7 +73,7 @@ def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(placer: Placer, r
 def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
     """Any choice of Sia's configurations that keeps capacity and shape limits, to jobs that hold something else, or the same, or nothing."""
     cluster = draw(clusters())
-    limits = standing_limits(cluster)
+    limits = standing_limits(cluster) + shape_limits(cluster)
     left = {limit.name: limit.places for limit in limits}
     grants: dict[str, Grant] = {}
     table = sia_configurations(cluster).configurations

@@ -93,7 +93,7 @@ def test_simulated_inference_loses_nothing_to_large_batches() -> None:
     model = small.truth(noise_scale=0.0, work=1e6)
     rates = {}
     for kind in (WorkloadKind.TRAINING, WorkloadKind.BATCH_INFERENCE):
-        one = SimulatedJob(small.spec(workload_kind=kind), model, 0.0, model.epoch_ends)
+        one = SimulatedJob(small.spec(workload_kind=kind), model, 0.0, model.epoch_ends, model.max_batch_size)
         one.hold(Allocation("t4", (0, 1, 2, 3)), (4,), None, restarts=False, now=0.0)
         for second in range(5):
             one.advance(float(second), second + 1.0, fitter=MemoisingFitter(), whole_second_epochs=False)

@@ -20,7 +20,7 @@ def running(
 ) -> SimulatedJob:
     """A job on `gpus` t4 GPUs of one node from time 0 on."""
     model = model or truth()
-    one = SimulatedJob(job_spec or spec(), model, restart_seconds, model.epoch_ends)
+    one = SimulatedJob(job_spec or spec(), model, restart_seconds, model.epoch_ends, model.max_batch_size)
     give(one, gpus, now=0.0)
     return one
 
@@ -183,7 +183,7 @@ def test_the_scheduler_learns_only_what_was_run() -> None:
 
 
 def test_a_job_without_gpus_cannot_run() -> None:
-    one = SimulatedJob(spec(), truth(), 0.0, truth().epoch_ends)
+    one = SimulatedJob(spec(), truth(), 0.0, truth().epoch_ends, truth().max_batch_size)
     with pytest.raises(ContractViolation, match="job x runs without GPUs"):
         one.replicas()
 

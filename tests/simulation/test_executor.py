@@ -126,3 +126,11 @@ def test_a_share_of_the_standard_training_is_that_much_work() -> None:
     executor = SimulatedExecutor(CLUSTER, JumpingClock(), QUIET)
     executor.submit(spec(), truth(), restart_seconds=0.0, work_scale=0.25)
     assert executor.observe().jobs[0].remaining_work == 250.0
+
+
+@pytest.mark.parametrize(("beyond_plan", "most"), [(False, 40), (True, 400)])
+def test_a_job_trains_within_its_declared_batch_size_unless_the_fidelity_lets_it_go_beyond_the_plan(beyond_plan: bool, most: int) -> None:
+    executor, clock = executor_with(replace(FIDELITIES["paper"], plan_within_trace_batch=beyond_plan), max_batch_size=40)
+    clock.sleep_until(60.0)
+    executor.observe()
+    assert executor.jobs["x"].max_batch_size == most

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -14,6 +14,7 @@ from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job
+from maat.scheduling.limits import shape_limits
 from maat.scheduling.matrix import GoodputMatrix, Pairs, goodput_matrix
 from maat.scheduling.parameters import knob
 from maat.scheduling.restart import restart_factor
@@ -73,7 +74,8 @@ class Sia:
         return self.decide(round_input, without_unusable(matrix))
 
     def decide(self, round_input: RoundInput, matrix: GoodputMatrix) -> Decision:
-        """The assignment of most utility (eq. 4) for this matrix."""
+        """The assignment of most utility (eq. 4) for this matrix, within the limits and the shapes that uneven nodes can hold."""
+        round_input = replace(round_input, limits=round_input.limits + shape_limits(round_input.cluster))
         value = self._value(round_input, matrix)
         options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
         return assign(round_input, matrix, value, options=options, with_batch=False)
