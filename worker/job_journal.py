@@ -41,6 +41,7 @@ _WRITTEN = (
     "reason_evidence",
     "as_of_round",
 )
+_NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
 
 
 class JobJournal:
@@ -94,7 +95,7 @@ class JobJournal:
         row.goodput = job.goodput if running and job.goodput > 0 else None
         plan = None if job.plan is None else batch_to_json(job.plan)
         if plan is not None and plan != row.batch:
-            self._planned.append({"of_job": row.id, **plan})
+            self._plan(row.id, plan)
         row.batch = plan
         self._changed[row.id] = None
 
@@ -118,6 +119,7 @@ class JobJournal:
                 "gpu_count": allocation.gpu_count,
                 "node_count": len(set(cluster.gpu_node[list(allocation.gpus)].tolist())),
                 "gpus": gpus,
+                **_NO_BATCH,
             }
         )
 
@@ -155,6 +157,14 @@ class JobJournal:
         for gathered in (self._planned, self._closed, self._opened, self._events):
             gathered.clear()
         self._changed.clear()
+
+    def _plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
+        """The batch of the stretch that lasts: one that began in this step is not stored yet, and an update would meet the one before it."""
+        begun = next((span for span in reversed(self._opened) if span["job_id"] == job_id), None)
+        if begun is not None:
+            begun.update(plan)
+        else:
+            self._planned.append({"of_job": job_id, **plan})
 
     def _pass_to(self, row: JobRow, state: JobState, at: float) -> None:
         row.state = state.value

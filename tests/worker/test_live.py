@@ -146,6 +146,20 @@ def test_a_job_whose_node_goes_is_preempted_and_finds_another_place(database: Da
     assert [span.from_seconds for span in spans_of(database, job_id)] == pytest.approx([30, 210])
 
 
+def test_every_stretch_of_a_moved_job_has_its_batch_even_where_it_is_the_one_before(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], adaptivity="rigid", gpu_count=1, batch_size=128)
+    step_at(database, cluster_id, 30, 150)
+    with database.session_scope() as session:
+        node = session.exec(select(Node).where(Node.name == "a100-0")).one()
+        node.drained_gpus = [0]
+        session.add(node)
+    step_at(database, cluster_id, 210, 330, 390)
+    spans = spans_of(database, job_id)
+    assert len(spans) == 2
+    assert [span.total_batch_size for span in spans] == [128, 128]
+
+
 def test_jobs_leave_gpus_that_are_drained(database: Database) -> None:
     cluster_id = make_cluster(database)
     (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], max_gpus=1)
