@@ -13,10 +13,15 @@ _PLACES = ("body", "query", "path", "header", "cookie")
 def field_error(found: Mapping[str, Any]) -> FieldError:
     location = [str(part) for part in found["loc"]]
     parts = location[1:] if location and location[0] in _PLACES else location
-    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+    pointer = "".join("/" + pointer_part(part) for part in parts)
     value = None if found["type"] == "missing" else found.get("input")
     message = found["msg"].removeprefix("Value error, ")
     return FieldError(pointer, found["type"], f"{message}.", _remedy(found), value)
+
+
+def pointer_part(name: str) -> str:
+    """A member's name as it stands in a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _remedy(found: Mapping[str, Any]) -> str:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from backend.problems import MalformedRequest, Problem
+from backend.problems import FieldError, MalformedRequest, Problem
+from backend.validation_errors import pointer_part
+
+_CONSTANTS = ("NaN", "Infinity")
+_MOST_ERRORS = 100
+
+
+@dataclass(frozen=True)
+class _NoNumber:
+    """Stands where a body says NaN or Infinity, until its place is known."""
+
+    name: str
 
 
 class StrictRequest(Request):
@@ -44,20 +57,37 @@ def parse_strictly(body: bytes) -> Any:
     """The body's JSON value. Raises MalformedRequest that says what it was."""
     try:
         text = body.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_NoNumber)
+        if any(name in text for name in _CONSTANTS):
+            _refuse_constants(value)
+        if "\\u" in text or "\0" in text:
+            _refuse_unstorable(value)
     except UnicodeDecodeError:
         raise MalformedRequest("The body is no UTF-8 text.") from None
     except RecursionError:
         raise MalformedRequest("The body is nested too deeply.") from None
     except ValueError as error:
         raise MalformedRequest(f"The body is no JSON: {error}.") from None
-    if "\\u" in text or "\0" in text:
-        _refuse_unstorable(value)
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise MalformedRequest(f"The body holds {name}, which is no JSON. Give a finite number, or leave the field out.")
+def _refuse_constants(value: Any) -> None:
+    found = list(islice(_constants(value, ""), _MOST_ERRORS))
+    if found:
+        detail = f"The body holds {found[0].value}, which is no JSON. Give a finite number, or leave the field out."
+        raise MalformedRequest(detail, errors=found)
+
+
+def _constants(value: Any, pointer: str) -> Iterator[FieldError]:
+    """Where a body says NaN or Infinity, in its order."""
+    if isinstance(value, _NoNumber):
+        yield FieldError(pointer, "no_number", f"{value.name} is no JSON.", "Give a finite number, or leave the field out.", value.name)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _constants(item, f"{pointer}/{pointer_part(key)}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _constants(item, f"{pointer}/{index}")
 
 
 def _refuse_unstorable(value: Any) -> None:

@@ -122,9 +122,26 @@ def test_a_number_that_is_none_is_refused(client: TestClient, database: Database
     assert count(database) == 0
 
 
+def test_a_number_that_is_none_is_refused_by_its_place(client: TestClient) -> None:
+    body = '{"jobs": [{"name": "NaN", "model": "bert"}, {"name": "train", "model": "bert", "work_scale": -Infinity}]}'
+    answer = client.post(f"{JOBS}:batch", content=body, headers={"content-type": "application/json"})
+    (error,) = answer.json()["errors"]
+    assert answer.status_code == 400
+    assert (error["pointer"], error["field"], error["value"]) == ("/jobs/1/work_scale", "work_scale", "-Infinity")
+    assert "finite" in error["remedy"]
+
+
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff\xfe\x00binary", b'{"name": "\\ud800", "model": "bert"}', b'{"name": "a\\u0000b", "model": "bert"}', b"[" * 100_000],
+    [
+        b"",
+        b"{",
+        b"\xff\xfe\x00binary",
+        b'{"name": "\\ud800", "model": "bert"}',
+        b'{"name": "a\\u0000b", "model": "bert"}',
+        b"[" * 100_000,
+        b"[" * 900 + b"NaN" + b"]" * 900,
+    ],
 )
 def test_a_body_that_is_no_json_is_a_problem(client: TestClient, database: Database, body: bytes) -> None:
     answer = client.post(JOBS, content=body, headers={"content-type": "application/json"})
