@@ -115,10 +115,12 @@ def register(app: Dash, api: Api) -> None:
         Input("scheme", "data"),
         Input("round-page", "value"),
         State("round-number", "data"),
-        State("round-facts", "children"),
+        State("round-note", "children"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, _facts: Any) -> tuple[Any, ...]:
-        if not cluster_id or not scheme or (number != LATEST and ctx.triggered_id == "live"):
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: str | None) -> tuple[Any, ...]:
+        # A page that opens has several triggers at once, and a beat may overtake its first answer: only a beat on a shown round is idle.
+        idle = number != LATEST and bool(shown) and set(ctx.triggered_prop_ids) == {"live.data"}
+        if not cluster_id or not scheme or idle:
             return (no_update,) * 5
         if cluster_id == NO_CLUSTER:
             return (
@@ -202,8 +204,10 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
 
 def _failed(error: Exception, scheme: str, number: str) -> tuple[Any, ...]:
     hidden = {"display": "none"}
-    if isinstance(error, ApiError) and error.status == 404:
+    if isinstance(error, ApiError) and error.status in (404, 422):
         title = "No round has run yet" if number == LATEST else f"There is no round {number}"
         remedy = "The worker runs one as soon as it is up." if number == LATEST else "It has not run yet, or it was pruned."
+        if number != LATEST and not number.isdecimal():
+            remedy = "Rounds are numbered from 0 up. Choose one from the list."
         return "", empty_state(title, remedy), empty_figure(scheme, title, remedy, height=300), 1, hidden
     return "", error_state(error), error_figure(scheme, *said(error), height=300), 1, hidden

@@ -47,6 +47,23 @@ def test_without_a_cluster_a_page_says_so_and_what_to_do(path: str, empty_server
     assert tab.witness.errors == []
 
 
+def test_a_link_to_a_round_opens_that_round(server: Any, tab: Any) -> None:
+    number = server.client.rounds(server.cluster_id)["items"][-1]["number"]
+
+    page = tab.open(f"{server.url}/rounds/{number}")
+
+    expect(page.locator("#round-note")).to_contain_text(f"round {number},")
+    expect(page.locator("#round-facts")).to_contain_text("Policy")
+    assert tab.witness.errors == []
+
+
+@pytest.mark.parametrize("number", ["999999", "abc"])
+def test_a_link_to_a_round_that_is_not_there_says_so(number: str, server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/rounds/{number}")
+
+    expect(page.locator("#round-facts")).to_contain_text(f"There is no round {number}")
+
+
 def test_a_job_submitted_by_the_form_is_shown_and_listed(server: Any, tab: Any) -> None:
     page = tab.open(server.url + "/submit")
     page.wait_for_selector(FULL["/submit"], state="attached")
