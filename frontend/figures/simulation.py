@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -40,11 +41,25 @@ def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | 
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    drawn.update_xaxes(
-        **({"type": "log", "tickvals": _DECADES, "ticktext": [f"{tick:g}" for tick in _DECADES]} if log else {"rangemode": "tozero"})
-    )
+    drawn.update_xaxes(**(_log_axis([value for line in values.values() for value in line]) if log else {"rangemode": "tozero"}))
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
+
+
+def _log_axis(values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis; over a narrow range, where fewer than three of 1, 2, 5 fall, the ticks are evenly chosen values."""
+    low, high = min(values), max(values)
+    ticks = [tick for tick in _DECADES if low <= tick <= high]
+    if len(ticks) < 3:
+        low, high = (low, high) if high > low * 1.05 else (low / 1.2, high * 1.2)
+        ticks = sorted({float(f"{low * (high / low) ** (step / 4):.3g}") for step in range(5)})
+        return {
+            "type": "log",
+            "tickvals": ticks,
+            "ticktext": [f"{tick:g}" for tick in ticks],
+            "range": [log10(low) - 0.01, log10(high) + 0.01],
+        }
+    return {"type": "log", "tickvals": _DECADES, "ticktext": [f"{tick:g}" for tick in _DECADES]}
 
 
 def jct_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:

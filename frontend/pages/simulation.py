@@ -56,6 +56,8 @@ COMPARED = (
     ("contention_mean", "Mean contention", 3, True),
     ("policy_seconds_median", "Policy time (s)", 2, True),
 )
+UNFINISHED = ("unfinished", "Unfinished", 3, True)
+OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours"})
 
 
 def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: Any = None, **_query: Any) -> html.Div:
@@ -229,13 +231,14 @@ def _progress(operation: Mapping[str, Any]) -> Any:
 
 
 def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
-    """Runs x figures of merit; the best of each column is marked."""
-    shown = [(field, head, digits, less) for field, head, digits, less in COMPARED if any(field in (run["summary"] or {}) for run in runs)]
-    best = {field: _best(runs, field, less=less) for field, _, _, less in shown}
+    """Runs x figures of merit; the best of each column is marked. Jobs that did not finish have a column where there are any."""
+    summaries = [_known(run["summary"] or {}) for run in runs]
+    compared = [UNFINISHED, *COMPARED] if any(summary.get("unfinished") for summary in summaries) else COMPARED
+    shown = [(field, head, digits, less) for field, head, digits, less in compared if any(field in summary for summary in summaries)]
+    best = {field: _best(summaries, field, less=less) for field, _, _, less in shown}
     head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _, _ in shown]]))
     rows = []
-    for name, run in zip(run_names(runs), runs, strict=True):
-        summary = run["summary"] or {}
+    for name, run, summary in zip(run_names(runs), runs, summaries, strict=True):
         cells = [
             _cell(summary.get(field), digits, best=summary.get(field) is not None and summary.get(field) == best[field])
             for field, _, digits, _ in shown
@@ -245,8 +248,14 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
     return html.Table([head, html.Tbody(rows)], className="plain-table")
 
 
-def _best(runs: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> float | None:
-    values = [run["summary"][field] for run in runs if run["summary"] and run["summary"].get(field) is not None]
+def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary without completion times where no job completed: a zero would win the comparison."""
+    nothing_finished = bool(summary.get("jobs")) and summary.get("unfinished") == summary["jobs"]
+    return {field: None if nothing_finished and field in OF_FINISHED_JOBS else value for field, value in summary.items()}
+
+
+def _best(summaries: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> float | None:
+    values = [summary[field] for summary in summaries if summary.get(field) is not None]
     best = (min if less else max)(values, default=None)
     return best if len(values) > 1 and values.count(best) == 1 else None
 
@@ -295,7 +304,7 @@ def _definitions(results: Mapping[str, Mapping[str, Any]]) -> list[Any]:
 
 
 def _request(request: Mapping[str, Any]) -> html.Dl:
-    trace = {name: value for name, value in request["trace"].items() if name != "text"}
+    trace = {name: value for name, value in request["trace"].items() if name != "text" and value is not None}
     return facts(
         [
             ("Trace", ", ".join(f"{name} {value}" for name, value in trace.items())),

@@ -9,6 +9,7 @@ import pytest
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.simulate import parse_seeds
+from frontend.pages.simulation import _table
 from frontend.pages.submit import body_of
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
@@ -159,3 +160,15 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia", "fifo"]
     assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
+
+
+def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> None:
+    def run(policy: str, **summary: float) -> dict[str, Any]:
+        return {"id": policy, "policy": policy, "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+
+    runs = [run("sia", jobs=4, unfinished=0, avg_jct_hours=1.5), run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0)]
+
+    head, body = _table(runs).children
+
+    assert [cell.children for cell in head.children.children] == ["Run", "State", "Unfinished", "Mean JCT (h)"]
+    assert [row.children[-1].children for row in body.children] == ["1.5", "–"]
