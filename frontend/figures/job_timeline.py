@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from html import escape
 from typing import Any
 
@@ -23,11 +24,12 @@ def job_timeline_figure(
     height: int = 360,
 ) -> go.Figure:
     """Two step charts on one time axis (UTC): GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
-    if not spans:
+    end = finished_at or now
+    spans = [span for span in spans if _instant(span["to_at"] or end) > _instant(span["from_at"])]  # one without length has no path
+    if not spans or _instant(end) <= _instant(submitted_at):
         return empty_figure(scheme, "This job holds no GPU yet", "Its GPU type and count show here from its first round on.", height=height)
     colours = palette(scheme)
     drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4])
-    end = finished_at or now
     kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
         x, y, text = _bars(kept, name, end)
@@ -68,6 +70,10 @@ def job_timeline_figure(
     drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", **whole_ticks(max(span["gpu_count"] for span in kept)), row=1, col=1)
     drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)
     return drawn
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _bars(spans: Sequence[Mapping[str, Any]], name: str, end: str) -> tuple[list[str | None], list[float | None], list[str]]:

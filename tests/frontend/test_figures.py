@@ -269,3 +269,29 @@ def test_few_lines_are_named_at_their_end_and_many_by_a_legend() -> None:
     assert {note.text for note in few.layout.annotations} == {"t4", "a100"}
     assert not few.layout.showlegend
     assert many.layout.showlegend
+
+
+def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
+    span = {
+        "gpu_type": "t4",
+        "gpu_count": 1,
+        "node_count": 1,
+        "round_number": 1,
+        "from_at": "2026-11-20T11:00:00Z",
+        "to_at": None,
+        "total_batch_size": 32,
+        "per_gpu_batch_size": 32,
+        "accumulation_steps": 0,
+    }
+    at = {"submitted_at": "2026-11-20T10:59:00Z", "scheme": "light"}
+
+    assert not job_timeline_figure([span], now="2026-11-20T11:00:00Z", **at).data
+    assert job_timeline_figure([span], now="2026-11-20T11:01:00Z", **at).data
+
+
+def test_a_narrow_range_of_completion_times_has_several_ticks() -> None:
+    jobs = [{"submit": 0.0, "finish": 3600 * hours} for hours in (1.1, 1.2, 1.4)]
+
+    axis = jct_figure({"sia": {"jobs": jobs}}, scheme="light").layout.xaxis
+
+    assert len([tick for tick in axis.tickvals if 10 ** axis.range[0] <= tick <= 10 ** axis.range[1]]) >= 3
