@@ -28,6 +28,7 @@ from backend.web.documentation import OPENAPI_URL, install_documentation
 from backend.web.fallback import install_fallback
 from backend.web.middleware import RequestGuard
 from backend.web.openapi import install_openapi
+from backend.web.page_calls import PageCallGuard
 from backend.web.problem_responses import install_problem_handlers
 
 PREFIX = "/api/v1"
@@ -63,6 +64,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     app.state.settings = settings
     app.state.database = Database.of(settings)
     app.state.queue = celery_queue(settings) if queue is None else queue
+    app.add_middleware(PageCallGuard)
     app.add_middleware(RequestGuard, max_body_bytes=settings.max_upload_bytes)
     install_problem_handlers(app)
     for router in ROUTERS:

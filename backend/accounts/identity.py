@@ -76,6 +76,13 @@ def is_local(request: Request) -> bool:
     return _is_loopback(request.client.host) and _is_loopback(request.url.hostname or "")
 
 
+def is_rebound(request: Request) -> bool:
+    """Whether a request of this machine, without a token, asks for a name that is not this machine's: another site's page sent it."""
+    if request.client is None or any(name in request.headers for name in (*_PROXY_HEADERS, "authorization")):
+        return False
+    return _is_loopback(request.client.host) and not _is_loopback(request.url.hostname or "")
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
