@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session
@@ -14,6 +14,7 @@ from backend.clusters.topology import count_nodes, node_of_gpu
 from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.jobs.repository import names_of
 from backend.jobs.schemas import AllocationOut, AllocationSpanOut, BatchPlanOut, JobEventOut, JobOut, ReasonOut
+from maat.scheduling.events import JobState
 from maat.scheduling.explain import sentence_of
 
 _SAME = (
@@ -21,6 +22,10 @@ _SAME = (
     "external_id progress restarts goodput cancel_requested version"
 )
 SAME_FIELDS = set(_SAME.split())
+_ENDINGS: Mapping[str, str] = {
+    JobState.SUCCEEDED: "It has ended: its work is done.",
+    JobState.CANCELLED: "It has ended: it was cancelled.",
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ def show_job(session: Session, job: Job) -> JobOut:
 
 
 def show_reason(job: Job) -> ReasonOut:
+    """What the last round said, but for jobs that ended well or were ended: what they held then is no longer theirs. A failure keeps its cause."""
+    how = _ENDINGS.get(job.state)
+    if how is not None:
+        return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
     sentence = sentence_of(job.reason_code)
     return ReasonOut(code=job.reason_code, sentence=sentence, evidence=job.reason_evidence, as_of_round=job.as_of_round)
 

@@ -244,3 +244,23 @@ def test_whatever_is_sent_the_answer_is_a_job_or_a_problem_about_it(client: Test
     assert answer.status_code in (201, 400, 409, 422), answer.text
     if answer.status_code != 201:
         assert answer.json()["type"].startswith("/problems/")
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "sentence"),
+    [
+        ("running", "GRANTED", "It has what the policy chose for it."),
+        ("succeeded", "ENDED", "It has ended: its work is done."),
+        ("cancelled", "ENDED", "It has ended: it was cancelled."),
+    ],
+)
+def test_a_job_that_ended_says_how_and_not_what_it_held(
+    client: TestClient, submit: Submit, database: Database, state: str, code: str, sentence: str
+) -> None:
+    job = submit()
+    with database.session_scope() as session:
+        row = session.get_one(Job, job["id"])
+        row.state, row.reason_code = state, "GRANTED"
+    reason = client.get(f"{JOBS}/{job['id']}").json()["reason"]
+    assert (reason["code"], reason["sentence"]) == (code, sentence)
+    assert client.get(f"{JOBS}/{job['id']}/explanation").json()["primary"] == reason
