@@ -14,6 +14,7 @@ from frontend.components.notices import notice
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.goodput import goodput_figure
 from frontend.formatting import duration, number
+from frontend.problems import worded
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
@@ -276,7 +277,8 @@ def register(app: Dash, api: Api) -> None:
                     calls.submit_job(body_of(values, preemptible=preemptible, cluster_id=cluster_id), idempotency_key=key)
                 )
         except Failure as error:
-            beside = {name: text for name, text in (error.by_field if isinstance(error, ApiError) else {}).items() if name in FIELDS}
+            problems = error.errors if isinstance(error, ApiError) else ()
+            beside = {problem.field: worded(problem, empty_name="Give the job a name.") for problem in problems if problem.field in FIELDS}
             elsewhere = None if beside and len(beside) == len(getattr(error, "errors", ())) else error_state(error)
             return {**answer, "errors": {**answer["errors"], **beside}, "problem": elsewhere, "key": uuid4().hex}
         return {**answer, "go": f"/jobs/{job['id']}", "notices": notice(f"{job['name']} submitted", "The next round considers it.")}
