@@ -195,6 +195,19 @@
         go('/jobs?focus=search');
     }
 
+    // dcc.Upload drops a file over its max_size without a word.
+    function checkSize(event) {
+        var box = event.target.closest && event.target.closest('#simulate-upload');
+        var file = box && ((event.dataTransfer || event.target).files || [])[0];
+        if (!file) { return; }
+        var most = 20000000;
+        var words = file.size > most ? file.name + ' has ' + (file.size / 1e6).toFixed(1) + ' MB, more than the ' + most / 1e6 + ' MB that a workload may have. Choose a smaller file.' : '';
+        window.dash_clientside.set_props('simulate-csv-error', {children: words});
+        if (words) { window.dash_clientside.set_props('simulate-text', {data: null}); window.dash_clientside.set_props('simulate-file', {children: ''}); }
+    }
+    document.addEventListener('change', checkSize, true);
+    document.addEventListener('drop', checkSize, true);
+
     document.addEventListener('keydown', function (event) {
         var form = event.target.closest && event.target.closest('[data-submit]');
         if (event.key === 'Enter' && form && !event.defaultPrevented) {

@@ -15,14 +15,17 @@ from frontend.api import Api, Failure
 from frontend.components.cards import card, empty_state, error_state, page_title
 from frontend.components.states import state_chip
 from frontend.formatting import clock
+from frontend.problems import worded
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
 from maat.client import ApiError, calls
+from maat.client.errors import FieldProblem
 from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
 MAX_RUNS = 24
+MAX_FILE_BYTES = 20_000_000
 FIELDS = {
     "name": "simulate-name",
     "cluster": "simulate-cluster",
@@ -83,13 +86,14 @@ def layout(**_query: Any) -> html.Div:
                         id="simulate-upload",
                         accept=".csv,text/csv,text/plain",
                         multiple=False,
+                        max_size=MAX_FILE_BYTES,
                     ),
                     html.Div(
                         "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces.",
                         id="simulate-file",
                         className="hint",
                     ),
-                    html.Div(id="simulate-csv-error", className="form-error"),
+                    html.Div(id="simulate-csv-error", className="form-error", role="alert"),
                 ],
                 id="simulate-csv",
                 style={"display": "none"},
@@ -184,7 +188,9 @@ def register(app: Dash, api: Api) -> None:
         try:
             text = await asyncio.to_thread(_decoded, contents)
         except ValueError:
-            return None, "", f"{filename} is no UTF-8 text. Give a CSV file."
+            return None, "", f"{filename} is no text in UTF-8, so no CSV file. Choose another file."
+        if "\0" in text:
+            return None, "", f"{filename} is a binary file, no CSV file. Choose another file."
         return text, f"{filename}: {text.count(chr(10))} lines", ""
 
     @app.callback(Output("simulate-runs", "children"), Input("simulate-policies", "value"), Input("simulate-seeds", "value"))
@@ -237,7 +243,7 @@ def register(app: Dash, api: Api) -> None:
             async with api.visitor() as maat:
                 started = await maat.send(calls.simulate(body_of(form, text=text, cluster_id=cluster_id), idempotency_key=key))
         except Failure as error:
-            return {**answer, **_beside(error, answer["errors"]), "key": uuid4().hex}
+            return {**answer, **_beside(error, answer["errors"], kind=form["kind"]), "key": uuid4().hex}
         return {**answer, "go": f"/simulations/{started['id']}"}
 
 
@@ -264,6 +270,11 @@ def _unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | Non
     return wrong
 
 
+def suiting_placer(policy: str) -> str:
+    """Sia's own placer for Sia; packed for policies whose counts are no configurations. The command line chooses so too."""
+    return "whole-node" if policy == "sia" else "packed"
+
+
 def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SimulationBody:
     """The form as the API's body: one run per policy and seed."""
     traces: dict[str, dict[str, object]] = {
@@ -275,24 +286,34 @@ def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None
         "name": form["name"] or "",
         "trace": traces[form["kind"]],
         "cluster": form["cluster"] or "",
-        "runs": [{"policy": policy, "seed": seed} for policy in form["policies"] for seed in parse_seeds(form["seeds"]) or []],
+        "runs": [
+            {"policy": policy, "seed": seed, "placer": suiting_placer(policy)}
+            for policy in form["policies"]
+            for seed in parse_seeds(form["seeds"]) or []
+        ],
         "fidelity": form["fidelity"],
     }
 
 
-def _beside(error: Exception, empty: Mapping[str, str]) -> dict[str, Any]:
+def _beside(error: Exception, empty: Mapping[str, str], *, kind: str = "") -> dict[str, Any]:
     """A refusal, spread over the fields it names; the rest above the form."""
     if not isinstance(error, ApiError):
         return {"problem": error_state(error)}
     beside, csv, loose = dict(empty), "", False
     for problem in error.errors:
-        if problem.field == "text":
-            csv = problem.sentence
+        if problem.field == "text" or (kind == "csv" and problem.field not in FIELDS):
+            csv = _row_words(error, problem)
         elif problem.field in FIELDS:
-            beside[problem.field] = problem.sentence
+            beside[problem.field] = worded(problem, empty_name="Give the simulation a name.")
         else:
             loose = True
     return {"errors": beside, "csv": csv, "problem": error_state(error) if loose or not error.errors else None}
+
+
+def _row_words(error: ApiError, problem: FieldProblem) -> str:
+    """What is wrong in a file: the detail names row and value, which the field's own message leaves out."""
+    words = error.detail or problem.message
+    return words if not problem.remedy or problem.remedy in words else f"{words} {problem.remedy}"
 
 
 def _decoded(contents: str) -> str:

@@ -243,3 +243,34 @@ def test_the_job_under_the_pointer_stays_lit_on_the_map(server: Any, tab: Any) -
         " return shapes.length && shapes.map(shape => jobs[shape.y0 + 0.5][shape.x0 + 0.5] || 'free'); })()"
     ).json_value()
     assert job not in veiled
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a" * 20_000_001, "more than the 20 MB"),
+        (b"\x89PNG\xff\x00", "no CSV file"),
+    ],
+)
+def test_a_workload_file_that_is_refused_says_why_beside_it(content: bytes, words: str, server: Any, tab: Any) -> None:
+    page = tab.open(server.url + "/simulate")
+    settled(page)
+    page.get_by_text("CSV file", exact=True).click()
+
+    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": content})
+
+    expect(page.locator("#simulate-csv-error")).to_contain_text(words)
+
+
+def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any, tab: Any) -> None:
+    page = tab.open(server.url + "/simulate")
+    settled(page)
+    page.get_by_text("CSV file", exact=True).click()
+    lines = b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,frobnicate,1,128\n"
+    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": lines})
+    expect(page.locator("#simulate-file")).to_contain_text("3 lines")
+
+    page.click("#simulate-button")
+
+    expect(page.locator("#simulate-csv-error")).to_contain_text("row 3")
+    expect(page.locator("#simulate-csv-error")).to_contain_text("frobnicate")

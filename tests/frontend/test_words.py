@@ -8,11 +8,14 @@ import pytest
 
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs import row_of, wanted
+from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulate import parse_seeds
 from frontend.pages.simulation import _table
 from frontend.pages.submit import body_of
+from frontend.problems import worded
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
+from maat.client.errors import FieldProblem
 
 
 @pytest.mark.parametrize(
@@ -172,3 +175,17 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
 
     assert [cell.children for cell in head.children.children] == ["Run", "State", "Unfinished", "Mean JCT (h)"]
     assert [row.children[-1].children for row in body.children] == ["1.5", "–"]
+
+
+def test_an_empty_name_is_asked_for_in_plain_words() -> None:
+    raw = {"field": "name", "message": "String should have at least 1 character.", "remedy": "Give at least 1 characters."}
+
+    assert worded(FieldProblem.parse({**raw, "code": "string_too_short"}), empty_name="Give the job a name.") == "Give the job a name."
+
+
+def test_the_simulate_form_sends_each_policy_with_the_placer_that_suits_it() -> None:
+    form = {"name": "n", "kind": "csv", "family": "", "jobs": 1, "hours": 1, "seed": 0, "cluster": "", "fidelity": "paper"}
+
+    body = simulation_body({**form, "policies": ["sia", "fifo", "srtf"], "seeds": "0"}, text="", cluster_id=None)
+
+    assert [run["placer"] for run in body["runs"]] == ["whole-node", "packed", "packed"]
