@@ -130,6 +130,12 @@ class PayloadTooLarge(Problem):
     slug, title, status = "payload-too-large", "The body is too large", 413
 
 
+class UnsupportedMediaType(Problem):
+    """The body is not said to be JSON. Send it with the header `Content-Type: application/json`."""
+
+    slug, title, status = "unsupported-media-type", "The body is of another type than JSON", 415
+
+
 class Invalid(Problem):
     """Some fields cannot be used. `errors` names each with its value and a remedy; nothing was stored."""
 

@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from backend.problems import FieldError, MalformedRequest, Problem
+from backend.problems import FieldError, MalformedRequest, Problem, UnsupportedMediaType, shown_value
 from backend.validation_errors import pointer_part
 
 _CONSTANTS = ("NaN", "Infinity")
@@ -42,8 +42,11 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
+            request = StrictRequest(request.scope, request.receive)
             try:
-                return await handle(StrictRequest(request.scope, request.receive))
+                if self.body_field is not None:
+                    await _check_type(request)
+                return await handle(request)
             except Exception as error:
                 # FastAPI wraps whatever reading a body raises: the problem inside says more.
                 if isinstance(error.__cause__, Problem) and not isinstance(error, RequestValidationError):
@@ -51,6 +54,16 @@ class StrictRoute(APIRoute):
                 raise
 
         return strictly
+
+
+async def _check_type(request: Request) -> None:
+    """Raises UnsupportedMediaType for a body that its header does not call JSON."""
+    given = request.headers.get("content-type", "")
+    kind = given.partition(";")[0].strip().lower()
+    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")) or not await request.body():
+        return
+    said = f"The Content-Type is {shown_value(given)}" if given else "There is no Content-Type header"
+    raise UnsupportedMediaType(f"{said}: send JSON with `Content-Type: application/json`.")
 
 
 def parse_strictly(body: bytes) -> Any:
