@@ -67,7 +67,7 @@ class Database:
 
 
 def after_commit(session: Session, callback: Callable[[], object]) -> None:
-    """Run `callback` once this session's transaction has been committed; never, where it was not."""
+    """Run `callback` once the transaction of `session` has been committed; never, where it was not."""
     session.info.setdefault(_AFTER_COMMIT, []).append(callback)
 
 
