@@ -23,7 +23,7 @@ class SimulatedJob:
     """A job in the simulator. `done_work`: effective samples. `restart_left`: seconds of checkpoint-restore still to pay.
 
     `saved_work`: what its last checkpoint holds, taken at the end of every epoch and when the scheduler takes GPUs away or moves it;
-    `unsaved_gpu_seconds`: GPU-seconds held since.
+    `unsaved_gpu_seconds`: GPU-seconds held since. `pace`: true over nominal seconds of a step, for where and beside whom it runs.
     """
 
     spec: JobSpec
@@ -39,6 +39,7 @@ class SimulatedJob:
     fixed_plan: BatchPlan | None = None
     plan: BatchPlan | None = None
     goodput: float = 0.0
+    pace: float = 1.0
     restart_left: float = 0.0
     restarts: int = 0
     started_at: float | None = None
@@ -150,7 +151,7 @@ class SimulatedJob:
         sample = Sample(len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds)
         belief = self.belief.with_samples(kind, (sample,), fitter=fitter)
         self.belief = replace(belief, gradient=gradient, peak_replica_count=max(belief.peak_replica_count, replicas))
-        seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown
+        seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
         scale = plan.total_batch_size / self.truth.initial_batch_size
         self.goodput = self.truth.initial_batch_size * (_gain(gradient, scale) if self.spec.learns else scale) / seconds
         return self.goodput
@@ -225,6 +226,7 @@ def snapshot(job: SimulatedJob) -> Mapping[str, object]:
         "fixed_plan": None if job.fixed_plan is None else _plan_data(job.fixed_plan),
         "plan": None if job.plan is None else _plan_data(job.plan),
         "goodput": job.goodput,
+        "pace": job.pace,
         "restart_left": job.restart_left,
         "restarts": job.restarts,
         "started_at": job.started_at,

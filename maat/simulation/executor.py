@@ -14,6 +14,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.conditions import Condition, set_paces
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.truth import Truth
@@ -30,10 +31,18 @@ class SimulatedExecutor:
     """
 
     def __init__(
-        self, cluster: Cluster, clock: Clock, fidelity: Fidelity, *, fitter: Fitter | None = None, outages: Outages | None = None
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        fidelity: Fidelity,
+        *,
+        fitter: Fitter | None = None,
+        outages: Outages | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> None:
         self.cluster = cluster
         self._outages = Outages(cluster, ()) if outages is None else outages
+        self._conditions = tuple(conditions)
         self._clock = clock
         self._fidelity = fidelity
         self._fitter = MemoisingFitter() if fitter is None else fitter
@@ -90,6 +99,8 @@ class SimulatedExecutor:
             if job is not None and self._applied.get(change.job_id, -1) < changes.round_number:
                 self._applied[change.job_id] = changes.round_number
                 events += self._change(job, change, changes.time)
+        if self._conditions:
+            set_paces(tuple(self.jobs.values()), self._conditions)
         return events
 
     def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], now: float) -> Iterable[Event]:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
+from maat.scheduling.policies import suiting_placer
 from maat.simulation.content import content_key
 from maat.simulation.engine import Scenario
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
@@ -100,11 +101,6 @@ class Setup:
             round_seconds=self.round_seconds,
             seed=self.seed,
         )
-
-
-def suiting_placer(policy: str) -> str:
-    """Sia's own placer for Sia; packed for policies whose counts are no configurations."""
-    return "whole-node" if policy == "sia" else "packed"
 
 
 def sped_up(workload: Workload, rate: float) -> Workload:
