@@ -110,10 +110,11 @@ def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
     _changed(session, cluster)
 
 
-def check_parts(policy: str, policy_parameters: dict[str, object], placer: str, placer_parameters: dict[str, object]) -> float:
-    """Whether policy and placer exist with such parameters; the policy's own round interval. Raises Invalid."""
+def check_parts(policy: str, policy_parameters: dict[str, object], placer: str | None, placer_parameters: dict[str, object]) -> float:
+    """Whether policy and placer (None: the one that suits) exist with such parameters; the policy's own round interval. Raises Invalid."""
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
-    _build(PLACERS, placer, placer_parameters, pointer="/placer")
+    if placer is not None:
+        _build(PLACERS, placer, placer_parameters, pointer="/placer")
     return built.round_seconds
 
 

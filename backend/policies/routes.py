@@ -13,7 +13,7 @@ from backend.accounts.permissions import Permission
 from backend.pagination import Page
 from backend.web.strict_json import StrictRoute
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Entry
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
@@ -36,26 +36,29 @@ class ParameterOut(BaseModel):
 
 
 class DescribedOut(BaseModel):
-    """`round_seconds`: a policy's own interval; null for a placer."""
+    """`round_seconds`: a policy's own interval; `placer`: the one that goes with it. Both null for a placer."""
 
     name: str
     title: str
     summary: str
     round_seconds: float | None
+    placer: str | None
     parameters: list[ParameterOut]
 
 
 @router.get("/policies", operation_id="listPolicies")
 def list_policies(_: Reader) -> Page[DescribedOut]:
-    items = [_described(entry, POLICIES.build(entry.name).round_seconds) for entry in POLICIES]
+    items = [_described(entry, POLICIES.build(entry.name).round_seconds, suiting_placer(entry.name)) for entry in POLICIES]
     return Page(items=items, next_cursor=None)
 
 
 @router.get("/placers", operation_id="listPlacers")
 def list_placers(_: Reader) -> Page[DescribedOut]:
-    return Page(items=[_described(entry, None) for entry in PLACERS], next_cursor=None)
+    return Page(items=[_described(entry, None, None) for entry in PLACERS], next_cursor=None)
 
 
-def _described(entry: Entry[Any], round_seconds: float | None) -> DescribedOut:
+def _described(entry: Entry[Any], round_seconds: float | None, placer: str | None) -> DescribedOut:
     parameters = [ParameterOut(**asdict(parameter)) for parameter in entry.parameters]
-    return DescribedOut(name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, parameters=parameters)
+    return DescribedOut(
+        name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, placer=placer, parameters=parameters
+    )

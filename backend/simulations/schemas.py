@@ -47,7 +47,7 @@ class RunBody(Body):
 
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
-    placer: Annotated[str, Field(max_length=100)] = "whole-node"
+    placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
     seed: Seed = 0
 
 

@@ -20,6 +20,7 @@ from backend.simulations.schemas import MAX_SIMULATED_GPUS, RunBody, SimulationB
 from backend.simulations.traces import workload_of
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
+from maat.scheduling.policies import suiting_placer
 from maat.simulation.catalog import load_catalog
 from maat.simulation.fidelity import fidelity
 from maat.simulation.workloads import Workload
@@ -141,6 +142,7 @@ def _store(session: Session, principal: Principal, body: SimulationBody, request
     session.flush()
     operation.result_url = f"/api/v1/simulations/{simulation.id}"
     for position, run in enumerate(body.runs):
-        session.add(SimulationRun(simulation_id=simulation.id, position=position, **run.model_dump()))
+        chosen = run.model_dump() | {"placer": run.placer or suiting_placer(run.policy)}
+        session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation

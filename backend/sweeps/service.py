@@ -23,7 +23,7 @@ from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
 from maat.scheduling.errors import InputError
-from maat.simulation.sweep import AXES, suiting_placer
+from maat.simulation.sweep import AXES
 from maat.simulation.sweep import Sweep as EngineSweep
 from maat.simulation.workloads import write_workload
 
@@ -34,7 +34,7 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
     """Raises Invalid naming what cannot be used; nothing is stored then."""
     checked_cluster(body.cluster)
     check_fidelity(body.fidelity)
-    check_parts(body.policy, body.policy_parameters, body.placer or suiting_placer(body.policy), {})
+    check_parts(body.policy, body.policy_parameters, body.placer, {})
     request = body.model_dump(mode="json")
     if body.trace.kind == "cluster":
         request["trace"] = _frozen(session, body.trace.cluster_id)

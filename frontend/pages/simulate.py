@@ -270,11 +270,6 @@ def _unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | Non
     return wrong
 
 
-def suiting_placer(policy: str) -> str:
-    """Sia's own placer for Sia; packed for policies whose counts are no configurations. The command line chooses so too."""
-    return "whole-node" if policy == "sia" else "packed"
-
-
 def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SimulationBody:
     """The form as the API's body: one run per policy and seed."""
     traces: dict[str, dict[str, object]] = {
@@ -286,11 +281,7 @@ def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None
         "name": form["name"] or "",
         "trace": traces[form["kind"]],
         "cluster": form["cluster"] or "",
-        "runs": [
-            {"policy": policy, "seed": seed, "placer": suiting_placer(policy)}
-            for policy in form["policies"]
-            for seed in parse_seeds(form["seeds"]) or []
-        ],
+        "runs": [{"policy": policy, "seed": seed} for policy in form["policies"] for seed in parse_seeds(form["seeds"]) or []],
         "fidelity": form["fidelity"],
     }
 

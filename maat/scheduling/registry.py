@@ -14,12 +14,16 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Entry(Generic[T_co]):
-    """One implementation: how it is called, in a title and in a sentence, and the dataclass that it is."""
+    """One implementation: how it is called, in a title and in a sentence, and the dataclass that it is.
+
+    `placer`: of a policy, the placer that goes with it where nobody chooses one.
+    """
 
     name: str
     title: str
     summary: str
     cls: type[T_co]
+    placer: str | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -183,9 +183,9 @@ def test_an_empty_name_is_asked_for_in_plain_words() -> None:
     assert worded(FieldProblem.parse({**raw, "code": "string_too_short"}), empty_name="Give the job a name.") == "Give the job a name."
 
 
-def test_the_simulate_form_sends_each_policy_with_the_placer_that_suits_it() -> None:
+def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
     form = {"name": "n", "kind": "csv", "family": "", "jobs": 1, "hours": 1, "seed": 0, "cluster": "", "fidelity": "paper"}
 
-    body = simulation_body({**form, "policies": ["sia", "fifo", "srtf"], "seeds": "0"}, text="", cluster_id=None)
+    body = simulation_body({**form, "policies": ["sia", "fifo"], "seeds": "0,1"}, text="", cluster_id=None)
 
-    assert [run["placer"] for run in body["runs"]] == ["whole-node", "packed", "packed"]
+    assert body["runs"] == [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]

@@ -8,7 +8,12 @@ from maat.scheduling.rounds import Policy
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
-    Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia),
+    Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
+
+
+def suiting_placer(policy: str) -> str:
+    """The placer that a policy's line names, else packed: its counts are no configurations. Raises UnknownNameError."""
+    return POLICIES.entry(policy).placer or "packed"
