@@ -20,9 +20,11 @@ from maat.cli.simulate import (
     PlacerName,
     Profiles,
     Profiling,
+    RigidShare,
     RoundSeconds,
     Setting,
     Shape,
+    StrongShare,
     Trace,
     check_writable,
     read_settings,
@@ -68,6 +70,8 @@ def sweep_command(
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    rigid_share: RigidShare = 0.0,
+    strong_scaling_share: StrongShare = 0.0,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -83,6 +87,8 @@ def sweep_command(
         policy_parameters=read_settings(setting or []),
         fidelity=preset if profiling is None else replace(preset, profiling=profiling),
         round_seconds=round_seconds,
+        rigid_share=rigid_share,
+        strong_scaling_share=strong_scaling_share,
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), _seeds(seeds))
     points = sweep.points()
