@@ -7,12 +7,13 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
     Generated,
     Hours,
@@ -72,11 +73,13 @@ def sweep_command(
     hours: Hours = None,
     rigid_share: RigidShare = 0.0,
     strong_scaling_share: StrongShare = 0.0,
+    mtbf_hours: Mtbf = None,
+    repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
-    preset = fidelity(fidelity_name)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     base = Setup(
         _source(trace, generated, models, jobs=job_count, hours=hours),
@@ -85,10 +88,12 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=preset if profiling is None else replace(preset, profiling=profiling),
+        fidelity=fidelity(fidelity_name, profiling=profiling),
         round_seconds=round_seconds,
         rigid_share=rigid_share,
         strong_scaling_share=strong_scaling_share,
+        failures=read_failures(mtbf_hours, repair_minutes),
+        reservations=read_reservations(reserve or []),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), _seeds(seeds))
     points = sweep.points()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
@@ -63,8 +63,9 @@ FIDELITIES: Mapping[str, Fidelity] = {
 }
 
 
-def fidelity(name: str) -> Fidelity:
-    """The preset of that name. Raises UnknownNameError listing those that exist."""
+def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
+    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
-    return FIDELITIES[name]
+    preset = FIDELITIES[name]
+    return preset if profiling is None else replace(preset, profiling=ProfilingMode(profiling))

@@ -15,9 +15,11 @@ from typing import Protocol
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
 from maat.scheduling.policies import suiting_placer
+from maat.scheduling.reservations import Reservation, check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.content import content_key
 from maat.simulation.engine import Scenario
+from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
@@ -89,15 +91,19 @@ class Setup:
     cluster_size: int = 1
     rigid_share: float = 0.0
     strong_scaling_share: float = 0.0
+    failures: Failures = ()
+    reservations: tuple[Reservation, ...] = ()
 
     def scenario(self) -> Scenario:
-        """What the engine plays. Raises InputError where trace, cluster or shares cannot be used."""
+        """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
         check_shares(self.rigid_share, self.strong_scaling_share)
+        cluster = grown(Cluster.parse(self.cluster), self.cluster_size)
         drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
+        check_reservations(self.reservations, cluster, job_ids={job.name for job in drawn.jobs})
         return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
-            cluster=grown(Cluster.parse(self.cluster), self.cluster_size),
+            cluster=cluster,
             policy=self.policy,
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
@@ -106,6 +112,8 @@ class Setup:
             seed=self.seed,
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,
+            failures=self.failures,
+            reservations=self.reservations,
         )
 
 

@@ -81,7 +81,9 @@ def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
 
 
 def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_played() -> None:
-    with pytest.raises(InputError, match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4"):
+    with pytest.raises(
+        InputError, match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4"
+    ):
         sweep_of(replace(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
 
 
