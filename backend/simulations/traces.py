@@ -11,7 +11,7 @@ from backend.jobs.models import Job
 from backend.jobs.repository import names_of
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import Adaptivity
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.catalog import load_catalog
 from maat.simulation.generators import generate
 from maat.simulation.workloads import TraceJob, Workload, read_workload
@@ -65,6 +65,8 @@ def _trace_job(job: Job, first: float, tenant: str) -> TraceJob:
         batch_size=job.batch_size,
         work_scale=job.work_scale,
         adaptivity=None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
+        workload_kind=WorkloadKind(job.workload_kind),
+        promised_seconds=job.promised_seconds,
         preemptible=job.preemptible,
         tenant=tenant,
     )

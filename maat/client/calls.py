@@ -25,6 +25,8 @@ from maat.client.resources import (
     Model,
     Node,
     Page,
+    Reservation,
+    ReservationBody,
     Round,
     RoundSummary,
     Timeline,
@@ -152,6 +154,19 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
 
 def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
     return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+
+
+def reservations(cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None) -> Call[Page[Reservation]]:
+    """Those that hold or will; with `over`, all there ever were."""
+    return Call("GET", _path("clusters", cluster_id, "reservations"), _given(over=over or None, limit=limit, cursor=cursor))
+
+
+def reserve(cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None) -> Call[Reservation]:
+    return Call("POST", _path("clusters", cluster_id, "reservations"), body=body, headers=_keyed(idempotency_key))
+
+
+def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
+    return Call("DELETE", _path("clusters", cluster_id, "reservations", reservation_id))
 
 
 def rounds(
