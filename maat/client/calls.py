@@ -30,6 +30,7 @@ from maat.client.resources import (
     Round,
     RoundSummary,
     Timeline,
+    WorkloadKind,
 )
 
 Answer = TypeVar("Answer")
@@ -112,8 +113,9 @@ def goodput(
     max_gpus: int | None = None,
     progress: float | None = None,
     batch_size: int | None = None,
+    workload_kind: WorkloadKind | None = None,
 ) -> Call[GoodputPreview]:
-    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size)
+    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size, workload_kind=workload_kind)
     return Call("GET", _path("models", model, "goodput"), query)
 
 
