@@ -247,7 +247,7 @@ def _spec(job: Mapping[str, Any]) -> html.Dl:
 
 
 def _kind(job: Mapping[str, Any]) -> str:
-    words = {"training": "training", "batch-inference": "inference over a data set"}
+    words = {"training": "training", "batch-inference": "batch inference"}
     if job["promised_seconds"] is not None:
         return f"inference, {job['batch_size']} requests within {number(job['promised_seconds'])} s"
     return words.get(job["workload_kind"], str(job["workload_kind"]))

@@ -140,7 +140,10 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     button = dmc.Button(
         "Remove", id={"remove-reservation": one["id"]}, variant="subtle", size="compact-xs", **aria(f"Remove the reservation of {what}")
     )
-    told = [dmc.Group([gpu_chip(one["gpu_type"], what), "for", whom], gap=6), html.Div(_when(one), className="caption")]
+    told = [
+        dmc.Group([gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(whom)], gap=6),
+        html.Div(_when(one), className="caption"),
+    ]
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
 
 

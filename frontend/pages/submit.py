@@ -13,7 +13,7 @@ from frontend.components.cards import card, error_state, facts, graph, page_titl
 from frontend.components.notices import notice
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.goodput import goodput_figure
-from frontend.formatting import duration, number
+from frontend.formatting import duration, number, plural
 from frontend.problems import worded
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
@@ -45,8 +45,8 @@ ADAPTIVITY = (
 )
 KINDS = (
     ("training", "Training"),
-    ("batch-inference", "Inference over a data set"),
-    ("latency-inference", "Inference within a promised time"),
+    ("batch-inference", "Batch inference"),
+    ("latency-inference", "Latency-bound inference"),
 )
 
 
@@ -273,7 +273,8 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             return error_figure(scheme, *said(error), height=340), "", _model_facts(known)
         expected = _promises(answer["series"], promised) if kind == "latency-inference" else _expectation(answer["series"])
-        return goodput_figure(answer["series"], scheme=scheme, height=340), expected, _model_facts(known)
+        drawn = goodput_figure(answer["series"], scheme=scheme, height=340, learns=kind == "training")
+        return drawn, expected, _model_facts(known)
 
     @app.callback(
         output={
@@ -363,7 +364,7 @@ def _promises(series: list[Any], promised: Any) -> Any:
     words = []
     for line in series:
         kept = [point["gpu_count"] for point in line["points"] if point["step_seconds"] <= promised]
-        words.append(html.Span(f"{line['gpu_type']}: {f'kept with {kept[0]} GPUs' if kept else 'not kept'}"))
+        words.append(html.Span(f"{line['gpu_type']}: " + (f"kept with {plural(kept[0], 'GPU')}" if kept else "not kept")))
     return words
 
 
