@@ -95,7 +95,7 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(co
 
 def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(laboratory: Any, tab: Any) -> None:
     page = tab.open(f"{laboratory.url}/simulate")
-    page.wait_for_selector("#simulate-list table")
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
     page.get_by_text("CSV file", exact=True).click()
     page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
     expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
