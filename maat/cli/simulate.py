@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,7 +82,9 @@ def simulate_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: Annotated[
+        str, typer.Option("--fidelity", help="Preset of modelling switches: paper, sia-artifact or pollux-artifact.")
+    ] = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     seed: Seed = 0,
@@ -102,7 +103,7 @@ def simulate_command(
     """Play a workload through under one or more policies and print how the jobs fared."""
     preset = fidelity(fidelity_name)
     if profiling is not None:
-        preset = replace(preset, profiling=profiling)
+        preset = preset.revealing(profiling)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]
