@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
@@ -68,3 +68,9 @@ def fidelity(name: str) -> Fidelity:
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
     return FIDELITIES[name]
+
+
+def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
+    """The preset of that name, in another profiling mode where one is given."""
+    preset = fidelity(name)
+    return preset if profiling is None else replace(preset, profiling=profiling)
