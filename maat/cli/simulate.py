@@ -17,7 +17,7 @@ from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.fidelity import ProfilingMode, fidelity_with
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
@@ -101,9 +101,7 @@ def simulate_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name)
-    if profiling is not None:
-        preset = preset.revealing(profiling)
+    preset = fidelity_with(fidelity_name, profiling=profiling)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]

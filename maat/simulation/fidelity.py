@@ -106,3 +106,9 @@ def fidelity(name: str) -> Fidelity:
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
     return FIDELITIES[name]
+
+
+def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
+    """The preset of that name, in another profiling mode where one is given."""
+    preset = fidelity(name)
+    return preset if profiling is None else preset.revealing(profiling)
