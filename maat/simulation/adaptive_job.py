@@ -167,7 +167,7 @@ class SimulatedJob:
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
         if self.fixed_plan is not None:
-            return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas)
+            return self._as_told(self.fixed_plan, kind, replicas)
         if self.spec.has_fixed_batch and self.spec.batch_size is not None:
             return self._within_memory(self.spec.batch_size, kind, replicas)
         known = self.belief.by_type.get(kind)
@@ -175,6 +175,13 @@ class SimulatedJob:
             least = max(self.truth.initial_batch_size, self.truth.smallest_per_gpu(kind) * replicas)
             return self._within_memory(least, kind, replicas)
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
+
+    def _as_told(self, plan: BatchPlan, kind: str, replicas: int) -> BatchPlan:
+        """A given plan; split anew where memory or the number of replicas is not what it was made for."""
+        meant_for_this = plan.total_batch_size == replicas * plan.per_gpu_batch_size * (plan.accumulation_steps + 1)
+        if meant_for_this and plan.per_gpu_batch_size <= self.truth.largest_per_gpu(kind, self._held.gpu_count):
+            return plan
+        return self._within_memory(plan.total_batch_size, kind, replicas)
 
     def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
         return self.plan_for(total, kind, gpu_count=self._held.gpu_count, replicas=replicas)
