@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
-from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import ProfilingMode, fidelity_with
+from maat.simulation.fidelity import ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
@@ -36,8 +36,6 @@ Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
 RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
 StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
-Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
-Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
@@ -96,12 +94,13 @@ def simulate_command(
     strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity_with(fidelity_name, profiling=profiling)
+    preset = fidelity(fidelity_name, profiling=profiling)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]
@@ -124,7 +123,8 @@ def simulate_command(
             seed=seed,
             rigid_share=rigid_share,
             strong_scaling_share=strong_scaling_share,
-            failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
+            failures=read_failures(mtbf_hours, repair_minutes),
+            reservations=read_reservations(reserve or []),
         )
         for name in names
     ]

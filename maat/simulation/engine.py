@@ -17,7 +17,7 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.reservations import Reservation, check_types
+from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.adaptivity_shares import draw_adaptivity
@@ -132,7 +132,7 @@ class SimulationResult:
 def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
     began = time.perf_counter()
-    check_types(scenario.reservations, scenario.cluster)
+    check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
     executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.told_to(scenario.policy), outages=outages)

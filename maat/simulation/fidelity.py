@@ -101,14 +101,9 @@ FIDELITIES: Mapping[str, Fidelity] = {
 }
 
 
-def fidelity(name: str) -> Fidelity:
-    """The preset of that name. Raises UnknownNameError listing those that exist."""
+def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
+    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
-    return FIDELITIES[name]
-
-
-def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
-    """The preset of that name, in another profiling mode where one is given."""
-    preset = fidelity(name)
-    return preset if profiling is None else preset.revealing(profiling)
+    preset = FIDELITIES[name]
+    return preset if profiling is None else preset.revealing(ProfilingMode(profiling))
