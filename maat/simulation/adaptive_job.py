@@ -114,6 +114,14 @@ class SimulatedJob:
         self.allocation, self.shape, self.fixed_plan, self.plan = None, (), None, None
         self.restart_left, self.goodput = 0.0, 0.0
 
+    def progress(self) -> Mapping[str, object]:
+        """How the job stands, for `put_back`."""
+        return {**vars(self), "gpu_seconds": dict(self.gpu_seconds)}
+
+    def put_back(self, progress: Mapping[str, object]) -> None:
+        """Stand as it did when `progress` was taken; what is put back is not taken again."""
+        vars(self).update(progress)
+
     def learn(self, gpu_type: str, samples: list[Sample], *, fitter: Fitter) -> None:
         """Samples from outside the job's own running: its profile on one GPU."""
         self.belief = self.belief.with_samples(gpu_type, samples, fitter=fitter)
