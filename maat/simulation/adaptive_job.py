@@ -166,7 +166,7 @@ class SimulatedJob:
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
         if self.fixed_plan is not None:
-            return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas)
+            return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas, at_least=self.fixed_plan.accumulation_steps)
         if self.spec.has_fixed_batch and self.spec.batch_size is not None:
             return self._within_memory(self.spec.batch_size, kind, replicas)
         known = self.belief.by_type.get(kind)
@@ -175,11 +175,11 @@ class SimulatedJob:
             return self._within_memory(least, kind, replicas)
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
 
-    def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
-        """A given total batch size with the fewest accumulation steps that fit."""
+    def _within_memory(self, total: int, kind: str, replicas: int, *, at_least: int = 0) -> BatchPlan:
+        """A given total batch size with the fewest accumulation steps that fit, from `at_least` up: who shares memory leaves some free."""
         local = total / replicas
         largest = self.truth.largest_per_gpu(kind, self._held.gpu_count)
-        accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
+        accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, at_least)
         if self.spec.learns and replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
             accumulation = max(accumulation, 1)
         per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)

@@ -151,6 +151,15 @@ def test_a_plan_that_the_policy_fixed_is_run() -> None:
     assert one.plan == BatchPlan(40, 20, 0)
 
 
+def test_more_passes_than_memory_asks_for_are_run_where_the_policy_fixed_them() -> None:
+    """Two passes of 20 samples would fit; a job that leaves memory to another makes four of ten, at a second each."""
+    one = running(gpus=1)
+    give(one, 1, now=0.0, plan=BatchPlan(40, 10, 3))
+    live(one, 0.0, 8.0)
+    assert one.plan == BatchPlan(40, 10, 3)
+    assert one.goodput == pytest.approx(10.0 / 4.0)
+
+
 def test_a_new_job_runs_at_the_initial_batch_and_grows_it_once_noise_is_seen() -> None:
     one = running(model=truth(noise_scale=1e6, work=1e6), gpus=4)
     live(one, 0.0, 0.5)
