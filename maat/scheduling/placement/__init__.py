@@ -1,6 +1,7 @@
 """Every placer that Maat has: one file and one line here for each."""
 
 from maat.scheduling.placement.packed import Packed
+from maat.scheduling.placement.shared import Shared
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Placer
@@ -18,5 +19,11 @@ PLACERS: Registry[Placer] = Registry(
         "Packed",
         "As few nodes as possible, the tightest that fits; jobs may keep their GPUs (sticky) or are placed anew each round.",
         Packed,
+    ),
+    Entry(
+        "shared",
+        "Shared GPUs",
+        "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
+        Shared,
     ),
 )
