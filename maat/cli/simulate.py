@@ -19,6 +19,7 @@ from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.interference import interference
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
@@ -40,6 +41,12 @@ StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Shar
 Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
 Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
+JobsPerGpu = Annotated[
+    int, typer.Option("--jobs-per-gpu", help="How many jobs may share a GPU; above 1, --interference says what they lose.")
+]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -95,6 +102,8 @@ def simulate_command(
     strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
@@ -116,7 +125,7 @@ def simulate_command(
         Scenario(
             workload,
             models,
-            Cluster.parse(cluster),
+            replace(Cluster.parse(cluster), jobs_per_gpu=jobs_per_gpu),
             policy=name,
             placer=placer or suiting_placer(name),
             policy_parameters=read_settings(setting or []),
@@ -126,6 +135,7 @@ def simulate_command(
             rigid_share=rigid_share,
             strong_scaling_share=strong_scaling_share,
             failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
+            interference=None if interference_name is None else interference(interference_name),
         )
         for name in names
     ]
@@ -240,6 +250,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
     first = summaries[0]
     typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    if first["jobs_per_gpu"] > 1:
+        typer.echo(f"Up to {first['jobs_per_gpu']} jobs per GPU, interference: {first['interference']}")
     table = Table()
     table.add_column("")
     for summary in summaries:

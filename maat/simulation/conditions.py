@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maat.scheduling.errors import InterferenceError
 from maat.simulation.adaptive_job import SimulatedJob
 
 
@@ -22,7 +24,8 @@ class SharedGpus:
     """Jobs on the same GPU slow each other. `interference`: (victim model, partner model, the victim's GPU count) -> slowdown.
 
     Synchronous training goes at the pace of its slowest GPU: the most over the job's GPUs, on each the product over the partners that hold
-    it. A partner counts from the moment it holds the GPU, its start included. Raises KeyError for a pair that the table does not know.
+    it. A partner counts from the moment it holds the GPU, its start included. Raises InterferenceError where the table says that two models do
+    not fit on one GPU, KeyError for a pair that it does not know.
     """
 
     interference: Mapping[tuple[str, str, int], float]
@@ -32,6 +35,12 @@ class SharedGpus:
         on_gpu = dict.fromkeys(held, 1.0)
         for partner in partners:
             xi = self.interference[job.spec.model, partner.spec.model, len(held)]
+            if math.isinf(xi):
+                raise InterferenceError(
+                    f"lets {job.spec.model} and {partner.spec.model} share a GPU, on which they do not fit",
+                    field="jobs_per_gpu",
+                    remedy="Use a policy that shares by the interference table, such as sjf-bsbf, or one job per GPU.",
+                )
             for gpu in partner.allocation.gpus if partner.allocation else ():
                 if gpu in on_gpu:
                     on_gpu[gpu] *= xi
