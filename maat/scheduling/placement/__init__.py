@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed
 from maat.scheduling.placement.shared import Shared
 from maat.scheduling.placement.whole_node import WholeNode
@@ -25,5 +26,11 @@ PLACERS: Registry[Placer] = Registry(
         "Shared GPUs",
         "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
         Shared,
+    ),
+    Entry(
+        "most-free",
+        "Most free (Pollux)",
+        "Jobs keep their GPUs where their allocation is unchanged; others take GPUs from the node with most free, then the next.",
+        MostFree,
     ),
 )
