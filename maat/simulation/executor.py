@@ -97,8 +97,10 @@ class SimulatedExecutor:
         return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
 
     def _as_seen(self) -> tuple[Job, ...]:
-        with_steps = self._fidelity.profiling is ProfilingMode.REQUEST_ORACLE
-        return tuple(job.as_seen(with_steps=with_steps) for job in self.jobs.values())
+        if self._fidelity.profiling is not ProfilingMode.REQUEST_ORACLE:
+            return tuple(job.as_seen() for job in self.jobs.values())
+        late = self._fidelity.steps_from_epoch_end
+        return tuple(job.as_seen(remaining_steps=job.steps_left(from_epoch_end=late)) for job in self.jobs.values())
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
