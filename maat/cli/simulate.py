@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.interference import interference
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
@@ -37,6 +39,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a l
 RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
 StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
+JobsPerGpu = Annotated[
+    int, typer.Option("--jobs-per-gpu", help="How many jobs may share a GPU; above 1, --interference says what they lose.")
+]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -95,6 +103,8 @@ def simulate_command(
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
     reserve: Reserve = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
@@ -114,7 +124,7 @@ def simulate_command(
         Scenario(
             workload,
             models,
-            Cluster.parse(cluster),
+            replace(Cluster.parse(cluster), jobs_per_gpu=jobs_per_gpu),
             policy=name,
             placer=placer or suiting_placer(name),
             policy_parameters=read_settings(setting or []),
@@ -125,6 +135,7 @@ def simulate_command(
             strong_scaling_share=strong_scaling_share,
             failures=read_failures(mtbf_hours, repair_minutes),
             reservations=read_reservations(reserve or []),
+            interference=None if interference_name is None else interference(interference_name),
         )
         for name in names
     ]
@@ -239,6 +250,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
     first = summaries[0]
     typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    if first["jobs_per_gpu"] > 1:
+        typer.echo(f"Up to {first['jobs_per_gpu']} jobs per GPU, interference: {first['interference']}")
     table = Table()
     table.add_column("")
     for summary in summaries:

@@ -11,7 +11,7 @@ import numpy as np
 
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import TraceError
+from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
@@ -21,9 +21,11 @@ from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.adaptivity_shares import draw_adaptivity
+from maat.simulation.conditions import Condition, SharedGpus
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
+from maat.simulation.interference import Interference
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
 
@@ -49,6 +51,7 @@ class Scenario:
     """All that a run follows from: the same scenario gives the same result.
 
     `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
+    `interference`: what jobs on one GPU lose; needed where the cluster lets several share one.
     """
 
     workload: Workload
@@ -66,6 +69,7 @@ class Scenario:
     rigid_share: float = 0.0
     strong_scaling_share: float = 0.0
     reservations: tuple[Reservation, ...] = ()
+    interference: Interference | None = None
 
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
@@ -118,6 +122,8 @@ class SimulationResult:
             "fidelity": scenario.fidelity.name,
             "trace": scenario.workload.name,
             "cluster": scenario.cluster.describe(),
+            "jobs_per_gpu": scenario.cluster.jobs_per_gpu,
+            "interference": None if scenario.interference is None else scenario.interference.name,
             "seed": scenario.seed,
             "rounds": len(self.round_times),
             "complete": self.complete,
@@ -135,7 +141,9 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.told_to(scenario.policy), outages=outages)
+    slowdowns = slowdowns_of(scenario)
+    told = scenario.fidelity.told_to(scenario.policy)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, outages=outages, conditions=_conditions(slowdowns))
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -147,6 +155,7 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
         clock=clock,
         round_seconds=scenario.round_seconds,
         reservations=scenario.reservations,
+        interference=slowdowns,
         projection=projection_of(scenario),
         seed=scenario.seed,
     )
@@ -171,6 +180,27 @@ def projection_of(scenario: Scenario) -> Projection:
     if not scenario.fidelity.project_by_constant:
         return project_by_profile
     return ProjectByConstant({name: model.reference_throughput for name, model in scenario.true_models.items()})
+
+
+def slowdowns_of(scenario: Scenario) -> Mapping[tuple[str, str, int], float]:
+    """(victim model, partner model, GPU count) -> slowdown for what may meet on a GPU; nothing where no GPU is shared.
+
+    Raises InterferenceError where GPUs are shared and it is not known what that costs.
+    """
+    if scenario.cluster.jobs_per_gpu == 1:
+        return {}
+    if scenario.interference is None:
+        raise InterferenceError(
+            "is missing where several jobs may share a GPU",
+            field="interference",
+            remedy="Give a table of measured pairs, 'synthetic', or a constant such as 1.25.",
+        )
+    most = max([scenario.fidelity.most_gpus_per_job, *(job.gpu_count for job in scenario.workload.jobs)])
+    return scenario.interference.between(scenario.workload.models, range(1, most + 1))
+
+
+def _conditions(slowdowns: Mapping[tuple[str, str, int], float]) -> tuple[Condition, ...]:
+    return (SharedGpus(slowdowns),) if slowdowns else ()
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:

@@ -37,7 +37,8 @@ class Fidelity:
     the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
     `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
     slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
-    holds most, not in the cluster's order; step times were measured by order.
+    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
+    left is told those after the present epoch, at least 1; else all of them.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Fidelity:
     rigid_models: frozenset[str] = frozenset()
     calibrated: bool = True
     fullest_node_first: bool = False
+    steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
         """This fidelity with what it reveals to that policy."""
@@ -97,6 +99,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         rigid_models=frozenset({"ncf"}),
         calibrated=False,
         fullest_node_first=True,
+        steps_from_epoch_end=True,
     ),
 }
 

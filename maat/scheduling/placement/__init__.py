@@ -2,6 +2,7 @@
 
 from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed
+from maat.scheduling.placement.shared import Shared
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Placer
@@ -19,6 +20,12 @@ PLACERS: Registry[Placer] = Registry(
         "Packed",
         "As few nodes as possible, the tightest that fits; jobs may keep their GPUs (sticky) or are placed anew each round.",
         Packed,
+    ),
+    Entry(
+        "shared",
+        "Shared GPUs",
+        "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
+        Shared,
     ),
     Entry(
         "most-free",
