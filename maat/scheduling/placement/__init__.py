@@ -1,6 +1,8 @@
 """Every placer that Maat has: one file and one line here for each."""
 
 from maat.scheduling.placement.packed import Packed, PackedSticky
+from maat.scheduling.placement.pal import Pal
+from maat.scheduling.placement.pm_first import PmFirst
 from maat.scheduling.placement.random import Random, RandomSticky
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
@@ -23,4 +25,8 @@ PLACERS: Registry[Placer] = Registry(
     ),
     Entry("random-sticky", "Random, sticky", "Any free GPUs alike; jobs keep them. A yardstick, not a choice.", RandomSticky),
     Entry("random", "Random, anew each round", "Any free GPUs alike, drawn anew each round. A yardstick, not a choice.", Random),
+    Entry(
+        "pm-first", "PM-First", "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.", PmFirst
+    ),
+    Entry("pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal),
 )

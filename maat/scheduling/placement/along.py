@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobId
@@ -32,7 +33,7 @@ def place_along(
         gpus = choose(free, job, grant)
         if gpus is None:
             behind = [other for other in reversed(turn[position + 1 :]) if other in found and other not in round_input.pinned]
-            gpus = _evicting(free, found, behind, lambda j=job, g=grant: choose(free, j, g))
+            gpus = _evicting(free, found, behind, partial(choose, free, job, grant))
         if gpus is None:
             unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
         else:
