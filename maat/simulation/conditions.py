@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from maat.scheduling.cluster import Cluster
 from maat.simulation.adaptive_job import SimulatedJob
 
 
@@ -14,6 +15,20 @@ class Condition(Protocol):
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
         """True over nominal seconds of a step of `job`, which holds GPUs; above 0, 1 for no effect. `partners`: who shares any of its GPUs."""
         ...
+
+
+class UnequalGpus:
+    """What PAL schedules around (eq. 1): the slowest of a job's GPUs sets its pace, and nodes apart cost the job's own penalty: L x max V."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._scores = cluster.scores
+
+    def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
+        """L of the job's declaration if it spans nodes, times the largest score of its GPUs for its class."""
+        spec = job.spec
+        apart = spec.locality_penalty if len(job.shape) > 1 else 1.0
+        scores = self._scores.get(spec.variability_class or "")
+        return apart if scores is None or job.allocation is None else apart * max(scores[gpu] for gpu in job.allocation.gpus)
 
 
 def set_paces(jobs: Sequence[SimulatedJob], conditions: Sequence[Condition]) -> None:

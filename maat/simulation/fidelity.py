@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
+from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 
 
 class ProfilingMode(StrEnum):
@@ -42,6 +43,11 @@ class Fidelity:
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
     policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
+    round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
+    flat_restart_seconds: float | None = None  # what every restart of every model costs
+    completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
+    variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
 
 
@@ -59,6 +65,18 @@ FIDELITIES: Mapping[str, Fidelity] = {
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
+    ),
+    "pal-artifact": Fidelity(
+        "pal-artifact",
+        "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
+        profiling=ProfilingMode.NO_PROFILE,
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+        policy_parameters={"srtf": {"head_of_line": "block"}},
+        placer_parameters={"pal": {"binning": "two"}, "pm-first": {"binning": "two"}},
+        round_seconds=360.0,
+        flat_restart_seconds=0.0,
+        completion_at_round_end=True,
+        variability=ARTIFACT_VARIABILITY,
     ),
 }
 

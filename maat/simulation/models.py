@@ -18,7 +18,10 @@ DEFAULT_RESTART_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its truth, and what its owner would declare of it."""
+    """One model: its truth, and what its owner would declare of it.
+
+    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    """
 
     name: str
     truth: Truth
@@ -26,11 +29,16 @@ class Model:
     memory: Mapping[str, MemoryLimits]
     gpus_per_replica: Mapping[str, int]
     reference_throughput: Mapping[str, float]
+    locality_penalty: float = 1.0
 
     @property
     def work(self) -> float:
         """Effective samples of a whole training."""
         return self.truth.epoch_ends[-1]
+
+    def true_restart_seconds(self, fidelity: Fidelity) -> float:
+        """What checkpoint, stop, start and restore cost in truth."""
+        return self.restart_seconds if fidelity.flat_restart_seconds is None else fidelity.flat_restart_seconds
 
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
@@ -59,7 +67,9 @@ class Model:
             ),
             batch_size=batch_size,
             gpus_per_replica=self.gpus_per_replica,
-            restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.true_restart_seconds(fidelity)),
+            variability_class=fidelity.variability.classes.get(self.name),
+            locality_penalty=self.locality_penalty,
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
