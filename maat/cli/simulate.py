@@ -19,7 +19,7 @@ from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity_with
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
 from maat.simulation.variability import ScoreDraw, read_variability
@@ -117,9 +117,7 @@ def simulate_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name)
-    if profiling is not None:
-        preset = replace(preset, profiling=profiling)
+    preset = fidelity_with(fidelity_name, profiling=profiling)
     if variability_draw is not None:
         preset = replace(preset, variability=replace(preset.variability, draw=variability_draw, draw_seed=None))
     models = measured_models(profiles) if profiles is not None else shipped_models()

@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed, PackedSticky
 from maat.scheduling.placement.pal import Pal
 from maat.scheduling.placement.pm_first import PmFirst
@@ -29,4 +30,10 @@ PLACERS: Registry[Placer] = Registry(
         "pm-first", "PM-First", "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.", PmFirst
     ),
     Entry("pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal),
+    Entry(
+        "most-free",
+        "Most free (Pollux)",
+        "Jobs keep their GPUs where their allocation is unchanged; others take GPUs from the node with most free, then the next.",
+        MostFree,
+    ),
 )

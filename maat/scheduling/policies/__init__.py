@@ -3,6 +3,7 @@
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
 
@@ -10,6 +11,13 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry(
+        "tiresias",
+        "Tiresias",
+        "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
+        Tiresias,
+        "most-free",
+    ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
 
