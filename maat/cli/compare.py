@@ -34,7 +34,8 @@ from maat.simulation.comparison import (
 )
 from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import FAMILIES
-from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup
 from maat.simulation.workloads import read_workload
 
@@ -83,7 +84,7 @@ def compare_command(
     """Run every policy with every placer on every trace and seed, and say what differs and how sure that is."""
     contestants = read_contestants(policy, placer)
     against = _baseline(baseline, contestants)
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles) if profiles is not None else shipped_models()
     given = [Trace(f"{path.parent.name}/{path.stem}", GivenTrace(read_workload(path, known_models=models))) for path in traces or []]
     made = [Trace(name, GeneratedTrace(name, job_count, hours)) for name in _families(generated)]
     if not given and not made:

@@ -15,6 +15,7 @@ import typer
 
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
+    FidelityName,
     Generated,
     Hours,
     JobCount,
@@ -32,7 +33,8 @@ from maat.cli.simulate import (
 )
 from maat.scheduling.errors import InputError, ParameterError
 from maat.simulation.fidelity import fidelity
-from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
 from maat.simulation.workloads import read_workload
@@ -64,7 +66,7 @@ def sweep_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: Annotated[str, typer.Option(help="Policy; to compare several, use --vary policy=sia,fifo.")] = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     round_seconds: RoundSeconds = None,
@@ -80,7 +82,7 @@ def sweep_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles) if profiles is not None else shipped_models()
     base = Setup(
         _source(trace, generated, models, jobs=job_count, hours=hours),
         models,

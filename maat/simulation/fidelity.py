@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
+from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 
 
 class ProfilingMode(StrEnum):
@@ -55,6 +56,10 @@ class Fidelity:
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
     policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
+    round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
+    completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
+    variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
     profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # the published Optimus is told what Pollux must learn
     flat_restart_seconds: float | None = None
@@ -100,6 +105,18 @@ FIDELITIES: Mapping[str, Fidelity] = {
         calibrated=False,
         fullest_node_first=True,
         steps_from_epoch_end=True,
+    ),
+    "pal-artifact": Fidelity(
+        "pal-artifact",
+        "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
+        profiling=ProfilingMode.NO_PROFILE,
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+        policy_parameters={"srtf": {"head_of_line": "block"}},
+        placer_parameters={"pal": {"binning": "two"}, "pm-first": {"binning": "two"}},
+        round_seconds=360.0,
+        flat_restart_seconds=0.0,
+        completion_at_round_end=True,
+        variability=ARTIFACT_VARIABILITY,
     ),
 }
 

@@ -39,5 +39,5 @@ POLICIES: Registry[Policy] = Registry(
 
 
 def suiting_placer(policy: str) -> str:
-    """The placer that a policy's line names, else packed: its counts are no configurations. Raises UnknownNameError."""
-    return POLICIES.entry(policy).placer or "packed"
+    """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
+    return POLICIES.entry(policy).placer or "packed-sticky"
