@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.errors import ParameterError
+
+if TYPE_CHECKING:
+    import highspy
 
 
 class LinearMethod(StrEnum):
@@ -33,7 +37,8 @@ class LinearProgramme:
 
     def used(self, x: FloatArray) -> FloatArray:
         """A x, shape (R,)."""
-        return np.bincount(self.row, weights=self.entry * x[self.column], minlength=len(self.most))
+        used: FloatArray = np.bincount(self.row, weights=self.entry * x[self.column], minlength=len(self.most)).astype(np.float64)
+        return used
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ def run_simplex(programme: LinearProgramme) -> LinearAnswer:
     import highspy
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, option in {"output_flag": False, "threads": 1, "random_seed": 0, "solver": "simplex"}.items():
+    options: dict[str, bool | int | str] = {"output_flag": False, "threads": 1, "random_seed": 0, "solver": "simplex"}
+    for name, option in options.items():
         highs.setOptionValue(name, option)
     highs.passModel(_highs_model(programme))
     highs.run()
@@ -97,7 +103,7 @@ def run_simplex(programme: LinearProgramme) -> LinearAnswer:
     )
 
 
-def _highs_model(programme: LinearProgramme) -> object:
+def _highs_model(programme: LinearProgramme) -> highspy.HighsLp:
     import highspy
 
     count, rows = len(programme.gain), len(programme.most)

@@ -63,7 +63,9 @@ def test_a_method_that_ends_without_an_optimum_gives_way_to_the_other(monkeypatc
 
 def test_an_answer_that_breaks_a_row_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in LinearMethod:
-        monkeypatch.setitem(solver._LINEAR, method, lambda p: LinearAnswer(True, "solved", np.full(len(p.gain), 9.0), np.zeros(len(p.most))))
+        monkeypatch.setitem(
+            solver._LINEAR, method, lambda p: LinearAnswer(True, "solved", np.full(len(p.gain), 9.0), np.zeros(len(p.most)))
+        )
     present = np.array([0.25])
     found = solve_linear(dense([4.0], [[1.0]], [1.0]), present=present, method=LinearMethod.SIMPLEX)
     assert found.report.status is SolveStatus.KEPT_PRESENT
