@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,7 +101,7 @@ def simulate_command(
     """Play a workload through under one or more policies and print how the jobs fared."""
     preset = fidelity(fidelity_name)
     if profiling is not None:
-        preset = replace(preset, profiling=profiling)
+        preset = preset.profiled(profiling)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,7 +81,7 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=preset if profiling is None else replace(preset, profiling=profiling),
+        fidelity=preset if profiling is None else preset.profiled(profiling),
         round_seconds=round_seconds,
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), _seeds(seeds))

@@ -168,14 +168,7 @@ class SimulatedJob:
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
 
     def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
-        """A given total batch size with the fewest accumulation steps that fit."""
-        local = total / replicas
-        largest = self.truth.largest_per_gpu(kind, self._held.gpu_count)
-        accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
-        if self.spec.learns and replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
-            accumulation = max(accumulation, 1)
-        per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)
-        return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
+        return plan_within_memory(self.truth, total, kind, gpu_count=self._held.gpu_count, replicas=replicas, learns=self.spec.learns)
 
     def _best(self, kind: str, replicas: int, parameters: FloatArray, gradient: GradientStatistics) -> BatchPlan:
         """The candidate of highest believed goodput. Speeds are kept until the model or the shape changes; only phi moves every epoch."""
@@ -198,6 +191,17 @@ class SimulatedJob:
             speed = throughput_of(parameters[None, :], found, node_count=wide[0], replica_count=wide[1])[0]
             self._speeds = (key, found, speed)
         return self._speeds[1], self._speeds[2]
+
+
+def plan_within_memory(truth: Truth, total: int, kind: str, *, gpu_count: int, replicas: int, learns: bool) -> BatchPlan:
+    """A given total batch size with the fewest accumulation steps that fit."""
+    local = total / replicas
+    largest = truth.largest_per_gpu(kind, gpu_count)
+    accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
+    if learns and replicas == 1 and local > truth.initial_batch_size + 1e-8:
+        accumulation = max(accumulation, 1)
+    per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)
+    return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
 
 
 def _gain(gradient: GradientStatistics, scale: float) -> float:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from maat.scheduling.belief import Fitter, MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
-from maat.scheduling.errors import MaatError
+from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
-from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.adaptive_job import SimulatedJob, plan_within_memory, restore, shape_of, snapshot
 from maat.simulation.conditions import Condition, set_paces
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
@@ -162,7 +162,9 @@ class SimulatedExecutor:
         if mode is ProfilingMode.NO_PROFILE:
             return
         for kind in self.cluster.type_names:
-            if job.spec.may_use(kind):
+            if job.spec.may_use(kind) and mode is ProfilingMode.REQUESTED:
+                job.learn(kind, requested_pace(job, kind, self.cluster), fitter=self._fitter)
+            elif job.spec.may_use(kind):
                 shapes = self._all_shapes(kind) if mode is ProfilingMode.ORACLE else [(job.spec.replica_gpus(kind),)]
                 many = ORACLE_BATCH_SIZES if mode is ProfilingMode.ORACLE else PROFILED_BATCH_SIZES
                 samples = [s for shape in shapes for s in profile_shape(job, kind, shape, many)]
@@ -201,6 +203,25 @@ class SimulatedExecutor:
                 restore(entry[2], row, fitter=self._fitter)
                 self.jobs[entry[2].spec.id] = entry[2]
         self._to_come = waiting
+
+
+def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
+    """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
+    cannot run so or nobody measured it."""
+    spec, unit, per_node = job.spec, job.spec.replica_gpus(kind), int(cluster.gpus_per_node[cluster.type_index[kind]])
+    count = spec.requested_gpus
+    if not per_node or count % unit or count > cluster.usable_gpus[cluster.type_index[kind]]:
+        return []
+    whole, rest = divmod(count, per_node)
+    shape = (per_node,) * whole + ((rest,) if rest else ())
+    batch = job.truth.initial_batch_size if spec.batch_size is None else spec.batch_size
+    plan = plan_within_memory(job.truth, batch, kind, gpu_count=count, replicas=count // unit, learns=spec.learns)
+    try:
+        time = job.truth.step(kind, shape, plan.per_gpu_batch_size)
+    except InputError:
+        return []
+    slow = job.truth.slowdown
+    return [Sample(len(shape), count // unit, plan.per_gpu_batch_size, time.step_seconds * slow, time.sync_seconds * slow)]
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:

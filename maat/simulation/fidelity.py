@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
 
 
 class ProfilingMode(StrEnum):
-    """What is revealed of a job's step times before it has run (Sia section 5.7)."""
+    """What is revealed of a job's step times before it has run (Sia section 5.7).
+
+    `requested`: the true pace, calibration included, at the GPU count and batch size that the job asks for, on every type; free of charge.
+    """
 
     ORACLE = "oracle"
+    REQUESTED = "requested"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
 
@@ -31,6 +35,7 @@ class Fidelity:
     name: str
     summary: str
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # 4.10: policies that are told something else
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
@@ -44,6 +49,14 @@ class Fidelity:
     policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
     most_gpus_per_job: int = 64
 
+    def for_policy(self, policy: str) -> Fidelity:
+        """With the profiling that this policy goes by."""
+        return self.profiled(self.profiling_by_policy.get(policy, self.profiling))
+
+    def profiled(self, mode: ProfilingMode) -> Fidelity:
+        """With this profiling, whatever the policy."""
+        return replace(self, profiling=mode, profiling_by_policy={})
+
 
 FIDELITIES: Mapping[str, Fidelity] = {
     "paper": Fidelity("paper", "Follows the Sia paper: jobs are profiled on one GPU of every type first, and the profiling is charged."),
@@ -55,7 +68,9 @@ FIDELITIES: Mapping[str, Fidelity] = {
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
-        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True}},
+        policy_parameters={
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+        },
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
