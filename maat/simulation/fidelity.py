@@ -15,9 +15,11 @@ class ProfilingMode(StrEnum):
 
     REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
     that batch size it has left (Pollux section 5.2, Optimus+Oracle).
+    REQUESTED: its true pace, calibration included, at the GPU count and batch size that it asks for, on every type; free of charge.
     """
 
     ORACLE = "oracle"
+    REQUESTED = "requested"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
     REQUEST_ORACLE = "request-oracle"
@@ -45,6 +47,7 @@ class Fidelity:
     name: str
     summary: str
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # what baselines are told that others must learn
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
@@ -61,7 +64,6 @@ class Fidelity:
     completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
     variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
-    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # the published Optimus is told what Pollux must learn
     flat_restart_seconds: float | None = None
     largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)
     rigid_models: frozenset[str] = frozenset()
@@ -84,11 +86,21 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
         profiling=ProfilingMode.NO_PROFILE,
+        profiling_by_policy={"gavel": ProfilingMode.REQUESTED},
         whole_second_epochs=True,
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
-        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True}},
+        policy_parameters={
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+            "gavel": {
+                "objective": "max-sum-throughput",
+                "isolated_rule": "whole-job",
+                "reset_seconds": None,
+                "break_ties_by_owed": False,
+                "unfit_throughput": 0.1,
+            },
+        },
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},

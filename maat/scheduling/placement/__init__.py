@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed, PackedSticky
 from maat.scheduling.placement.pal import Pal
@@ -42,5 +43,11 @@ PLACERS: Registry[Placer] = Registry(
         "Most free (Pollux)",
         "Jobs keep their GPUs where their allocation is unchanged; others take GPUs from the node with most free, then the next.",
         MostFree,
+    ),
+    Entry(
+        "lowest-numbered",
+        "Lowest numbers first (Gavel)",
+        "Largest jobs first; a job keeps its GPUs if it can, else it takes the free ones of the lowest numbers, whatever their nodes.",
+        LowestNumbered,
     ),
 )
