@@ -32,7 +32,7 @@ from maat.simulation.comparison import (
     run_contest,
     spreads,
 )
-from maat.simulation.fidelity import fidelity_with
+from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import FAMILIES
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
@@ -90,7 +90,7 @@ def compare_command(
     if not given and not made:
         raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
     base = Setup(
-        (given + made)[0].source, models, cluster, fidelity=fidelity_with(fidelity_name, profiling=profiling), round_seconds=round_seconds
+        (given + made)[0].source, models, cluster, fidelity=fidelity(fidelity_name, profiling=profiling), round_seconds=round_seconds
     )
     contest = Contest(base, contestants, tuple(given + made), read_seeds(seeds))
     if csv_path is not None:

@@ -13,13 +13,14 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
-from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity_with
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
 from maat.simulation.variability import ScoreDraw, read_variability
@@ -40,9 +41,13 @@ Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
 RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
 StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
-Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
-Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
+JobsPerGpu = Annotated[
+    int, typer.Option("--jobs-per-gpu", help="How many jobs may share a GPU; above 1, --interference says what they lose.")
+]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
 VariabilityFolder = Annotated[
     Path | None, typer.Option("--variability", help="Folder of measured GPUs: how fast each of the cluster's is.")
 ]
@@ -109,6 +114,9 @@ def simulate_command(
     strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
@@ -117,7 +125,7 @@ def simulate_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity_with(fidelity_name, profiling=profiling)
+    preset = fidelity(fidelity_name, profiling=profiling)
     if variability_draw is not None:
         preset = replace(preset, variability=replace(preset.variability, draw=variability_draw, draw_seed=None))
     models = measured_models(profiles) if profiles is not None else shipped_models()
@@ -136,7 +144,7 @@ def simulate_command(
         Scenario(
             workload,
             models,
-            shape,
+            replace(shape, jobs_per_gpu=jobs_per_gpu),
             policy=name,
             placer=placer or suiting_placer(name),
             policy_parameters=read_settings(setting or []),
@@ -145,7 +153,9 @@ def simulate_command(
             seed=seed,
             rigid_share=rigid_share,
             strong_scaling_share=strong_scaling_share,
-            failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
+            failures=read_failures(mtbf_hours, repair_minutes),
+            reservations=read_reservations(reserve or []),
+            interference=None if interference_name is None else interference(interference_name),
             variability=measured,
             locality_penalties=penalties,
         )
@@ -290,6 +300,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
     first = summaries[0]
     typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    if first["jobs_per_gpu"] > 1:
+        typer.echo(f"Up to {first['jobs_per_gpu']} jobs per GPU, interference: {first['interference']}")
     table = Table()
     table.add_column("")
     for summary in summaries:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
     FidelityName,
     Generated,
@@ -21,15 +22,17 @@ from maat.cli.simulate import (
     PlacerName,
     Profiles,
     Profiling,
+    RigidShare,
     RoundSeconds,
     Setting,
     Shape,
+    StrongShare,
     Trace,
     check_writable,
     read_settings,
 )
 from maat.scheduling.errors import InputError, ParameterError
-from maat.simulation.fidelity import fidelity_with
+from maat.simulation.fidelity import fidelity
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
@@ -70,6 +73,11 @@ def sweep_command(
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    rigid_share: RigidShare = 0.0,
+    strong_scaling_share: StrongShare = 0.0,
+    mtbf_hours: Mtbf = None,
+    repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -82,8 +90,12 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=fidelity_with(fidelity_name, profiling=profiling),
+        fidelity=fidelity(fidelity_name, profiling=profiling),
         round_seconds=round_seconds,
+        rigid_share=rigid_share,
+        strong_scaling_share=strong_scaling_share,
+        failures=read_failures(mtbf_hours, repair_minutes),
+        reservations=read_reservations(reserve or []),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()

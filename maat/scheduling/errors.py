@@ -65,6 +65,10 @@ class JobError(InputError):
     """A job asks for something that no cluster could give it."""
 
 
+class InterferenceError(InputError):
+    """A table of what jobs on the same GPU lose cannot be read, or lacks a pair that may come to share one."""
+
+
 class ParameterError(InputError):
     """A policy's, placer's or generator's parameter is unknown or out of range."""
 

@@ -38,7 +38,8 @@ class Fidelity:
     the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
     `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
     slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
-    holds most, not in the cluster's order; step times were measured by order.
+    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
+    left is told those after the present epoch, at least 1; else all of them.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Fidelity:
     rigid_models: frozenset[str] = frozenset()
     calibrated: bool = True
     fullest_node_first: bool = False
+    steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
         """This fidelity with what it reveals to that policy."""
@@ -102,6 +104,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         rigid_models=frozenset({"ncf"}),
         calibrated=False,
         fullest_node_first=True,
+        steps_from_epoch_end=True,
     ),
     "pal-artifact": Fidelity(
         "pal-artifact",
@@ -118,14 +121,9 @@ FIDELITIES: Mapping[str, Fidelity] = {
 }
 
 
-def fidelity(name: str) -> Fidelity:
-    """The preset of that name. Raises UnknownNameError listing those that exist."""
+def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
+    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
-    return FIDELITIES[name]
-
-
-def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
-    """The preset of that name, in another profiling mode where one is given."""
-    preset = fidelity(name)
-    return preset if profiling is None else preset.revealing(profiling)
+    preset = FIDELITIES[name]
+    return preset if profiling is None else preset.revealing(ProfilingMode(profiling))

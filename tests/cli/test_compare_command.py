@@ -29,7 +29,7 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
 
 
 def test_every_policy_meets_every_placer(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
-    compare("--policy", "srtf,fifo", "--placer", "packed,whole-node", "--json")
+    compare("--policy", "srtf,fifo", "--placer", "packed-sticky,whole-node", "--json")
 
     found = json.loads(capsys.readouterr().out)
     assert [(c["policy"], c["placer"]) for c in found["contestants"]] == [
@@ -48,7 +48,7 @@ def test_the_table_gives_spread_and_interval(compare: Compare, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "2 run(s) of each; mean ± sample standard deviation over runs" in shown
     assert "in brackets the 95 % interval over traces and seeds" in shown
-    assert "srtf + packed" in shown
+    assert "srtf + packed-sticky" in shown
 
 
 def test_the_baseline_can_be_chosen(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,3 +148,45 @@ def test_a_job_never_gets_two_places_on_one_gpu_but_two_jobs_may_share_it() -> N
         assert placed.placement.by_job.get("a") == (0, 1, 2), placer
         others = placed.placement.by_job.get("b")
         assert others == (0, 1, 2) or "b" in placed.unplaced, placer
+
+
+def sharing(count: int, *partners: str, shared: int) -> Grant:
+    return Grant("t4", count, share_with=partners, shared_gpus=shared)
+
+
+TWO_PER_GPU = Cluster.of([Node("t4-0", "t4", 4), Node("t4-1", "t4", 4)], jobs_per_gpu=2)
+
+
+def test_shared_gives_idle_gpus_on_one_node_to_whom_names_no_partner() -> None:
+    placed = place("shared", TWO_PER_GPU, {"a": t4(3), "b": t4(3), "c": t4(3)}, {"a": (0, 1, 2)})
+    assert placed.placement.by_job == {"a": (0, 1, 2), "b": (4, 5, 6)}
+    assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 3, "idle_gpus": 2}
+
+
+def test_shared_puts_partners_on_the_same_gpus_best_first_and_takes_no_more_than_needed() -> None:
+    grants = {"a": t4(2), "b": t4(4), "new": sharing(5, "b", "a", shared=3)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (4, 5, 6, 7)})
+    assert placed.placement.by_job["new"] == (2, 3, 4, 5, 6)
+
+
+def test_shared_goes_on_to_the_next_partner_and_to_gpus_of_nodes_that_it_has_already() -> None:
+    grants = {"a": t4(1), "b": t4(4), "new": sharing(3, "a", "b", shared=3)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (4,), "b": (0, 1, 2, 5)})
+    assert placed.placement.by_job["new"] == (0, 4, 5)
+
+
+def test_shared_lets_no_third_job_onto_a_gpu() -> None:
+    grants = {"a": t4(2), "b": sharing(2, "a", shared=2), "c": sharing(2, "a", "b", shared=2)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (0, 1)})
+    assert placed.placement.by_job == {"a": (0, 1), "b": (0, 1)}
+    assert "c" in placed.unplaced
+
+
+def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
+    placed = place("shared", TWO_PER_GPU, {"a": t4(8), "b": sharing(2, "a", shared=2)})
+    assert placed.placement.by_job["b"] == (0, 1)
+
+
+def test_shared_shares_nothing_where_a_gpu_holds_one_job() -> None:
+    placed = place("shared", Cluster.parse("t4=1x4"), {"a": t4(4), "b": sharing(2, "a", shared=2)})
+    assert placed.placement.by_job == {"a": (0, 1, 2, 3)}

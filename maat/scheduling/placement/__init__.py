@@ -5,6 +5,7 @@ from maat.scheduling.placement.packed import Packed, PackedSticky
 from maat.scheduling.placement.pal import Pal
 from maat.scheduling.placement.pm_first import PmFirst
 from maat.scheduling.placement.random import Random, RandomSticky
+from maat.scheduling.placement.shared import Shared
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Placer
@@ -30,6 +31,12 @@ PLACERS: Registry[Placer] = Registry(
         "pm-first", "PM-First", "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.", PmFirst
     ),
     Entry("pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal),
+    Entry(
+        "shared",
+        "Shared GPUs",
+        "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
+        Shared,
+    ),
     Entry(
         "most-free",
         "Most free (Pollux)",

@@ -2,6 +2,8 @@
 
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf_bsbf import SjfBsbf
+from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
@@ -19,6 +21,20 @@ POLICIES: Registry[Policy] = Registry(
         "most-free",
     ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+    Entry(
+        "sjf-ffs",
+        "SJF-FFS",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
+        SjfFfs,
+        "shared",
+    ),
+    Entry(
+        "sjf-bsbf",
+        "SJF-BSBF",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
+        SjfBsbf,
+        "shared",
+    ),
 )
 
 
