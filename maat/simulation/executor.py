@@ -154,7 +154,7 @@ class SimulatedExecutor:
         left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
-            job.finished_at = now
+            job.finished_at = self._clock.now()
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
