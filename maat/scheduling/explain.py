@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -58,6 +58,32 @@ class Reasons:
     @property
     def sentence(self) -> str:
         return _SENTENCES[self.primary]
+
+
+class DeferredReasons(Mapping[str, Reasons]):
+    """Reasons by job, of which some are worked out when they are read: a simulation has many rounds whose reasons nobody reads."""
+
+    def __init__(self, known: Mapping[str, Reasons]) -> None:
+        self._known: dict[str, Reasons | Callable[[], Reasons]] = dict(known)
+
+    def __setitem__(self, job_id: str, reasons: Reasons) -> None:
+        self._known[job_id] = reasons
+
+    def defer(self, job_id: str, work_out: Callable[[], Reasons]) -> None:
+        """`work_out` must give the same whenever it is called."""
+        self._known[job_id] = work_out
+
+    def __getitem__(self, job_id: str) -> Reasons:
+        found = self._known[job_id]
+        if not isinstance(found, Reasons):
+            found = self._known[job_id] = found()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 def sentence_of(code: str) -> str:

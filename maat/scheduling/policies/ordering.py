@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
-from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan, plan_for_batch
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
@@ -177,9 +178,10 @@ class _Walker:
         self._free: list[int] = free_places(round_input).tolist()
         self._types: dict[int, list[int]] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
-        self.reasons: dict[JobId, Reasons] = {
-            job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
-        }
+        self.reasons = DeferredReasons(
+            {job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants}
+        )
+        self._now: _Walker | None = None
 
     def offer(self, row: int) -> bool:
         """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
@@ -197,8 +199,14 @@ class _Walker:
         self._grant(row, gpu_type, self._limits(row, gpu_type))
 
     def refuse(self, row: int) -> None:
-        job = self._input.jobs[row]
-        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row)
+        """The reason is worked out when it is read, from the places that are free now."""
+        if self._now is None:
+            self._now = copy(self)
+            self._now._free = list(self._free)
+        self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row))
+
+    def _refusal(self, row: int) -> Reasons:
+        return self._waiting(row, self._input.jobs[row]) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Whether the job would run if it were alone."""
@@ -243,6 +251,7 @@ class _Walker:
     def _grant(self, row: int, t: int, limits: Sequence[int]) -> None:
         job, name = self._input.jobs[row], self._input.cluster.type_names[t]
         count = job.spec.requested_gpus
+        self._now = None
         for r in limits:
             self._free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
