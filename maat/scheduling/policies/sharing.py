@@ -13,12 +13,13 @@ from typing import Any
 
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.policies.ordering import in_order, requests
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
-from maat.scheduling.sub_batch import Split, splits
+from maat.scheduling.sub_batch import Split, job_halved, splits
 
 HALVINGS = "halvings"
 
@@ -95,9 +96,7 @@ class _Table:
         if job.id not in self._stays:
             return False
         t = self._types(row)[0]
-        split = self._split_of(row, t)
-        plan = self._wanted.plan(row, t) if split is None else split.plan
-        self._grant(row, t, Grant(self._input.cluster.type_names[t], job.spec.requested_gpus, batch=plan), {})
+        self._grant(row, t, Grant(self._input.cluster.type_names[t], job.spec.requested_gpus, batch=self._running_plan(row, t)), {})
         return True
 
     def _count_gpus(self) -> list[int]:
@@ -132,8 +131,17 @@ class _Table:
             self._left[r] -= held.gpu_count
         return True
 
-    def _split_of(self, row: int, t: int) -> Split | None:
+    def _running_plan(self, row: int, t: int) -> BatchPlan | None:
         """How a job that stays runs its batch: as it was told when it started."""
+        job, plan = self._input.jobs[row], self._wanted.plan(row, t)
+        told = int(self._halvings.get(job.id, 0))
+        if plan is None or not told:
+            return plan
+        plans = job_halved(job, plan, self._input.cluster.type_names[t])
+        return plans[min(told, len(plans) - 1)]
+
+    def _split_of(self, row: int, t: int) -> Split | None:
+        """The same with what it takes in time and memory; None where no batch is known for it."""
         ways = self._splits(row, t)
         told = self._halvings.get(self._input.jobs[row].id, 0)
         return ways[min(int(told), len(ways) - 1)] if ways else None
