@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Adaptivity, JobSpec
 from maat.scheduling.policies import suiting_placer
@@ -31,6 +32,7 @@ LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
 MEAN_HOURS_LARGE, MEAN_HOURS_SMALL, SIGMA = 1.74, 0.55, 1.6
 SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
 SEEDS, SIZES = tuple(range(20)), (240, 480)
+FITTER = MemoisingFitter()  # of this process: the models of one run are those of the next
 XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
 
 
@@ -97,7 +99,7 @@ def play(run: Run) -> Outcome:
         interference=interference(run.interference),
     )
     began = time.process_time()
-    m = simulate(scenario).metrics
+    m = simulate(scenario, fitter=FITTER).metrics
     return Outcome(
         jct=m.avg_jct_hours,
         jct_large=m.avg_jct_hours_large,
