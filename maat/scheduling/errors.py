@@ -53,6 +53,10 @@ class ProfileError(InputError):
     """A measured profile cannot be read."""
 
 
+class VariabilityError(InputError):
+    """Measurements of single GPUs cannot be read, or do not cover a cluster."""
+
+
 class ClusterError(InputError):
     """A cluster description makes no sense."""
 

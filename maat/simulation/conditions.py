@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError
 from maat.simulation.adaptive_job import SimulatedJob
 
@@ -45,6 +46,20 @@ class SharedGpus:
                 if gpu in on_gpu:
                     on_gpu[gpu] *= xi
         return max(on_gpu.values(), default=1.0)
+
+
+class UnequalGpus:
+    """What PAL schedules around (eq. 1): the slowest of a job's GPUs sets its pace, and nodes apart cost the job's own penalty: L x max V."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._scores = cluster.scores
+
+    def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
+        """L of the job's declaration if it spans nodes, times the largest score of its GPUs for its class."""
+        spec = job.spec
+        apart = spec.locality_penalty if len(job.shape) > 1 else 1.0
+        scores = self._scores.get(spec.variability_class or "")
+        return apart if scores is None or job.allocation is None else apart * max(scores[gpu] for gpu in job.allocation.gpus)
 
 
 def set_paces(jobs: Sequence[SimulatedJob], conditions: Sequence[Condition]) -> None:

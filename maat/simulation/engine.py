@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,16 +18,17 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.reservations import Reservation, check_types
+from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.adaptivity_shares import draw_adaptivity
-from maat.simulation.conditions import Condition, SharedGpus
+from maat.simulation.conditions import Condition, SharedGpus, UnequalGpus
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
 from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.variability import Variability, draw_scores
 from maat.simulation.workloads import Workload
 
 Progress = Callable[["Position"], None]
@@ -53,6 +54,8 @@ class Scenario:
 
     `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
     `interference`: what jobs on one GPU lose; needed where the cluster lets several share one.
+    `variability`: measurements from which the scores of the cluster's GPUs are drawn; None: the cluster's own scores, if any. `locality_penalties`:
+    by model, instead of the model's own.
     """
 
     workload: Workload
@@ -71,6 +74,8 @@ class Scenario:
     strong_scaling_share: float = 0.0
     reservations: tuple[Reservation, ...] = ()
     interference: Interference | None = None
+    variability: Variability | None = None
+    locality_penalties: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
@@ -142,12 +147,14 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter:
     `fitter`: one that remembers, where many runs fit the same samples; it changes no result.
     """
     began = time.perf_counter()
-    check_types(scenario.reservations, scenario.cluster)
+    scenario = _with_scores(scenario)
+    check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
     slowdowns = slowdowns_of(scenario)
     told = scenario.fidelity.told_to(scenario.policy)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=_conditions(slowdowns))
+    conditions = _conditions(scenario, slowdowns)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=conditions)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -157,7 +164,7 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter:
         executor=executor,
         store=recorder,
         clock=clock,
-        round_seconds=scenario.round_seconds,
+        round_seconds=round_seconds_of(scenario, policy),
         reservations=scenario.reservations,
         interference=slowdowns,
         projection=projection_of(scenario),
@@ -176,7 +183,14 @@ def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
     """The policy and placer of a scenario, with its fidelity's parameters where the scenario sets none of its own."""
     preset = scenario.fidelity.policy_parameters.get(scenario.policy, {})
     policy = POLICIES.build(scenario.policy, {**preset, **scenario.policy_parameters})
-    return policy, PLACERS.build(scenario.placer, scenario.placer_parameters)
+    preset = scenario.fidelity.placer_parameters.get(scenario.placer, {})
+    return policy, PLACERS.build(scenario.placer, {**preset, **scenario.placer_parameters})
+
+
+def round_seconds_of(scenario: Scenario, policy: Policy) -> float:
+    """Between rounds: as the scenario says, else its fidelity, else the policy."""
+    said = (scenario.round_seconds, scenario.fidelity.round_seconds)
+    return next((seconds for seconds in said if seconds is not None), policy.round_seconds)
 
 
 def projection_of(scenario: Scenario) -> Projection:
@@ -203,8 +217,23 @@ def slowdowns_of(scenario: Scenario) -> Mapping[tuple[str, str, int], float]:
     return scenario.interference.between(scenario.workload.models, range(1, most + 1))
 
 
-def _conditions(slowdowns: Mapping[tuple[str, str, int], float]) -> tuple[Condition, ...]:
-    return (SharedGpus(slowdowns),) if slowdowns else ()
+def _conditions(scenario: Scenario, slowdowns: Mapping[tuple[str, str, int], float]) -> tuple[Condition, ...]:
+    apart = any(_penalty(scenario, name) > 1 for name in scenario.workload.models)
+    unequal = (UnequalGpus(scenario.cluster),) if scenario.cluster.scores or apart else ()
+    return (*unequal, SharedGpus(slowdowns)) if slowdowns else unequal
+
+
+def _with_scores(scenario: Scenario) -> Scenario:
+    if scenario.variability is None:
+        return scenario
+    rules = scenario.fidelity.variability
+    needed = {rules.classes[name] for name in scenario.workload.models if name in rules.classes}
+    scores = draw_scores(scenario.variability, scenario.cluster, rules, needed=needed, seed=scenario.seed)
+    return replace(scenario, cluster=replace(scenario.cluster, scores=scores))
+
+
+def _penalty(scenario: Scenario, model: str) -> float:
+    return scenario.locality_penalties.get(model, scenario.models[model].locality_penalty)
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
@@ -219,6 +248,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     for row, job in enumerate(scenario.workload.jobs, start=2):
         model = scenario.true_models[job.model]
         spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
+        spec = replace(spec, locality_penalty=_penalty(scenario, job.model))
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
             raise TraceError(

@@ -153,6 +153,8 @@ class SimulatedExecutor:
     def _advance(self, job: SimulatedJob, begin: float, now: float) -> Iterable[Event]:
         left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
+        if job.finished_at is not None and self._fidelity.completion_at_round_end:
+            job.finished_at = now
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
@@ -209,6 +211,8 @@ class SimulatedExecutor:
         match self._fidelity.profiling:
             case ProfilingMode.REQUEST_ORACLE:
                 return profile_request(job, kind, self._filled_shapes(job.spec, kind))
+            case ProfilingMode.REQUESTED:
+                return requested_pace(job, kind, self.cluster)
             case ProfilingMode.ORACLE:
                 return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]
             case _:
@@ -258,6 +262,25 @@ def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
     if job.finished_at is not None:
         return job.finished_at
     return lived[-1].time if job.allocation is None else float("inf")
+
+
+def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
+    """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
+    cannot run so or nobody measured it."""
+    spec, unit, per_node = job.spec, job.spec.replica_gpus(kind), int(cluster.gpus_per_node[cluster.type_index[kind]])
+    count = spec.requested_gpus
+    if not per_node or count % unit or count > cluster.usable_gpus[cluster.type_index[kind]]:
+        return []
+    whole, rest = divmod(count, per_node)
+    shape = (per_node,) * whole + ((rest,) if rest else ())
+    batch = job.truth.initial_batch_size if spec.batch_size is None else spec.batch_size
+    plan = job.plan_for(batch, kind, gpu_count=count, replicas=count // unit)
+    try:
+        time = job.truth.step(kind, shape, plan.per_gpu_batch_size)
+    except InputError:
+        return []
+    slow = job.truth.slowdown
+    return [Sample(len(shape), count // unit, plan.per_gpu_batch_size, time.step_seconds * slow, time.sync_seconds * slow)]
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:

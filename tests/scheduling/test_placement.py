@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
@@ -15,12 +17,18 @@ from maat.scheduling.solver import SolveReport
 
 
 def place(
-    placer: str, cluster: Cluster, grants: Mapping[str, Grant], held: Mapping[str, Sequence[int]] | None = None, *, pinned: bool = False
+    placer: str,
+    cluster: Cluster,
+    grants: Mapping[str, Grant],
+    held: Mapping[str, Sequence[int]] | None = None,
+    *,
+    pinned: bool = False,
+    round_number: int = 1,
 ) -> PlacementResult:
     """Place grants of t4 GPUs to jobs that hold what `held` says."""
     allocations = {job_id: Allocation("t4", tuple(gpus)) for job_id, gpus in (held or {}).items()}
     jobs = tuple(Job(_spec(job_id, not pinned), Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
-    round_input = RoundInput(0.0, 1, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
+    round_input = RoundInput(0.0, round_number, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
     return PLACERS.build(placer).place(Decision(grants, SolveReport(), {}), round_input)
 
 
@@ -78,23 +86,52 @@ def test_whole_node_uses_no_drained_gpu_even_one_that_its_job_holds() -> None:
 
 def test_packed_takes_the_node_that_fits_exactly_and_then_the_fewest_nodes() -> None:
     cluster = Cluster.parse("t4=1x4,t4=1x2")
-    assert place("packed", cluster, {"a": t4(2)}).placement.by_job == {"a": (4, 5)}
-    assert place("packed", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
+    assert place("packed-sticky", cluster, {"a": t4(2)}).placement.by_job == {"a": (4, 5)}
+    assert place("packed-sticky", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
 
 
-def test_packed_keeps_a_jobs_gpus_unless_told_to_place_anew() -> None:
-    cluster = Cluster.parse("t4=2x4")
-    held = {"a": (2, 3)}
+def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_anew() -> None:
+    cluster, held = Cluster.parse("t4=2x4"), {"a": (2, 3)}
+    assert place("packed-sticky", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {"b": (0, 1), "a": (2, 3)}
     assert place("packed", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {"b": (0, 1), "a": (2, 3)}
-    round_input = RoundInput(
-        0.0, 1, 60.0, (Job(_spec("a", True), Belief(), 1.0, allocation=Allocation("t4", (2, 3))),), cluster, standing_limits(cluster)
-    )
-    anew = PLACERS.build("packed", {"sticky": False}).place(Decision({"a": t4(2)}, SolveReport(), {}), round_input)
-    assert anew.placement.by_job == {"a": (0, 1)}
+    assert place("packed", cluster, {"a": t4(2)}, held).placement.by_job == {"a": (0, 1)}
+    assert place("random-sticky", cluster, {"a": t4(2)}, held).placement.by_job == {"a": (2, 3)}
+
+
+def test_the_last_of_the_order_gives_way_where_one_before_it_finds_no_room() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "second": (0,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "wide": t4(2), "second": t4(1)}, held)
+    assert placed.placement.by_job == {"first": (0,), "wide": (0, 1), "second": (1,)}
+
+
+def test_nobody_gives_way_in_vain() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "twin": (0,), "second": (1,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "twin": t4(1), "wide": t4(2), "second": t4(1)}, held)
+    assert placed.placement.by_job == {"first": (0,), "twin": (0,), "second": (1,)}
+    assert placed.unplaced["wide"].primary is ReasonCode.FRAGMENTED
+
+
+def test_nobody_pinned_gives_way() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "second": (0,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "wide": t4(2), "second": t4(1)}, held, pinned=True)
+    assert placed.placement.by_job == held
+    assert "wide" in placed.unplaced
+
+
+def test_random_placement_draws_every_gpu_alike_and_anew_each_round() -> None:
+    cluster = Cluster.parse("t4=4x4")
+    drawn = [place("random", cluster, {"a": t4(8)}, round_number=number).placement.by_job["a"] for number in range(200)]
+    times = np.bincount(np.concatenate(drawn), minlength=16)
+    assert len(set(drawn)) > 190
+    assert times.min() > 70, "each of 16 GPUs is drawn 100 times of 200, give or take four standard deviations"
+    assert times.max() < 130
 
 
 def test_packed_says_so_where_gpus_are_lacking() -> None:
-    placed = place("packed", Cluster.parse("t4=1x2"), {"a": t4(2), "b": t4(1)})
+    placed = place("packed-sticky", Cluster.parse("t4=1x2"), {"a": t4(2), "b": t4(1)})
     assert placed.placement.by_job == {"a": (0, 1)}
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
 

@@ -35,6 +35,10 @@ class FreeGpus:
         """Node numbers of a type, ascending."""
         return self._nodes[gpu_type]
 
+    def of_type(self, gpu_type: str) -> IntArray:
+        """Free GPUs of a type, ascending."""
+        return np.array([gpu for node in self._nodes[gpu_type].tolist() for gpu in sorted(self._places[node])], dtype=np.int64)
+
     def idle_nodes(self, gpu_type: str) -> IntArray:
         """Nodes with usable GPUs of which nobody holds one."""
         nodes = self._nodes[gpu_type]

@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
@@ -19,6 +20,13 @@ POLICIES: Registry[Policy] = Registry(
         "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
         Tiresias,
         "most-free",
+    ),
+    Entry(
+        "gavel",
+        "Gavel",
+        "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
+        Gavel,
+        "lowest-numbered",
     ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry(
@@ -39,5 +47,5 @@ POLICIES: Registry[Policy] = Registry(
 
 
 def suiting_placer(policy: str) -> str:
-    """The placer that a policy's line names, else packed: its counts are no configurations. Raises UnknownNameError."""
-    return POLICIES.entry(policy).placer or "packed"
+    """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
+    return POLICIES.entry(policy).placer or "packed-sticky"
