@@ -113,10 +113,11 @@ def play(run: Run) -> Outcome:
 
 
 def wanted() -> list[Run]:
-    """Seed by seed, so that what is done at any moment compares all policies."""
-    main = [Run(name, jobs, seed) for seed in SEEDS for jobs in SIZES for name in CONTENDERS]
+    """The quick ones first; seed by seed, so that what is done at any moment compares all policies."""
     shared = [name for name, contender in CONTENDERS.items() if contender.jobs_per_gpu > 1]
-    return main + [Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared]
+    small, large = ([Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES)
+    constant = [Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared]
+    return [*small, *constant, *large]
 
 
 def as_row(run: Run, outcome: Outcome) -> dict[str, object]:
