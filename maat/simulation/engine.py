@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from maat.scheduling.belief import Fitter
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
@@ -140,8 +141,11 @@ class SimulationResult:
         }
 
 
-def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
+def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None) -> SimulationResult:
+    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+
+    `fitter`: one that remembers, where many runs fit the same samples; it changes no result.
+    """
     began = time.perf_counter()
     scenario = _with_scores(scenario)
     check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
@@ -149,7 +153,8 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
     slowdowns = slowdowns_of(scenario)
     told = scenario.fidelity.told_to(scenario.policy)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, outages=outages, conditions=_conditions(scenario, slowdowns))
+    conditions = _conditions(scenario, slowdowns)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=conditions)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
