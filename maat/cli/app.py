@@ -10,7 +10,7 @@ import typer
 
 from maat import __version__
 from maat.cli.compare import compare_command
-from maat.cli.live import cancel, clusters, demo, jobs, submit
+from maat.cli.live import cancel, clusters, demo, jobs, reservations, reserve, submit, unreserve
 from maat.cli.simulate import simulate_command
 from maat.cli.sweep import sweep_command
 from maat.client import ApiError, Unreachable
@@ -31,6 +31,9 @@ app.command("submit")(submit)
 app.command("jobs")(jobs)
 app.command("cancel")(cancel)
 app.command("clusters")(clusters)
+app.command("reserve")(reserve)
+app.command("reservations")(reservations)
+app.command("unreserve")(unreserve)
 app.command("demo")(demo)
 
 

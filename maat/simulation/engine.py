@@ -259,6 +259,15 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 source=scenario.workload.name,
                 row=row,
             )
+        if spec.is_rigid and all(spec.requested_gpus % spec.replica_gpus(t) for t in usable):
+            raise TraceError(
+                "is no whole number of replicas of this rigid job",
+                field="num_replicas",
+                value=spec.requested_gpus,
+                remedy=f"One replica takes {', '.join(f'{spec.replica_gpus(t)} GPUs of {t}' for t in usable)}.",
+                source=scenario.workload.name,
+                row=row,
+            )
         executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
 
 

@@ -49,7 +49,7 @@ class Model:
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
-        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
         """
         truth = self.truth
         adaptivity = Adaptivity.RIGID if self.name in fidelity.rigid_models else adaptivity
@@ -73,6 +73,10 @@ class Model:
                 job.gpu_count,
             ),
             batch_size=batch_size,
+            preemptible=job.preemptible,
+            tenant=job.tenant,
+            workload_kind=job.workload_kind,
+            promised_seconds=job.promised_seconds,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
             variability_class=fidelity.variability.classes.get(self.name),

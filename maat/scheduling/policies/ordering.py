@@ -156,7 +156,7 @@ def walk(
 
 def grant_chosen(
     round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
-) -> tuple[dict[JobId, Grant], dict[JobId, Reasons]]:
+) -> tuple[dict[JobId, Grant], Mapping[JobId, Reasons]]:
     """Grants for the (row, GPU type) pairs that a policy chose itself, after the pinned ones; and why everybody else waits.
 
     The choice keeps the limits already.
