@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.optimus import Optimus
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.policies.tiresias import Tiresias
@@ -16,6 +17,13 @@ POLICIES: Registry[Policy] = Registry(
         "Tiresias",
         "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
         Tiresias,
+        "most-free",
+    ),
+    Entry(
+        "optimus",
+        "Optimus",
+        "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
+        Optimus,
         "most-free",
     ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),

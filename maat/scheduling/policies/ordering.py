@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -27,11 +27,24 @@ class HeadOfLine(StrEnum):
     BACKFILL = "backfill"
 
 
+def asked_for(spec: JobSpec, _gpu_type: str, /) -> int:
+    """The GPUs that a job asks for, of whatever type."""
+    return spec.requested_gpus
+
+
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """What each of J jobs would make of the GPUs that it asked for, on every type T. Evaluated when first read: most orders need none of it."""
+    """What each of J jobs would make of the GPUs that it asked for, on every type T. Evaluated when first read: most orders need none of it.
+
+    `gpus_of`: how many GPUs of a type a job is to have, where that is not what it asked for.
+    """
 
     round_input: RoundInput
+    gpus_of: Callable[[JobSpec, str], int] = asked_for
+
+    def gpu_count(self, row: int, t: int) -> int:
+        """GPUs that the job of a row is to have on a type."""
+        return self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
@@ -42,7 +55,15 @@ class Requests:
     def usable(self) -> tuple[tuple[int, ...], ...]:
         """By job, the types whose GPUs suffice for it."""
         many = range(len(self.round_input.cluster.type_names))
-        return tuple(tuple(t for t in many if _can_run(job, t, self.round_input)) for job in self.round_input.jobs)
+        return tuple(tuple(t for t in many if self._can_run(row, t)) for row in range(len(self.round_input.jobs)))
+
+    def _can_run(self, row: int, t: int) -> bool:
+        cluster, spec = self.round_input.cluster, self.round_input.jobs[row].spec
+        name = cluster.type_names[t]
+        if not spec.may_use(name):
+            return False
+        count = self.gpu_count(row, t)
+        return count <= cluster.usable_gpus[t] and count % spec.replica_gpus(name) == 0
 
     @cached_property
     def pair_of(self) -> IntArray:
@@ -56,7 +77,7 @@ class Requests:
     def pairs(self) -> Pairs:
         cluster = self.round_input.cluster
         rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(self.pair_of >= 0))
-        count = np.array([job.spec.requested_gpus for job in self.jobs], dtype=np.int64)[rows] if self.jobs else rows
+        count = np.array([self.gpu_count(row, t) for row, t in zip(rows.tolist(), kinds.tolist(), strict=True)], dtype=np.int64)
         nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
         return evaluate_pairs(
             self.jobs,
@@ -111,8 +132,7 @@ class Requests:
         spec, name = self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t]
         if spec.batch_size is None:
             return None
-        replicas = spec.requested_gpus // spec.replica_gpus(name)
-        return declared_plan(spec, name, replicas=replicas)
+        return declared_plan(spec, name, replicas=self.gpu_count(row, t) // spec.replica_gpus(name))
 
 
 def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan | None:
@@ -137,7 +157,7 @@ def walk(
     round_input: RoundInput, wanted: Requests, order: Sequence[int], *, head_of_line: HeadOfLine, keep_running: bool, state: PolicyState
 ) -> Decision:
     """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at."""
-    walker = _Walker(round_input, wanted)
+    walker = Walker(round_input, wanted)
     jobs = round_input.jobs
     if keep_running:
         for row in order:
@@ -153,12 +173,12 @@ def walk(
     return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
 
 
-class _Walker:
-    """Grants given so far in one round, and the places that are left."""
+class Walker:
+    """Grants given so far in one round, and the places that are left: `free`, by limit."""
 
     def __init__(self, round_input: RoundInput, wanted: Requests) -> None:
         self._input, self._wanted = round_input, wanted
-        self._free: list[int] = free_places(round_input).tolist()
+        self.free: list[int] = free_places(round_input).tolist()
         self._types: dict[int, list[int]] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons: dict[JobId, Reasons] = {
@@ -171,7 +191,7 @@ class _Walker:
             return True
         for t in self._types_in_order(row):
             limits = self._limits(row, t)
-            if self._fits(row, limits):
+            if self._fits(row, t, limits):
                 self._grant(row, t, limits)
                 return True
         return False
@@ -185,22 +205,25 @@ class _Walker:
         return any(not self._too_small(row, t) for t in self._types_in_order(row))
 
     def _waiting(self, row: int, job: Job) -> Reasons:
-        needed, types = job.spec.requested_gpus, self._types_in_order(row)
-        if any(self._fits(row, self._limits(row, t)) for t in types):
+        types = self._types_in_order(row)
+        needed = self._wanted.gpu_count(row, types[0])
+        if any(self._fits(row, t, self._limits(row, t)) for t in types):
             return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
         possible = next(t for t in types if not self._too_small(row, t))
-        lacking = next(self._input.limits[r] for r in self._limits(row, possible) if self._free[r] < needed)
+        needed = self._wanted.gpu_count(row, possible)
+        lacking = next(self._input.limits[r] for r in self._limits(row, possible) if self.free[r] < needed)
         return Reasons(waiting_for(lacking), {"needed_gpus": needed, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
 
     def _never(self, row: int) -> Reasons:
         types, job = self._types_in_order(row), self._wanted.jobs[row]
         if not types:
-            return never_fits(job, self._input, needed=job.spec.requested_gpus)
+            counts = [self._wanted.gpus_of(job.spec, name) for name in self._input.cluster.type_names if job.spec.may_use(name)]
+            return never_fits(job, self._input, needed=min(counts, default=job.spec.requested_gpus))
         return exceeds(self._too_small(row, types[0]))
 
     def _too_small(self, row: int, t: int) -> list[Limit]:
         """The limits that the job's request breaks by itself on a type."""
-        needed = self._input.jobs[row].spec.requested_gpus
+        needed = self._wanted.gpu_count(row, t)
         return [limit for r in self._limits(row, t) if (limit := self._input.limits[r]).places < needed]
 
     def _types_in_order(self, row: int) -> list[int]:
@@ -214,17 +237,18 @@ class _Walker:
     def _limits(self, row: int, t: int) -> list[int]:
         """The limits that a grant on a type falls under."""
         spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
-        return [r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, spec.requested_gpus)]
+        count = self._wanted.gpu_count(row, t)
+        return [r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count)]
 
-    def _fits(self, row: int, limits: Sequence[int]) -> bool:
-        needed = self._input.jobs[row].spec.requested_gpus
-        return all(self._free[r] >= needed for r in limits)
+    def _fits(self, row: int, t: int, limits: Sequence[int]) -> bool:
+        needed = self._wanted.gpu_count(row, t)
+        return all(self.free[r] >= needed for r in limits)
 
     def _grant(self, row: int, t: int, limits: Sequence[int]) -> None:
         job, name = self._input.jobs[row], self._input.cluster.type_names[t]
-        count = job.spec.requested_gpus
+        count = self._wanted.gpu_count(row, t)
         for r in limits:
-            self._free[r] -= count
+            self.free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
         evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
         if self._wanted.evaluated:
@@ -232,7 +256,7 @@ class _Walker:
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
 
     def _most_free(self, row: int) -> int:
-        free = [min((self._free[r] for r in self._limits(row, t)), default=0) for t in self._types_in_order(row)]
+        free = [min((self.free[r] for r in self._limits(row, t)), default=0) for t in self._types_in_order(row)]
         return max(free, default=0)
 
 
@@ -241,12 +265,6 @@ def _as_requested(job: Job) -> JobSpec:
     if job.spec.batch_size is None:
         return job.spec
     return replace(job.spec, adaptivity=Adaptivity.RIGID, gpu_count=job.spec.requested_gpus)
-
-
-def _can_run(job: Job, t: int, round_input: RoundInput) -> bool:
-    cluster = round_input.cluster
-    name, count = cluster.type_names[t], job.spec.requested_gpus
-    return job.spec.may_use(name) and count <= cluster.usable_gpus[t] and count % job.spec.replica_gpus(name) == 0
 
 
 def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:
