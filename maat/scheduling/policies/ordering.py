@@ -63,7 +63,8 @@ class Requests:
         if not spec.may_use(name):
             return False
         count = self.gpu_count(row, t)
-        return count <= cluster.usable_gpus[t] and count % spec.replica_gpus(name) == 0
+        allowed = spec.max_gpus is None or count <= spec.max_gpus
+        return allowed and count <= cluster.usable_gpus[t] and count % spec.replica_gpus(name) == 0
 
     @cached_property
     def pair_of(self) -> IntArray:
