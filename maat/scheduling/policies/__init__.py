@@ -1,8 +1,10 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
@@ -26,6 +28,8 @@ POLICIES: Registry[Policy] = Registry(
         Optimus,
         "most-free",
     ),
+    Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
+    Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
 

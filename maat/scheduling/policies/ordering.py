@@ -27,6 +27,19 @@ class HeadOfLine(StrEnum):
     BACKFILL = "backfill"
 
 
+class ServiceUnit(StrEnum):
+    """What counts as service: seconds for which GPUs were held, times their number, or alone."""
+
+    GPU_SECONDS = "gpu-seconds"
+    SECONDS = "seconds"
+
+
+def attained_service(job: Job, unit: ServiceUnit) -> float:
+    """Service so far on all GPU types; seconds alone are those on the GPUs that it asks for."""
+    gpu_seconds = sum(job.attained_gpu_seconds.values())
+    return gpu_seconds if unit is ServiceUnit.GPU_SECONDS else gpu_seconds / job.spec.requested_gpus
+
+
 def asked_for(spec: JobSpec, _gpu_type: str, /) -> int:
     """The GPUs that a job asks for, of whatever type."""
     return spec.requested_gpus
