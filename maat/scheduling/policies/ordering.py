@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -187,6 +188,13 @@ def walk(
     return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
 
 
+class _Need(NamedTuple):
+    """GPUs that a job is to have on a type, and the numbers of the limits that they count against."""
+
+    gpus: int
+    limits: tuple[int, ...]
+
+
 class Walker:
     """Grants given so far in one round, and the places that are left: `free`, by limit."""
 
@@ -194,6 +202,7 @@ class Walker:
         self._input, self._wanted = round_input, wanted
         self.free: list[int] = free_places(round_input).tolist()
         self._types: dict[int, list[int]] = {}
+        self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons: dict[JobId, Reasons] = {
             job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
@@ -204,9 +213,9 @@ class Walker:
         if self._input.jobs[row].id in self.grants:
             return True
         for t in self._types_in_order(row):
-            limits = self._limits(row, t)
-            if self._fits(row, t, limits):
-                self._grant(row, t, limits)
+            need = self._need(row, t)
+            if self._fits(need):
+                self._grant(row, t, need)
                 return True
         return False
 
@@ -220,13 +229,12 @@ class Walker:
 
     def _waiting(self, row: int, job: Job) -> Reasons:
         types = self._types_in_order(row)
-        needed = self._wanted.gpu_count(row, types[0])
-        if any(self._fits(row, t, self._limits(row, t)) for t in types):
+        if any(self._fits(self._need(row, t)) for t in types):
+            needed = self._need(row, types[0]).gpus
             return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
-        possible = next(t for t in types if not self._too_small(row, t))
-        needed = self._wanted.gpu_count(row, possible)
-        lacking = next(self._input.limits[r] for r in self._limits(row, possible) if self.free[r] < needed)
-        return Reasons(waiting_for(lacking), {"needed_gpus": needed, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
+        need = self._need(row, next(t for t in types if not self._too_small(row, t)))
+        lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
+        return Reasons(waiting_for(lacking), {"needed_gpus": need.gpus, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
 
     def _never(self, row: int) -> Reasons:
         types, job = self._types_in_order(row), self._wanted.jobs[row]
@@ -237,8 +245,8 @@ class Walker:
 
     def _too_small(self, row: int, t: int) -> list[Limit]:
         """The limits that the job's request breaks by itself on a type."""
-        needed = self._wanted.gpu_count(row, t)
-        return [limit for r in self._limits(row, t) if (limit := self._input.limits[r]).places < needed]
+        need = self._need(row, t)
+        return [limit for r in need.limits if (limit := self._input.limits[r]).places < need.gpus]
 
     def _types_in_order(self, row: int) -> list[int]:
         """What the job holds, then the fastest."""
@@ -248,20 +256,22 @@ class Walker:
             self._types[row] = sorted(fastest, key=lambda t: t != present)
         return self._types[row]
 
-    def _limits(self, row: int, t: int) -> list[int]:
-        """The limits that a grant on a type falls under."""
-        spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
-        count = self._wanted.gpu_count(row, t)
-        return [r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count)]
+    def _need(self, row: int, t: int) -> _Need:
+        """What a grant on a type takes, and of which limits."""
+        need = self._needs.get((row, t))
+        if need is None:
+            spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
+            count = self._wanted.gpu_count(row, t)
+            limits = tuple(r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count))
+            need = self._needs[row, t] = _Need(count, limits)
+        return need
 
-    def _fits(self, row: int, t: int, limits: Sequence[int]) -> bool:
-        needed = self._wanted.gpu_count(row, t)
-        return all(self.free[r] >= needed for r in limits)
+    def _fits(self, need: _Need) -> bool:
+        return all(self.free[r] >= need.gpus for r in need.limits)
 
-    def _grant(self, row: int, t: int, limits: Sequence[int]) -> None:
-        job, name = self._input.jobs[row], self._input.cluster.type_names[t]
-        count = self._wanted.gpu_count(row, t)
-        for r in limits:
+    def _grant(self, row: int, t: int, need: _Need) -> None:
+        job, name, count = self._input.jobs[row], self._input.cluster.type_names[t], need.gpus
+        for r in need.limits:
             self.free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
         evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
@@ -270,7 +280,7 @@ class Walker:
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
 
     def _most_free(self, row: int) -> int:
-        free = [min((self.free[r] for r in self._limits(row, t)), default=0) for t in self._types_in_order(row)]
+        free = [min((self.free[r] for r in self._need(row, t).limits), default=0) for t in self._types_in_order(row)]
         return max(free, default=0)
 
 

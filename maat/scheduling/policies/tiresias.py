@@ -64,9 +64,10 @@ class Tiresias:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
-        queues = _Queues.recall(memory.data, round_input.jobs, many=len(self.levels()) + 1)
+        levels = self.levels()
+        queues = _Queues.recall(memory.data, round_input.jobs, many=len(levels) + 1)
         for job in round_input.jobs:
-            self._demote(job, queues)
+            self._demote(job, queues, levels)
             if self.promote_after > 0:
                 self._promote(job, queues, now=round_input.now)
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
@@ -74,9 +75,9 @@ class Tiresias:
         state = PolicyState(memory.owner, memory.parameter_hash, queues.remembered())
         return walk(round_input, requests(round_input), order, head_of_line=self.head_of_line, keep_running=False, state=state)
 
-    def _demote(self, job: Job, queues: _Queues) -> None:
+    def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
         served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
-        level = sum(served >= threshold for threshold in self.levels())
+        level = sum(served >= threshold for threshold in levels)
         if level > queues.level[job.id]:
             queues.move(job.id, level)
 
