@@ -65,14 +65,14 @@ class _Growth:
 
     def run(self) -> None:
         """Hand out what is free, largest gain first, ties to the job that came first."""
-        waiting = [(-task.gain(), i) for i, task in enumerate(self._tasks) if _grows(task.job.spec) and self._has_room(task)]
+        waiting = [(-task.gain(), i) for i, task in enumerate(self._tasks) if _grows(task.job.spec)]
         heapq.heapify(waiting)
         while waiting and waiting[0][0] < 0:
-            _, i = heapq.heappop(waiting)
-            task = self._tasks[i]
-            if self._has_room(task):
-                self._grow(task)
-                heapq.heappush(waiting, (-task.gain(), i))
+            i = waiting[0][1]
+            if self._grow(self._tasks[i]):
+                heapq.heapreplace(waiting, (-self._tasks[i].gain(), i))
+            else:
+                heapq.heappop(waiting)
 
     def _more(self, task: _Task) -> Mapping[int, int]:
         """Places that one more replica takes of each limit; a limit on large grants counts all of one that becomes large."""
@@ -81,13 +81,15 @@ class _Growth:
         limits = enumerate(self._input.limits)
         return {r: then - (now if limit.counts(spec, kind, now) else 0) for r, limit in limits if limit.counts(spec, kind, then)}
 
-    def _has_room(self, task: _Task) -> bool:
-        return task.count + task.unit <= task.most and all(self._walker.free[r] >= more for r, more in self._more(task).items())
-
-    def _grow(self, task: _Task) -> None:
-        for r, more in self._more(task).items():
-            self._walker.free[r] -= more
+    def _grow(self, task: _Task) -> bool:
+        """One more replica; False where there is no room for it, now or later."""
+        places, free = self._more(task), self._walker.free
+        if any(free[r] < more for r, more in places.items()):
+            return False
+        for r, more in places.items():
+            free[r] -= more
         task.grow()
+        return True
 
     def grants(self) -> dict[JobId, Grant]:
         """Everybody's grant, in the order of the jobs."""
