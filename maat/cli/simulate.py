@@ -102,7 +102,7 @@ def simulate_command(
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
     preset = fidelity_with(fidelity_name, profiling=profiling)
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles, gpu_types=Cluster.parse(cluster).type_names) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]
     if csv_path is not None and len(names) > 1:
