@@ -135,7 +135,7 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     check_types(scenario.reservations, scenario.cluster)
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.for_policy(scenario.policy), outages=outages)
+    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.told_to(scenario.policy), outages=outages)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)

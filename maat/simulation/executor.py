@@ -93,7 +93,7 @@ class SimulatedExecutor:
         return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
 
     def _as_seen(self) -> tuple[Job, ...]:
-        with_steps = self._fidelity.profiling is ProfilingMode.EVERY_COUNT
+        with_steps = self._fidelity.profiling is ProfilingMode.REQUEST_ORACLE
         return tuple(job.as_seen(with_steps=with_steps) for job in self.jobs.values())
 
     def apply(self, changes: Changes) -> Sequence[Event]:
@@ -178,7 +178,7 @@ class SimulatedExecutor:
     def _revealed(self, job: SimulatedJob, kind: str) -> list[Sample]:
         """What the profiling mode tells of a job on a type."""
         match self._fidelity.profiling:
-            case ProfilingMode.EVERY_COUNT:
+            case ProfilingMode.REQUEST_ORACLE:
                 return profile_request(job, kind, self._filled_shapes(job.spec, kind))
             case ProfilingMode.ORACLE:
                 return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]

@@ -12,14 +12,14 @@ from maat.scheduling.errors import UnknownNameError
 class ProfilingMode(StrEnum):
     """What is revealed of a job before it has run (Sia section 5.7): step times at every configuration; on one GPU of every type; nothing.
 
-    EVERY_COUNT: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
+    REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
     that batch size it has left (Pollux section 5.2, Optimus+Oracle).
     """
 
     ORACLE = "oracle"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
-    EVERY_COUNT = "every-count"
+    REQUEST_ORACLE = "request-oracle"
 
 
 class GpuTimeRule(StrEnum):
@@ -62,11 +62,11 @@ class Fidelity:
     calibrated: bool = True
     fullest_node_first: bool = False
 
-    def for_policy(self, policy: str) -> Fidelity:
+    def told_to(self, policy: str) -> Fidelity:
         """With the profiling that this policy goes by."""
-        return self.profiled(self.profiling_by_policy.get(policy, self.profiling))
+        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
 
-    def profiled(self, mode: ProfilingMode) -> Fidelity:
+    def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""
         return replace(self, profiling=mode, profiling_by_policy={})
 
@@ -90,7 +90,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "pollux-artifact",
         "Follows the published Pollux simulator: flat 30 s restarts, no calibration, NCF bound to its request.",
         profiling=ProfilingMode.NO_PROFILE,
-        profiling_by_policy={"optimus": ProfilingMode.EVERY_COUNT},
+        profiling_by_policy={"optimus": ProfilingMode.REQUEST_ORACLE},
         whole_second_epochs=True,
         flat_restart_seconds=30.0,
         largest_per_gpu={("yolov3", "t4"): 8},
@@ -111,4 +111,4 @@ def fidelity(name: str) -> Fidelity:
 def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
     """The preset of that name, in another profiling mode where one is given."""
     preset = fidelity(name)
-    return preset if profiling is None else preset.profiled(profiling)
+    return preset if profiling is None else preset.revealing(profiling)

@@ -58,9 +58,9 @@ def test_ncf_is_bound_to_what_the_trace_asks_for() -> None:
 
 
 def test_a_fidelity_may_reveal_more_to_one_policy() -> None:
-    assert POLLUX.for_policy("optimus").profiling is ProfilingMode.EVERY_COUNT
-    assert POLLUX.for_policy("tiresias").profiling is ProfilingMode.NO_PROFILE
-    assert POLLUX.profiled(ProfilingMode.BOOTSTRAP).for_policy("optimus").profiling is ProfilingMode.BOOTSTRAP
+    assert POLLUX.told_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
+    assert POLLUX.told_to("tiresias").profiling is ProfilingMode.NO_PROFILE
+    assert POLLUX.revealing(ProfilingMode.BOOTSTRAP).told_to("optimus").profiling is ProfilingMode.BOOTSTRAP
 
 
 def test_a_jobs_nodes_may_count_from_the_one_of_which_it_holds_most() -> None:
@@ -80,7 +80,7 @@ def shown(mode: Fidelity, **declared: object) -> tuple[SimulatedExecutor, Jumpin
 
 
 def test_an_oracle_of_every_count_tells_true_steps_of_the_requested_batch_and_what_is_left() -> None:
-    executor, _ = shown(replace(POLLUX, profiling=ProfilingMode.EVERY_COUNT), batch_size=120)
+    executor, _ = shown(replace(POLLUX, profiling=ProfilingMode.REQUEST_ORACLE), batch_size=120)
     job = executor.observe().jobs[0]
     samples = job.belief.by_type["t4"].samples
     assert [(s.node_count, s.replica_count, s.per_gpu_batch_size) for s in samples] == [
