@@ -72,12 +72,12 @@ class Fidelity:
     steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """This fidelity with what it reveals to that policy."""
-        return replace(self, profiling=self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by."""
+        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
 
-    def revealing(self, profiling: ProfilingMode) -> Fidelity:
-        """This fidelity with the same revealed to every policy."""
-        return replace(self, profiling=profiling, profiling_by_policy={})
+    def revealing(self, mode: ProfilingMode) -> Fidelity:
+        """With this profiling, whatever the policy."""
+        return replace(self, profiling=mode, profiling_by_policy={})
 
 
 FIDELITIES: Mapping[str, Fidelity] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,9 +100,12 @@ def catalog_models() -> Mapping[str, Model]:
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
 
 
-def measured_models(folder: Path) -> Mapping[str, Model]:
-    """The models of a profiles folder, true to the measurements. Raises ProfileError naming file, row and field."""
-    return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
+def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+    """The models of a profiles folder, true to the measurements; of these GPU types alone, where some are named.
+
+    Raises ProfileError naming file, row and field.
+    """
+    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
 
 
 def _measured(measured: MeasuredModel) -> Model:

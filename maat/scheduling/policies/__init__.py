@@ -2,7 +2,10 @@
 
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.gavel import Gavel
+from maat.scheduling.policies.las import Las
+from maat.scheduling.policies.optimus import Optimus
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
@@ -14,11 +17,21 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+    Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
+    Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
     Entry(
         "tiresias",
         "Tiresias",
         "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
         Tiresias,
+        "most-free",
+    ),
+    Entry(
+        "optimus",
+        "Optimus",
+        "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
+        Optimus,
         "most-free",
     ),
     Entry(
@@ -28,7 +41,6 @@ POLICIES: Registry[Policy] = Registry(
         Gavel,
         "lowest-numbered",
     ),
-    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
