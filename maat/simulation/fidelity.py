@@ -41,7 +41,7 @@ class Fidelity:
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
-    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.5-4.8: by policy, unless the caller sets them
     most_gpus_per_job: int = 64
 
 
@@ -55,7 +55,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
-        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True}},
+        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2, "beyond_largest_batch": True, "random_ties": True}},
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
