@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from maat.scheduling.belief import Belief
 from maat.scheduling.errors import JobError
+from maat.scheduling.regimes import DeclaredRegimes
 
 JobId = str
 
@@ -55,7 +56,7 @@ class JobSpec:
     scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
     stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
-    it serves together, spread over its replicas.
+    it serves together, spread over its replicas. `regimes`: the job changes its own batch size between epochs, and `batch_size` is its first.
     """
 
     id: JobId
@@ -80,6 +81,7 @@ class JobSpec:
     weight: float = 1.0
     workload_kind: WorkloadKind = WorkloadKind.TRAINING
     promised_seconds: float | None = None
+    regimes: DeclaredRegimes | None = None
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
@@ -169,7 +171,8 @@ class Job:
     """How a job stands at the beginning of a round.
 
     `remaining_work`: effective samples. `attained_gpu_seconds`: service so far, by type. `restarting`: its checkpoint-restore is not
-    over, so its grant is pinned. `frozen_until`: cluster time at which that ends.
+    over, so its grant is pinned. `frozen_until`: cluster time at which that ends. `epochs_begun`: of a job with regimes, by total batch size,
+    the present epoch included.
     """
 
     spec: JobSpec
@@ -181,6 +184,7 @@ class Job:
     restarts: int = 0
     restarting: bool = False
     started_at: float | None = None
+    epochs_begun: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def id(self) -> JobId:

@@ -15,6 +15,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, throughput_of
 from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
 from maat.scheduling.matrix import NO_LOSS
+from maat.scheduling.regimes import Regime, batch_size_at, epochs_begun
 from maat.simulation.truth import Shape, Truth
 
 
@@ -24,6 +25,7 @@ class SimulatedJob:
 
     `saved_work`: what its last checkpoint holds, taken at the end of every epoch and when the scheduler takes GPUs away or moves it;
     `unsaved_gpu_seconds`: GPU-seconds held since. `pace`: true over nominal seconds of a step, for where and beside whom it runs.
+    `regimes`: the batch sizes that the job sets itself, whatever is granted; () where scheduler or agent choose.
     """
 
     spec: JobSpec
@@ -50,6 +52,7 @@ class SimulatedJob:
     unsaved_gpu_seconds: float = 0.0
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
+    regimes: tuple[Regime, ...] = ()
     _speeds: tuple[object, Candidates, FloatArray] | None = None
 
     @property
@@ -68,6 +71,7 @@ class SimulatedJob:
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
+            epochs_begun=epochs_begun(self.regimes, self.epoch) if self.started_at is not None else {},
         )
 
     def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
@@ -157,6 +161,9 @@ class SimulatedJob:
         return self.goodput
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
+        if self.regimes:
+            per_gpu = -(-batch_size_at(self.regimes, self.epoch) // replicas)
+            return BatchPlan(per_gpu * replicas, per_gpu, 0)
         if self.fixed_plan is not None:
             return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas)
         if self.spec.has_fixed_batch and self.spec.batch_size is not None:

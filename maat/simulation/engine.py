@@ -189,7 +189,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 source=scenario.workload.name,
                 row=row,
             )
-        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
+        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale, regimes=job.regimes)
 
 
 class JumpingClock:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.profiles import MeasuredModel, read_profiles
@@ -35,8 +36,11 @@ class Model:
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
-        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
+        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too. A job
+        that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all of them.
         """
+        if job.regimes:
+            return self._with_regimes(job, fidelity)
         truth = self.truth
         batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
         largest = max(job.batch_size or 0, truth.initial_batch_size)
@@ -47,7 +51,7 @@ class Model:
             name=job.name,
             model=self.name,
             submitted_at=job.submit_seconds,
-            work=self.work,
+            work=self.work * job.work_scale,
             initial_batch_size=truth.initial_batch_size,
             max_batch_size=largest if within_trace else truth.max_batch_size,
             memory=self._memory(fidelity),
@@ -60,6 +64,18 @@ class Model:
             batch_size=batch_size,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+        )
+
+    def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
+        first, sizes = job.regimes[0].batch_size, tuple(sorted({regime.batch_size for regime in job.regimes}))
+        largest = -(-sizes[-1] // job.gpu_count)
+        plain = self.job_spec(replace(job, regimes=(), batch_size=first), fidelity, adaptivity=Adaptivity.RIGID)
+        return replace(
+            plain,
+            initial_batch_size=first,
+            max_batch_size=max(sizes[-1], first),
+            memory={t: limits for t, limits in plain.memory.items() if self.truth.largest_per_gpu(t, job.gpu_count) >= largest},
+            regimes=DeclaredRegimes(self.truth.epoch_ends[0], sizes),
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import MAX_TEXT
+from maat.scheduling.regimes import Regime
 from maat.simulation.csv_input import CsvInput, Row, read_csv
 from maat.simulation.profiles import MODEL_BY_FOLDER
 
@@ -25,7 +26,8 @@ MAX_SECONDS = 1e10
 class TraceJob:
     """One submission. `gpu_count` and `batch_size` are what its owner asked for; an adaptive job is not bound to them.
 
-    `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
+    `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length. `regimes`:
+    the batch sizes that the job sets itself; such a job is rigid.
     """
 
     name: str
@@ -34,6 +36,7 @@ class TraceJob:
     gpu_count: int
     batch_size: int | None = None
     work_scale: float = 1.0
+    regimes: tuple[Regime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,19 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
 
 
 def write_workload(workload: Workload) -> str:
-    """The workload as CSV text in the `sia` format, plus a column work_scale where any job's is not 1. Reading it gives the same jobs."""
+    """The workload as CSV text in the `sia` format, plus a column work_scale where any job's is not 1. Reading it gives the same jobs.
+
+    Raises TraceError where a job sets its own batch sizes: the format has no column for that.
+    """
+    own = next((job for job in workload.jobs if job.regimes), None)
+    if own is not None:
+        raise TraceError(
+            "sets its own batch sizes, which this format cannot say",
+            field="name",
+            value=own.name,
+            remedy="Use the trace as it was published.",
+            source=workload.name,
+        )
     scaled = any(job.work_scale != 1.0 for job in workload.jobs)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
