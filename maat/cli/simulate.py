@@ -22,8 +22,12 @@ from maat.simulation.fidelity import ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
-Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Trace = Annotated[
+    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+]
+Profiles = Annotated[
+    Path | None, typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models.")
+]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
 PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
 PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]

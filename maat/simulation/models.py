@@ -11,10 +11,12 @@ from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.profiles import MeasuredModel, read_profiles
+from maat.simulation.throughput_table import TableTruth, read_throughput_table
 from maat.simulation.truth import FittedTruth, MeasuredTruth, Truth
 from maat.simulation.workloads import TraceJob
 
 DEFAULT_RESTART_SECONDS = 30.0
+TABLE_RESTART_SECONDS = 20.0  # checkpoint and resume together (uw-mad-dash/shockwave)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Model:
             batch_size=batch_size,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            weight=job.weight,
         )
 
     def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
@@ -89,7 +92,12 @@ def catalog_models() -> Mapping[str, Model]:
 
 
 def measured_models(folder: Path) -> Mapping[str, Model]:
-    """The models of a profiles folder, true to the measurements. Raises ProfileError naming file, row and field."""
+    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements.
+
+    Raises ProfileError naming file, row and field.
+    """
+    if folder.is_file():
+        return {name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()}
     return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
 
 
@@ -104,6 +112,13 @@ def _measured(measured: MeasuredModel) -> Model:
     memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1))) for t in measured.steps}
     restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
     return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
+
+
+def _from_table(name: str, truth: TableTruth) -> Model:
+    first = {t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count)) for t in truth.gpu_types()}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t])) for t in first}
+    reference = {t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first}
+    return Model(name, truth, TABLE_RESTART_SECONDS, memory, {}, reference)
 
 
 def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:
