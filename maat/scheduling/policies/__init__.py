@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.registry import Entry, Registry
@@ -10,6 +11,12 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry(
+        "shockwave",
+        "Shockwave",
+        "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
+        Shockwave,
+    ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
 
