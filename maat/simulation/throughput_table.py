@@ -108,6 +108,9 @@ class TableTruth:
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(square=0.0, variance=1.0)
 
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        return max(len(self.epoch_ends) - 1 - epoch, 0) * self.epoch_ends[0] / total_batch_size
+
     def _seconds(self, gpu_type: str, count: int, batch: int, *, apart: bool) -> float | None:
         """Seconds of a step on `count` GPUs; None where they, or a batch of this size, were not measured."""
         by_batch = self._rates[gpu_type].get(count)

@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
@@ -18,5 +19,11 @@ PLACERS: Registry[Placer] = Registry(
         "Packed",
         "As few nodes as possible, the tightest that fits; jobs may keep their GPUs (sticky) or are placed anew each round.",
         Packed,
+    ),
+    Entry(
+        "most-free",
+        "Most free (Pollux)",
+        "Jobs keep their GPUs where their allocation is unchanged; others take GPUs from the node with most free, then the next.",
+        MostFree,
     ),
 )

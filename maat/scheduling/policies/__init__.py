@@ -4,6 +4,7 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
 
@@ -16,6 +17,13 @@ POLICIES: Registry[Policy] = Registry(
         "Shockwave",
         "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
         Shockwave,
+    ),
+    Entry(
+        "tiresias",
+        "Tiresias",
+        "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
+        Tiresias,
+        "most-free",
     ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
