@@ -77,6 +77,9 @@ FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
     ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
     ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
+    ("rho_static_mean", "rho by static contention, mean", "{:.3f}"),
+    ("rho_static_worst", "rho by static contention, worst", "{:.3f}"),
+    ("unfair_fraction_static", "Jobs with static rho > 1", "{:.1%}"),
 )
 
 
@@ -87,7 +90,7 @@ def simulate_command(
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
     fidelity_name: Annotated[
-        str, typer.Option("--fidelity", help="Preset of modelling switches: paper, sia-artifact or pollux-artifact.")
+        str, typer.Option("--fidelity", help="Preset of modelling switches: paper, sia-artifact, pollux-artifact or shockwave-artifact.")
     ] = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
@@ -199,13 +202,14 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
 
 
 def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
-    """rho by both rules, from isolated runs that all policies share."""
-    from maat.simulation.fairness import IsolatedRuns, fairness
+    """rho by every rule, from isolated runs that all policies share."""
+    from maat.simulation.fairness import IsolatedRuns, fairness, static_fairness
 
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         fair = fairness(result, alone=alone)
         published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+        static = static_fairness(result, alone=alone)
         summary |= {
             "rho_mean": fair.mean,
             "rho_median": fair.median,
@@ -214,6 +218,9 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
             "rho_ratio_to_mean_mean": published.mean,
             "rho_ratio_to_mean_worst": published.worst,
             "unfair_fraction_ratio_to_mean": published.unfair_fraction,
+            "rho_static_mean": static.mean,
+            "rho_static_worst": static.worst,
+            "unfair_fraction_static": static.unfair_fraction,
         }
 
 

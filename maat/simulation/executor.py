@@ -68,7 +68,7 @@ class SimulatedExecutor:
         """
         if spec.id in self.jobs or spec.id in self.finished or any(job.spec.id == spec.id for _, _, job in self._to_come):
             raise MaatError(f"job {spec.id} was submitted before")
-        ends = _whole_epochs(truth, work_scale) if regimes else tuple(end * work_scale for end in truth.epoch_ends)
+        ends = epoch_ends(truth, work_scale, regimes)
         beyond_plan = self._fidelity.plan_within_trace_batch
         most = truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
         job = SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=regimes)
@@ -231,8 +231,14 @@ class SimulatedExecutor:
         self._to_come = waiting
 
 
-def _whole_epochs(truth: Truth, work_scale: float) -> tuple[float, ...]:
-    """Ends of epochs as long as the model's first, in effective samples; the last may be shorter."""
+def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:
+    """Effective samples at the end of each epoch of a training `work_scale` times as long as the model's.
+
+    As many epochs as the model has; of a job that sets its own batch sizes, as many as it takes at the length of the model's first, the last
+    perhaps shorter.
+    """
+    if not regimes:
+        return tuple(end * work_scale for end in truth.epoch_ends)
     one, total = truth.epoch_ends[0], truth.epoch_ends[-1] * work_scale
     whole = max(math.ceil(total / one - 1e-9), 1)
     return (*(one * (epoch + 1) for epoch in range(whole - 1)), total)

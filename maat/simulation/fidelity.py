@@ -98,6 +98,14 @@ FIDELITIES: Mapping[str, Fidelity] = {
         calibrated=False,
         fullest_node_first=True,
     ),
+    "shockwave-artifact": Fidelity(
+        "shockwave-artifact",
+        "Follows the published Shockwave simulator: speeds at every batch size are known, moves without a pause are free.",
+        profiling=ProfilingMode.ORACLE,
+        free_moves_of_same_shape=True,
+        policy_parameters={"shockwave": {"rho_from": "origin"}},
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+    ),
 }
 
 
