@@ -44,10 +44,13 @@ def run_highs(programme: LinearProgramme, options: LinearOptions) -> HighsSaid:
     highs.run()
     status, info = highs.getModelStatus(), highs.getInfo()
     none = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    bound = float(info.mip_dual_bound) if programme.whole.any() else float(info.objective_function_value)
+    optimal = status == highspy.HighsModelStatus.kOptimal
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    found = feasible and status != highspy.HighsModelStatus.kUnbounded
+    of_the_whole = float(info.objective_function_value) if optimal else np.inf
+    bound = float(info.mip_dual_bound) if programme.whole.any() else of_the_whole
     return HighsSaid(
-        optimal=status == highspy.HighsModelStatus.kOptimal,
+        optimal=optimal,
         infeasible=status in none,
         status=highs.modelStatusToString(status),
         x=np.array(highs.getSolution().col_value, dtype=np.float64) if found else None,

@@ -186,7 +186,7 @@ class _Memory:
 
 def _share(round_input: RoundInput) -> float:
     """The equal share: of all GPUs, one job among all has so much of the time."""
-    return min(1.0, float(round_input.cluster.capacity.sum()) / max(len(round_input.jobs), 1))
+    return min(1.0, max(float(round_input.cluster.capacity.sum()), 1.0) / max(len(round_input.jobs), 1))
 
 
 def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[JobId, float]:
