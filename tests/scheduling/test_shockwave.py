@@ -18,7 +18,7 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Job
-from maat.scheduling.linear_programme import LinearOptions
+from maat.scheduling.mixed_programme import MixedOptions
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.regime_forecast import expected_epochs, forecast
 from maat.scheduling.policies.shockwave import _Estimates
@@ -32,7 +32,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import measured_models
 from maat.simulation.workloads import read_workload
 
-EXACT = LinearOptions(gap=0.0)
+EXACT = MixedOptions(gap=0.0)
 
 
 def window_of(*jobs: tuple[int, float, float], free: int, rounds: int, k: float = 0.0, **changes: Any) -> Window:

@@ -15,7 +15,7 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
-from maat.scheduling.linear_programme import LinearOptions
+from maat.scheduling.mixed_programme import MixedOptions
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
 from maat.scheduling.policies.regime_forecast import Forecast, forecast, longest_first
@@ -119,8 +119,8 @@ class Shockwave:
         return table, priority, replace(report, seconds=report.seconds + seconds)
 
     @property
-    def _options(self) -> LinearOptions:
-        return LinearOptions(gap=self.solver_gap, seconds=self.solver_seconds)
+    def _options(self) -> MixedOptions:
+        return MixedOptions(gap=self.solver_gap, seconds=self.solver_seconds)
 
 
 # ---- what is remembered ---------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.linear_programme import LinearOptions, Rows
-from maat.scheduling.solver import SolveReport, solve_linear
+from maat.scheduling.mixed_programme import MixedOptions, Rows
+from maat.scheduling.solver import SolveReport, solve_mixed
 
 BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of the work (configuration files of the artifact)
 LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
@@ -45,7 +45,7 @@ class Window:
         return all(large % small == 0 for small, large in pairwise([*np.unique(self.demand).tolist(), self.free]))
 
 
-def share_rounds(window: Window, options: LinearOptions) -> tuple[IntArray | None, SolveReport]:
+def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
     """Rounds of every job in the window, shape (J, T) of 0 and 1, in no order yet; None where there is no answer.
 
     maximise  sum_j weight_j U_j(done_j + planned_j / paced_j) - k max_j (remaining_j - planned_j)+
@@ -63,7 +63,7 @@ def share_rounds(window: Window, options: LinearOptions) -> tuple[IntArray | Non
     return _solve(window, window.rounds, options)
 
 
-def _solve(window: Window, slots: int, options: LinearOptions) -> tuple[IntArray | None, SolveReport]:
+def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
     """The programme with the rounds in so many slots of equal length: whole numbers, shape (J, slots)."""
     many, each = len(window), window.rounds // slots
     rows, log = Rows(), np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
@@ -80,7 +80,7 @@ def _solve(window: Window, slots: int, options: LinearOptions) -> tuple[IntArray
     cost = np.concatenate((np.zeros(many * (slots + 1)), np.outer(window.weight, log).ravel(), [-window.makespan_weight]))
     upper = np.concatenate((np.full(many * slots, each), np.full(many, window.rounds), np.ones(point.size), [np.inf]))
     lower = np.concatenate((np.repeat(window.must_run * each, slots), window.least_rounds, np.zeros(point.size + 1)))
-    answer = solve_linear(rows.programme(cost, np.minimum(lower, upper), upper, np.arange(len(cost)) < many * slots), options)
+    answer = solve_mixed(rows.programme(cost, np.minimum(lower, upper), upper, np.arange(len(cost)) < many * slots), options)
     x = None if answer.x is None else np.round(answer.x[: many * slots]).astype(np.int64).reshape(many, slots)
     return x, answer.report
 
@@ -107,7 +107,7 @@ def spread(window: Window, count: IntArray) -> IntArray | None:
     return table
 
 
-def order_rounds(window: Window, table: IntArray, priority: FloatArray, options: LinearOptions) -> tuple[IntArray, SolveReport]:
+def order_rounds(window: Window, table: IntArray, priority: FloatArray, options: MixedOptions) -> tuple[IntArray, SolveReport]:
     """The same number of rounds for every job, earlier for those of higher priority: minimise sum_j priority_j x mean round of j.
 
     Shapes (J, T), (J,). Where the solver finds nothing, the table as it is.
@@ -124,7 +124,7 @@ def order_rounds(window: Window, table: IntArray, priority: FloatArray, options:
     rows.add(np.full(rounds, -np.inf), np.full(rounds, float(free)), (column.T, np.broadcast_to(window.demand[open_rows], (rounds, many))))
     cost = -np.outer(priority[open_rows] / count[open_rows], np.arange(rounds)).ravel()
     zero = np.zeros(many * rounds)
-    answer = solve_linear(rows.programme(cost, zero, zero + 1.0, np.ones(many * rounds, dtype=bool)), options)
+    answer = solve_mixed(rows.programme(cost, zero, zero + 1.0, np.ones(many * rounds, dtype=bool)), options)
     if answer.x is None:
         return table, answer.report
     ordered = table.copy()

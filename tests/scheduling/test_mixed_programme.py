@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maat.scheduling.linear_programme import LinearOptions, LinearProgramme, Rows, breaks
-from maat.scheduling.solver import SolveStatus, solve_linear
+from maat.scheduling.mixed_programme import MixedOptions, MixedProgramme, Rows, breaks
+from maat.scheduling.solver import SolveStatus, solve_mixed
 
-EXACT = LinearOptions(gap=0.0)
+EXACT = MixedOptions(gap=0.0)
 
 
-def knapsack(worth: list[float], weight: list[float], room: float, *, lower: float = 0.0) -> LinearProgramme:
+def knapsack(worth: list[float], weight: list[float], room: float, *, lower: float = 0.0) -> MixedProgramme:
     """Whole numbers of 0 to 2 of each thing."""
     rows, many = Rows(), len(worth)
     rows.add(np.array([lower]), np.array([room]), (np.arange(many)[None, :], np.array([weight])))
@@ -26,7 +26,7 @@ def knapsack(worth: list[float], weight: list[float], room: float, *, lower: flo
 @given(things=st.lists(st.tuples(st.integers(-3, 9), st.integers(1, 7)), min_size=1, max_size=5), room=st.integers(0, 20))
 def test_the_answer_is_the_best_of_all(things: list[tuple[int, int]], room: int) -> None:
     worth, weight = [float(w) for w, _ in things], [float(w) for _, w in things]
-    answer = solve_linear(knapsack(worth, weight, room), EXACT)
+    answer = solve_mixed(knapsack(worth, weight, room), EXACT)
     best = max(
         sum(w * n for w, n in zip(worth, counts, strict=True))
         for counts in product(range(3), repeat=len(things))
@@ -39,7 +39,7 @@ def test_the_answer_is_the_best_of_all(things: list[tuple[int, int]], room: int)
 
 
 def test_what_cannot_be_is_told_as_such() -> None:
-    answer = solve_linear(knapsack([1.0], [1.0], 9.0, lower=5.0))
+    answer = solve_mixed(knapsack([1.0], [1.0], 9.0, lower=5.0))
     assert (answer.x, answer.infeasible, answer.report.fallback) == (None, True, True)
     assert "nfeasible" in answer.report.message
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_is_told_as_such() -> None:
 def test_a_programme_without_an_end_has_no_answer() -> None:
     rows = Rows()
     rows.add(np.zeros(1), np.full(1, np.inf), (np.array([0]), np.ones(1)))
-    answer = solve_linear(rows.programme(np.ones(1), np.zeros(1), np.full(1, np.inf), np.zeros(1, dtype=bool)))
+    answer = solve_mixed(rows.programme(np.ones(1), np.zeros(1), np.full(1, np.inf), np.zeros(1, dtype=bool)))
     assert answer.x is None
     assert np.isfinite([answer.report.objective, answer.report.bound, answer.report.gap]).all()
 

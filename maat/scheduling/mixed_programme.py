@@ -1,4 +1,4 @@
-"""A linear programme with whole numbers, and its answer, as data. Not responsible for solving: see solver.solve_linear.
+"""A linear programme some of whose variables are whole numbers, and its answer, as data. Not responsible for solving: see solver.solve_mixed.
 
 maximise  cost x   with  lower <= x <= upper,  row_lower <= A x <= row_upper,  x whole where `whole`
 """
@@ -15,7 +15,7 @@ from maat.scheduling.assignment_problem import SolveReport
 
 
 @dataclass(frozen=True)
-class LinearProgramme:
+class MixedProgramme:
     """N columns, M rows; the matrix as K entries (row, column, value). Shapes (N,), (M,), (K,); infinite bounds are none."""
 
     cost: FloatArray
@@ -30,7 +30,7 @@ class LinearProgramme:
 
 
 @dataclass(frozen=True)
-class LinearAnswer:
+class MixedAnswer:
     """`x`, shape (N,): feasible, whole where it must be; None where there is no usable answer, and the report's message says why.
 
     `infeasible`: it is proved that there can be none.
@@ -42,7 +42,7 @@ class LinearAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearOptions:
+class MixedOptions:
     """`gap`: relative, at which an answer counts as proved. `nodes`: most that branch and bound looks at, so that a busy machine gives the
     same answer; `seconds`: wall time, a last resort.
     """
@@ -74,9 +74,9 @@ class Rows:
         self._upper.append(upper)
         self.count += len(lower)
 
-    def programme(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray) -> LinearProgramme:
+    def programme(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray) -> MixedProgramme:
         """The programme of these rows."""
-        return LinearProgramme(
+        return MixedProgramme(
             cost,
             lower,
             upper,
@@ -93,7 +93,7 @@ def _joined(parts: Sequence[FloatArray]) -> FloatArray:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def breaks(programme: LinearProgramme, x: FloatArray, *, tolerance: float = 1e-6) -> bool:
+def breaks(programme: MixedProgramme, x: FloatArray, *, tolerance: float = 1e-6) -> bool:
     """Whether a point breaks a bound, a row, or wholeness, by more than the tolerance (relative to the row's size)."""
     inside = (x >= programme.lower - tolerance) & (x <= programme.upper + tolerance)
     whole = ~programme.whole | (np.abs(x - np.round(x)) <= tolerance)

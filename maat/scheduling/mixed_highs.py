@@ -1,4 +1,4 @@
-"""A linear programme handed to HiGHS. Says what HiGHS said; solver.py decides what of it is believed."""
+"""A mixed programme handed to HiGHS. Says what HiGHS said; solver.py decides what of it is believed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.linear_programme import LinearOptions, LinearProgramme
+from maat.scheduling.mixed_programme import MixedOptions, MixedProgramme
 
 if TYPE_CHECKING:
     import highspy
@@ -26,7 +26,7 @@ class HighsSaid:
     bound: float
 
 
-def run_highs(programme: LinearProgramme, options: LinearOptions) -> HighsSaid:
+def run_highs(programme: MixedProgramme, options: MixedOptions) -> HighsSaid:
     """Maximise, on one thread with a fixed seed."""
     import highspy  # few rounds need it, and it would cost every process that simulates its import
 
@@ -58,7 +58,7 @@ def run_highs(programme: LinearProgramme, options: LinearOptions) -> HighsSaid:
     )
 
 
-def _model(programme: LinearProgramme) -> highspy.HighsLp:
+def _model(programme: MixedProgramme) -> highspy.HighsLp:
     import highspy
 
     columns = len(programme.cost)
