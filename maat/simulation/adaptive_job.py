@@ -60,30 +60,41 @@ class SimulatedJob:
     def total_work(self) -> float:
         return self.epoch_ends[-1]
 
-    def as_seen(self, *, with_steps: bool = False) -> Job:
-        """What the scheduler may know of it; `with_steps`: also how many steps it has left."""
+    def as_seen(self, *, remaining_steps: float | None = None) -> Job:
+        """What the scheduler may know of it; `remaining_steps` where it may know those too."""
         return Job(
             spec=self.spec,
             belief=self.belief,
             remaining_work=max(self.total_work - self.done_work, 0.0),
-            work_source=WorkSource.ORACLE if with_steps else WorkSource.DECLARED,
+            work_source=WorkSource.DECLARED if remaining_steps is None else WorkSource.ORACLE,
             allocation=self.allocation,
             attained_gpu_seconds=dict(self.gpu_seconds),
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
             epochs_begun=epochs_begun(self.regimes, self.epoch) if self.started_at is not None else {},
-            remaining_steps=self.steps_left() if with_steps else None,
+            remaining_steps=remaining_steps,
         )
 
-    def steps_left(self) -> float:
-        """Optimiser steps at the requested batch size from the end of the present epoch, at least 1, as the published Optimus is told."""
+    def steps_left(self, *, from_epoch_end: bool = False) -> float:
+        """Optimiser steps at the requested batch size to the end of training.
+
+        `from_epoch_end`: those after the present epoch alone, at least 1, as the published Optimus is told.
+        """
         if self.regimes:
-            return max((self.total_work - self.epoch_ends[self.epoch]) / self.spec.requested_batch_size, 1.0)
+            done = self.epoch_ends[self.epoch] if from_epoch_end else self.done_work
+            return max((self.total_work - done) / self.spec.requested_batch_size, 1.0 if from_epoch_end else 0.0)
         if self._steps is None or self._steps[0] != self.epoch:
             share = self.total_work / self.truth.epoch_ends[-1]
-            self._steps = (self.epoch, max(share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size), 1.0))
-        return self._steps[1]
+            self._steps = (self.epoch, share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size))
+        return max(self._steps[1], 1.0) if from_epoch_end else self._steps[1] + self._steps_in_epoch()
+
+    def _steps_in_epoch(self) -> float:
+        """Steps at the requested batch size that the present epoch has left."""
+        total, initial = self.spec.requested_batch_size, self.truth.initial_batch_size
+        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), total)
+        per_step = initial * (gain(gradient, total / initial) if self.spec.learns else total / initial)
+        return (self.epoch_ends[self.epoch] - self.done_work) / per_step
 
     def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
         """Live from `now` to `until` on the present allocation; stops at the end of training, whose time is kept."""
@@ -128,6 +139,14 @@ class SimulatedJob:
         self.done_work, self.unsaved_gpu_seconds = self.saved_work, 0.0
         self.allocation, self.shape, self.fixed_plan, self.plan = None, (), None, None
         self.restart_left, self.goodput = 0.0, 0.0
+
+    def progress(self) -> Mapping[str, object]:
+        """How the job stands, for `put_back`."""
+        return {**vars(self), "gpu_seconds": dict(self.gpu_seconds)}
+
+    def put_back(self, progress: Mapping[str, object]) -> None:
+        """Stand as it did when `progress` was taken; what is put back is not taken again."""
+        vars(self).update(progress)
 
     def learn(self, gpu_type: str, samples: list[Sample], *, fitter: Fitter) -> None:
         """Samples from outside the job's own running: its profile on one GPU."""

@@ -21,7 +21,10 @@ TABLE_RESTART_SECONDS = 20.0  # checkpoint and resume together (uw-mad-dash/shoc
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its truth, and what its owner would declare of it."""
+    """One model: its truth, and what its owner would declare of it.
+
+    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    """
 
     name: str
     truth: Truth
@@ -29,6 +32,7 @@ class Model:
     memory: Mapping[str, MemoryLimits]
     gpus_per_replica: Mapping[str, int]
     reference_throughput: Mapping[str, float]
+    locality_penalty: float = 1.0
 
     @property
     def work(self) -> float:
@@ -78,6 +82,8 @@ class Model:
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
             weight=job.weight,
+            variability_class=fidelity.variability.classes.get(self.name),
+            locality_penalty=self.locality_penalty,
         )
 
     def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:

@@ -1,8 +1,11 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf_bsbf import SjfBsbf
+from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
@@ -25,10 +28,31 @@ POLICIES: Registry[Policy] = Registry(
         Tiresias,
         "most-free",
     ),
+    Entry(
+        "gavel",
+        "Gavel",
+        "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
+        Gavel,
+        "lowest-numbered",
+    ),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+    Entry(
+        "sjf-ffs",
+        "SJF-FFS",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
+        SjfFfs,
+        "shared",
+    ),
+    Entry(
+        "sjf-bsbf",
+        "SJF-BSBF",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
+        SjfBsbf,
+        "shared",
+    ),
 )
 
 
 def suiting_placer(policy: str) -> str:
-    """The placer that a policy's line names, else packed: its counts are no configurations. Raises UnknownNameError."""
-    return POLICIES.entry(policy).placer or "packed"
+    """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
+    return POLICIES.entry(policy).placer or "packed-sticky"

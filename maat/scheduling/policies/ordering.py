@@ -153,6 +153,22 @@ def walk(
     return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
 
 
+def grant_chosen(
+    round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
+) -> tuple[dict[JobId, Grant], dict[JobId, Reasons]]:
+    """Grants for the (row, GPU type) pairs that a policy chose itself, after the pinned ones; and why everybody else waits.
+
+    The choice keeps the limits already.
+    """
+    walker = _Walker(round_input, wanted)
+    for row, gpu_type in chosen:
+        walker.take(row, gpu_type)
+    for row, job in enumerate(round_input.jobs):
+        if job.id not in walker.grants:
+            walker.refuse(row)
+    return walker.grants, walker.reasons
+
+
 class _Walker:
     """Grants given so far in one round, and the places that are left."""
 
@@ -175,6 +191,10 @@ class _Walker:
                 self._grant(row, t, limits)
                 return True
         return False
+
+    def take(self, row: int, gpu_type: int) -> None:
+        """Grant the job its request on this type."""
+        self._grant(row, gpu_type, self._limits(row, gpu_type))
 
     def refuse(self, row: int) -> None:
         job = self._input.jobs[row]
