@@ -23,6 +23,7 @@ from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.variability import ScoreDraw, read_variability
 from maat.simulation.workloads import Workload, read_workload
 
@@ -63,6 +64,11 @@ Penalties = Annotated[
     typer.Option("--locality-penalty", help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts."),
 ]
 FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
+TunedRule = Annotated[
+    TuningRule | None,
+    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+]
+TunedGpus = Annotated[int, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -127,6 +133,8 @@ def simulate_command(
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
@@ -165,6 +173,7 @@ def simulate_command(
             interference=None if interference_name is None else interference(interference_name),
             variability=measured,
             locality_penalties=penalties,
+            tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
         )
         for name in names
     ]

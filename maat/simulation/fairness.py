@@ -13,7 +13,7 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
-from maat.scheduling.job import Allocation, JobSpec
+from maat.scheduling.job import Adaptivity, Allocation, JobSpec
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
@@ -80,7 +80,7 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
-    by_name = {job.name: job for job in scenario.workload.jobs}
+    by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
     gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
     contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
     rho = {}
@@ -125,7 +125,9 @@ class IsolatedRuns:
 
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
         """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
-        spec, cluster = self._scenario.true_models[job.model].job_spec(job, self._scenario.fidelity), self._scenario.cluster
+        scenario, cluster = self._scenario, self._scenario.cluster
+        adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
+        spec = scenario.true_models[job.model].job_spec(job, scenario.fidelity, adaptivity=adaptivity)
         found = {}
         for kind, usable, per_node in zip(cluster.type_names, cluster.usable_gpus.tolist(), cluster.gpus_per_node.tolist(), strict=True):
             if spec.may_use(kind) and job.gpu_count <= usable and job.gpu_count % spec.replica_gpus(kind) == 0:

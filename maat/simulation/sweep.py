@@ -23,6 +23,7 @@ from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import Workload
 
 MAX_POINTS = 2_000
@@ -93,6 +94,7 @@ class Setup:
     strong_scaling_share: float = 0.0
     failures: Failures = ()
     reservations: tuple[Reservation, ...] = ()
+    tuned: TunedJobs | None = None
 
     def scenario(self) -> Scenario:
         """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
@@ -114,6 +116,7 @@ class Setup:
             strong_scaling_share=self.strong_scaling_share,
             failures=self.failures,
             reservations=self.reservations,
+            tuned=self.tuned,
         )
 
 
