@@ -15,6 +15,7 @@ from maat.scheduling.errors import InputError, ProfileError, TraceError
 from maat.scheduling.regimes import Regime
 from maat.simulation.batch_regimes import GNS_DOUBLES_AT, LARGEST_PER_GPU, Adaptation, regimes_of
 from maat.simulation.engine import Scenario, simulate
+from maat.simulation.fairness import fairness, static_fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model, measured_models
 from maat.simulation.throughput_table import EPOCH_SAMPLES
@@ -238,3 +239,16 @@ def test_the_published_trace_and_table_read_together(data_folder: Path) -> None:
         declared = models[job.model].job_spec(job, FIDELITIES["paper"])
         assert "v100" in declared.memory, job
         assert declared.work == pytest.approx(job.work_scale * EPOCH_SAMPLES[job.model])
+
+
+def test_static_fairness_counts_a_share_of_the_time_by_jobs_over_gpus(tmp_path: Path) -> None:
+    """Eight jobs of 100 s on four GPUs: alone and unhurried 200 s; the first four wait for nothing."""
+    models = models_of(RATES, tmp_path)
+    workload = trace(*[line(total_steps=1000)] * 8)
+    quiet = FIDELITIES["shockwave-artifact"]
+    scenario = Scenario(workload, models, Cluster.parse("v100=1x4"), policy="fifo", placer="packed", fidelity=quiet, round_seconds=120.0)
+    result = simulate(scenario)
+    rho = static_fairness(result).rho
+    assert [rho[f"job-{n}"] for n in (0, 3, 4, 7)] == pytest.approx([120 / 200, 120 / 200, 240 / 200, 240 / 200])
+    # By Sia's rule: four jobs on average over the three rounds of their life, so one whole GPU each; alone it takes 100 s there.
+    assert fairness(result).rho["job-7"] == pytest.approx(240 / 100)
