@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.as_decided import AsDecided
 from maat.scheduling.placement.packed import Packed
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
@@ -19,4 +20,5 @@ PLACERS: Registry[Placer] = Registry(
         "As few nodes as possible, the tightest that fits; jobs may keep their GPUs (sticky) or are placed anew each round.",
         Packed,
     ),
+    Entry("as-decided", "As decided", "The nodes that the policy chose (Pollux); packed where it chose none.", AsDecided),
 )

@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.pollux import Pollux
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.registry import Entry, Registry
@@ -11,6 +12,7 @@ POLICIES: Registry[Policy] = Registry(
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+    Entry("pollux", "Pollux", "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.", Pollux, "as-decided"),
 )
 
 

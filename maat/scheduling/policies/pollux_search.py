@@ -1,0 +1,341 @@
+"""Pollux's genetic search over allocation matrices (Pollux section 4.2), over arrays: knows no job, no cluster and no clock.
+
+An individual is a matrix (J, N): GPUs of job j on node n, jobs in order of priority. A population has shape (P, J, N) and is never looped over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+
+CountArray = NDArray[np.int16]
+
+RESET_SHARE = 0.1  # published simulator: rows put back to what the job holds
+EMPTIED_SHARE = 0.1  # published simulator: rows of which entries are emptied, and entries of those
+CROSSED_SHARE = 0.9  # pairs that are crossed rather than copied
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Jobs under `jobs`, shape (J,), may hold at most `places` GPUs together on nodes under `nodes`, shape (N,)."""
+
+    jobs: BoolArray
+    nodes: BoolArray
+    places: int
+
+
+@dataclass(frozen=True)
+class SearchProblem:
+    """What is to be allocated. C is the most GPUs that any job may have.
+
+    `room` (N,): GPUs to be had on each node. `most_on_node` (J, N): of them, what a job may take. `speedup` (J, C + 1, 2): of a job with so
+    many GPUs on one node, and on several; zero where it may not or cannot have them. `allowed` (J, C + 1): counts that a job may have, nought
+    among them. `present` (J, N): what jobs hold. `change_factor` (J,): what any other row is discounted by. `taken` (N,): nodes where a job
+    outside this search spans several nodes.
+    """
+
+    room: IntArray
+    most_on_node: CountArray
+    speedup: FloatArray
+    allowed: BoolArray
+    present: CountArray
+    change_factor: FloatArray
+    taken: BoolArray
+    quotas: tuple[Quota, ...] = ()
+    p: float = -1.0
+    least_speedup: float = 4e-3
+    avoid_interference: bool = True
+    most_nodes: int = 16
+
+    @property
+    def jobs(self) -> int:
+        return len(self.present)
+
+    @property
+    def most(self) -> int:
+        return self.allowed.shape[1] - 1
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether anybody may have a GPU."""
+        return bool(self.room.any() and self.allowed[:, 1:].any())
+
+    @cached_property
+    def at_most(self) -> IntArray:
+        """The largest allowed count that is no more than c, shape (J, C + 1)."""
+        counts = np.where(self.allowed, np.arange(self.most + 1), 0)
+        found: IntArray = np.maximum.accumulate(counts, axis=1)
+        return found
+
+    @cached_property
+    def speedup_flat(self) -> FloatArray:
+        return np.ascontiguousarray(self.speedup).reshape(-1)
+
+    @cached_property
+    def row_start(self) -> IntArray:
+        """Where each job's speedups begin in `speedup_flat`, shape (J,)."""
+        return np.arange(self.jobs) * (2 * (self.most + 1))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """`population`, `generations`: as many. `patience`: generations without a better individual after which the search ends."""
+
+    population: int = 100
+    generations: int = 100
+    patience: int = 100
+
+
+class Found(NamedTuple):
+    """Distinct individuals, best first: shape (P, J, N), their fitness (P,), and how many generations it took."""
+
+    population: CountArray
+    fitness: FloatArray
+    generations: int
+
+
+def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions, rng: np.random.Generator) -> Found:
+    """Evolve `start`, shape (P, J, N); the present allocation always takes part. Deterministic given `rng`."""
+    population = repair(problem, np.concatenate((problem.present[None], start)), rng)
+    population, value = _survivors(population, fitness(problem, population), options.population)
+    best, since, generation = value[0], 0, 0
+    while problem.has_choice and generation < options.generations and since < options.patience:
+        children = repair(problem, offspring(problem, population, value, many=options.population, rng=rng), rng)
+        population, value = _survivors(
+            np.concatenate((population, children)), np.concatenate((value, fitness(problem, children))), options.population
+        )
+        generation += 1
+        since = 0 if value[0] > best else since + 1
+        best = value[0]
+    return Found(population, value, generation)
+
+
+def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
+    """SPEEDUP of every job in every individual, a change discounted (Pollux eq. 15 and REALLOC_FACTOR), shape (P, J)."""
+    count = population.sum(axis=2, dtype=np.int64)
+    spread = np.count_nonzero(population, axis=2) > 1
+    found = problem.speedup_flat[problem.row_start + 2 * count + spread]
+    changed = (population != problem.present).any(axis=2)
+    return np.where(changed, found * problem.change_factor, found)
+
+
+def fitness(problem: SearchProblem, population: CountArray) -> FloatArray:
+    """FITNESS_p: the power mean of the speedups (Pollux eq. 14), each raised by `least_speedup` so that one idle job is not all; shape (P,)."""
+    return power_mean(speedups(problem, population) + problem.least_speedup, problem.p)
+
+
+def power_mean(values: FloatArray, p: float) -> FloatArray:
+    """(mean of values^p)^(1/p) over the last axis, the geometric mean at p = 0; 0 over no values. Values are above zero."""
+    if values.shape[-1] == 0:
+        return np.zeros(values.shape[:-1])
+    if p == 0:
+        geometric: FloatArray = np.exp(np.log(values).mean(axis=-1))
+        return geometric
+    scale = values.min(axis=-1, keepdims=True) if p < 0 else values.max(axis=-1, keepdims=True)
+    mean: FloatArray = scale[..., 0] * ((values / scale) ** p).mean(axis=-1) ** (1.0 / p)
+    return mean
+
+
+def _survivors(population: CountArray, value: FloatArray, most: int) -> tuple[CountArray, FloatArray]:
+    """The fittest, best first, one of each fitness: nodes are alike, so equals are mostly the same matrix with nodes exchanged."""
+    _, first = np.unique(-value, return_index=True)
+    kept = first[:most]
+    return population[kept], value[kept]
+
+
+# ---- repair ---------------------------------------------------------------------------------------------------------------------------
+
+
+def repair(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
+    """The nearest individuals that keep every rule: interference avoidance, caps, nodes per job, room, quotas, allowed counts.
+
+    Where several jobs are too many for a node, those of higher priority keep what they have.
+    """
+    repaired = np.minimum(population, problem.most_on_node)
+    if problem.avoid_interference:
+        _one_distributed_job_per_node(problem, repaired)
+    _within_counts(problem, repaired, rng)
+    _within_room(problem, repaired)
+    for quota in problem.quotas:
+        _within_quota(quota, repaired)
+    _within_counts(problem, repaired, rng)
+    return repaired
+
+
+def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray) -> None:
+    held = population > 0
+    distributed = np.count_nonzero(population, axis=2) > 1
+    where = held & distributed[:, :, None]
+    individual, node = np.nonzero(np.count_nonzero(where, axis=1) + problem.taken > 1)
+    column = where[individual, :, node]
+    others = np.cumsum(column, axis=1, dtype=np.int16) + problem.taken[node, None] > 1
+    at = column & others
+    m, job = np.nonzero(at)
+    population[individual[m], job, node[m]] = 0
+
+
+def _within_counts(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> None:
+    """Take GPUs away, on nodes drawn by chance, from jobs that hold a count they may not have or on too many nodes."""
+    count = population.sum(axis=2, dtype=np.int64)
+    allowed = problem.at_most[np.arange(problem.jobs), np.minimum(count, problem.most)]
+    wide = np.count_nonzero(population, axis=2) > problem.most_nodes
+    individual, job = np.nonzero((count != allowed) | wide)
+    if not len(individual):
+        return
+    rows = population[individual, job]
+    order = rng.random(rows.shape).argsort(axis=1)
+    shuffled = np.take_along_axis(rows, order, axis=1)
+    beyond = np.cumsum(shuffled > 0, axis=1) > problem.most_nodes
+    shuffled[beyond] = 0
+    total = shuffled.sum(axis=1, dtype=np.int64)
+    reach = problem.at_most[job, np.minimum(total, problem.most)]
+    running = np.minimum(np.cumsum(shuffled, axis=1), reach[:, None])
+    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0).astype(np.int16), axis=1)
+    population[individual, job] = rows
+
+
+def _within_room(problem: SearchProblem, population: CountArray) -> None:
+    individual, node = np.nonzero(population.sum(axis=1, dtype=np.int64) > problem.room)
+    if not len(individual):
+        return
+    column = population[individual, :, node]
+    running = np.minimum(np.cumsum(column, axis=1), problem.room[node, None])
+    population[individual, :, node] = np.diff(running, axis=1, prepend=0)
+
+
+def _within_quota(quota: Quota, population: CountArray) -> None:
+    """Jobs of lower priority give up what a quota leaves no place for, on its later nodes."""
+    part = population[:, quota.jobs][:, :, quota.nodes]
+    flat = part.reshape(len(part), -1)
+    over = np.flatnonzero(flat.sum(axis=1, dtype=np.int64) > quota.places)
+    if not len(over):
+        return
+    running = np.minimum(np.cumsum(flat[over], axis=1), quota.places)
+    flat[over] = np.diff(running, axis=1, prepend=0)
+    jobs, nodes = np.flatnonzero(quota.jobs), np.flatnonzero(quota.nodes)
+    population[np.ix_(np.arange(len(population)), jobs, nodes)] = flat.reshape(part.shape)
+
+
+# ---- offspring ------------------------------------------------------------------------------------------------------------------------
+
+
+def offspring(
+    problem: SearchProblem, population: CountArray, value: FloatArray, *, many: int, rng: np.random.Generator
+) -> CountArray:
+    """Half by crossing and mutation as published, half by handing GPUs from one job to another. To be repaired."""
+    crossed = mutated(problem, crossed_over(_parents(value, population, many - many // 2, rng), rng), rng)
+    return np.concatenate((crossed, handed_over(problem, _parents(value, population, many // 2, rng), rng)))
+
+
+def _parents(value: FloatArray, population: CountArray, many: int, rng: np.random.Generator) -> CountArray:
+    """Winners of tournaments of two; individuals stand best first."""
+    return population[rng.integers(len(population), size=(2, many)).min(axis=0)]
+
+
+def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
+    """Each individual takes its jobs before a random one from itself, the others from its neighbour."""
+    many, jobs, _ = parents.shape
+    point = np.where(rng.random(many) < CROSSED_SHARE, rng.integers(jobs, size=many), jobs)
+    mine = np.arange(jobs) < point[:, None]
+    return np.where(mine[:, :, None], parents, np.roll(parents, 1, axis=0))
+
+
+def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
+    """Rows put back to what is held, entries emptied, and entries raised on nodes with room, about one for a job there and one for any."""
+    many, jobs, nodes = population.shape
+    changed = population.copy()
+    individual, job = np.nonzero(rng.random((many, jobs)) < RESET_SHARE)
+    changed[individual, job] = problem.present[job]
+    individual, job = np.nonzero(rng.random((many, jobs)) < EMPTIED_SHARE)
+    rows = changed[individual, job]
+    rows[rng.random(rows.shape, dtype=np.float32) < EMPTIED_SHARE] = 0
+    changed[individual, job] = rows
+    has_room = changed.sum(axis=1, dtype=np.int64) < problem.room
+    anyone = 1.0 / jobs
+    there = has_room / np.maximum(np.count_nonzero(changed, axis=1), 1)
+    chance = np.where(changed > 0, (there * (1 - anyone))[:, None, :], 0.0) + (anyone * has_room)[:, None, :]
+    at = np.nonzero(rng.random(changed.shape, dtype=np.float32) < chance)
+    changed[at] = rng.integers(changed[at], np.maximum(problem.most_on_node[at[1], at[2]], changed[at]) + 1)
+    return changed
+
+
+def handed_over(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
+    """One job of each individual gives up some GPUs, another takes what is best for it of what is free then."""
+    many, jobs, _ = population.shape
+    changed = population.copy()
+    giver, taker = rng.integers(jobs, size=(2, many))
+    everyone = np.arange(many)
+    changed[everyone, giver] = _shrunk(problem, changed[everyone, giver], giver, rng)
+    changed[everyone, taker] = best_rows(problem, changed, taker)
+    changed[everyone, giver] = best_rows(problem, changed, giver)
+    return changed
+
+
+def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, rng: np.random.Generator) -> CountArray:
+    """Rows (M, N) with one GPU less, half of them, or none, in thirds; the nodes with fewest are given up first."""
+    count = rows.sum(axis=1, dtype=np.int64)
+    kept = np.choose(rng.integers(3, size=len(rows)), (count - 1, count // 2, np.zeros_like(count)))
+    kept = problem.at_most[job, np.minimum(np.maximum(kept, 0), problem.most)]
+    order = np.argsort(-rows, axis=1, kind="stable")
+    running = np.minimum(np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1), kept[:, None])
+    shrunk = np.empty_like(rows)
+    np.put_along_axis(shrunk, order, np.diff(running, axis=1, prepend=0).astype(np.int16), axis=1)
+    return shrunk
+
+
+def best_rows(problem: SearchProblem, population: CountArray, job: IntArray) -> CountArray:
+    """For one job of each individual, shape (P,), the row of most speedup while all others keep theirs; shape (P, N).
+
+    On the tightest node that holds it, else over the nodes with most room; or what the job holds at present, if that is free.
+    """
+    everyone = np.arange(len(population))
+    without = population.copy()
+    without[everyone, job] = 0
+    free = np.minimum(np.maximum(problem.room - without.sum(axis=1, dtype=np.int64), 0), problem.most_on_node[job])
+    roomy = np.where(_distributed_nodes(problem, without), 0, free) if problem.avoid_interference else free
+    wide = -np.sort(-roomy, axis=1)[:, : problem.most_nodes]
+    count = np.arange(problem.most + 1)
+    on_one = np.where(count <= free.max(axis=1, initial=0)[:, None], problem.speedup[job, :, 0], 0.0)
+    on_many = np.where(count <= wide.sum(axis=1)[:, None], problem.speedup[job, :, 1], 0.0)
+    worth = np.maximum(on_one, on_many)
+    chosen = np.argmax(worth, axis=1)
+    single = on_one[everyone, chosen] >= on_many[everyone, chosen]
+    rows = np.where(single[:, None], _tightest(free, chosen), _widest(roomy, chosen))
+    held = problem.present[job]
+    stays = (held <= free).all(axis=1)
+    several = np.count_nonzero(held, axis=1) > 1
+    stays &= ~several | (held <= roomy).all(axis=1)
+    unmoved = problem.speedup[job, np.minimum(held.sum(axis=1), problem.most), several.astype(np.int64)]
+    keep = stays & (unmoved >= worth[everyone, chosen] * problem.change_factor[job])
+    return np.where(keep[:, None], held, rows).astype(np.int16)
+
+
+def _distributed_nodes(problem: SearchProblem, population: CountArray) -> BoolArray:
+    """Nodes on which some job of an individual spans several, shape (P, N)."""
+    distributed = np.count_nonzero(population, axis=2) > 1
+    found: BoolArray = ((population > 0) & distributed[:, :, None]).any(axis=1) | problem.taken
+    return found
+
+
+def _tightest(free: IntArray, count: IntArray) -> IntArray:
+    """`count` (P,) GPUs on the node with least room that holds them, shape (P, N)."""
+    room = np.where(free >= count[:, None], free, np.iinfo(np.int64).max)
+    node = np.argmin(room, axis=1)
+    rows = np.zeros_like(free)
+    rows[np.arange(len(free)), node] = count
+    return rows
+
+
+def _widest(free: IntArray, count: IntArray) -> IntArray:
+    """`count` (P,) GPUs over as few nodes as hold them, roomiest first, shape (P, N)."""
+    order = np.argsort(-free, axis=1, kind="stable")
+    running = np.minimum(np.cumsum(np.take_along_axis(free, order, axis=1), axis=1), count[:, None])
+    rows = np.empty_like(free)
+    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0), axis=1)
+    return rows
