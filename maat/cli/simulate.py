@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
 from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.fidelity import ProfilingMode, fidelity_with
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.workloads import Workload, read_workload
 
@@ -83,7 +82,9 @@ def simulate_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: Annotated[
+        str, typer.Option("--fidelity", help="Preset of modelling switches: paper, sia-artifact or pollux-artifact.")
+    ] = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     seed: Seed = 0,
@@ -100,9 +101,7 @@ def simulate_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name)
-    if profiling is not None:
-        preset = replace(preset, profiling=profiling)
+    preset = fidelity_with(fidelity_name, profiling=profiling)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
     names = [name.strip() for name in policy.split(",")]

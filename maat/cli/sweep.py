@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +28,7 @@ from maat.cli.simulate import (
     read_settings,
 )
 from maat.scheduling.errors import InputError, ParameterError
-from maat.simulation.fidelity import fidelity
+from maat.simulation.fidelity import fidelity_with
 from maat.simulation.models import catalog_models, measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
@@ -72,7 +72,6 @@ def sweep_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
-    preset = fidelity(fidelity_name)
     models = measured_models(profiles) if profiles is not None else catalog_models()
     base = Setup(
         _source(trace, generated, models, jobs=job_count, hours=hours),
@@ -81,10 +80,10 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=preset if profiling is None else replace(preset, profiling=profiling),
+        fidelity=fidelity_with(fidelity_name, profiling=profiling),
         round_seconds=round_seconds,
     )
-    sweep = Sweep(base, tuple(_varied(text) for text in vary or []), _seeds(seeds))
+    sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()
     if csv_path is not None:
         check_writable(csv_path)
@@ -116,7 +115,7 @@ def _varied(text: str) -> Varied:
     return Varied.of(name.strip(), [value.strip() for value in values.split(",") if value.strip()])
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def read_seeds(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:

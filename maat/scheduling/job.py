@@ -140,6 +140,11 @@ class JobSpec:
         return self.workload_kind is WorkloadKind.TRAINING
 
     @property
+    def requested_batch_size(self) -> int:
+        """Total batch size of a job that adapts none: the one that it asks for, else its initial one."""
+        return self.batch_size if self.batch_size is not None else self.initial_batch_size
+
+    @property
     def requested_gpus(self) -> int:
         """GPUs that a policy which does not choose counts gives this job."""
         return self.gpu_count if self.gpu_count is not None else self.min_gpus
@@ -169,7 +174,7 @@ class Job:
     """How a job stands at the beginning of a round.
 
     `remaining_work`: effective samples. `attained_gpu_seconds`: service so far, by type. `restarting`: its checkpoint-restore is not
-    over, so its grant is pinned. `frozen_until`: cluster time at which that ends.
+    over, so its grant is pinned. `remaining_steps`: optimiser steps left at the batch size that it asks for, where somebody knows; None else.
     """
 
     spec: JobSpec
@@ -181,6 +186,7 @@ class Job:
     restarts: int = 0
     restarting: bool = False
     started_at: float | None = None
+    remaining_steps: float | None = None
 
     @property
     def id(self) -> JobId:

@@ -12,10 +12,10 @@ from maat.scheduling.belief import Belief, Fitter, GradientStatistics
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
-from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, throughput_of
+from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, plan_for_batch, throughput_of
 from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
 from maat.scheduling.matrix import NO_LOSS
-from maat.simulation.truth import Shape, Truth
+from maat.simulation.truth import Shape, Truth, gain
 
 
 @dataclass
@@ -51,24 +51,33 @@ class SimulatedJob:
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
     _speeds: tuple[object, Candidates, FloatArray] | None = None
+    _steps: tuple[int, float] | None = None
 
     @property
     def total_work(self) -> float:
         return self.epoch_ends[-1]
 
-    def as_seen(self) -> Job:
-        """What the scheduler may know of it."""
+    def as_seen(self, *, with_steps: bool = False) -> Job:
+        """What the scheduler may know of it; `with_steps`: also how many steps it has left."""
         return Job(
             spec=self.spec,
             belief=self.belief,
             remaining_work=max(self.total_work - self.done_work, 0.0),
-            work_source=WorkSource.DECLARED,
+            work_source=WorkSource.ORACLE if with_steps else WorkSource.DECLARED,
             allocation=self.allocation,
             attained_gpu_seconds=dict(self.gpu_seconds),
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
+            remaining_steps=self.steps_left() if with_steps else None,
         )
+
+    def steps_left(self) -> float:
+        """Optimiser steps at the requested batch size from the end of the present epoch, at least 1, as the published Optimus is told."""
+        if self._steps is None or self._steps[0] != self.epoch:
+            share = self.total_work / self.truth.epoch_ends[-1]
+            self._steps = (self.epoch, max(share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size), 1.0))
+        return self._steps[1]
 
     def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
         """Live from `now` to `until` on the present allocation; stops at the end of training, whose time is kept."""
@@ -153,7 +162,7 @@ class SimulatedJob:
         self.belief = replace(belief, gradient=gradient, peak_replica_count=max(belief.peak_replica_count, replicas))
         seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
         scale = plan.total_batch_size / self.truth.initial_batch_size
-        self.goodput = self.truth.initial_batch_size * (_gain(gradient, scale) if self.spec.learns else scale) / seconds
+        self.goodput = self.truth.initial_batch_size * (gain(gradient, scale) if self.spec.learns else scale) / seconds
         return self.goodput
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
@@ -168,14 +177,17 @@ class SimulatedJob:
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
 
     def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
+        return self.plan_for(total, kind, gpu_count=self._held.gpu_count, replicas=replicas)
+
+    def plan_for(self, total: int, kind: str, *, gpu_count: int, replicas: int) -> BatchPlan:
         """A given total batch size with the fewest accumulation steps that fit."""
-        local = total / replicas
-        largest = self.truth.largest_per_gpu(kind, self._held.gpu_count)
-        accumulation = max(int(np.ceil(local / largest - 1e-8)) - 1, 0)
-        if self.spec.learns and replicas == 1 and local > self.truth.initial_batch_size + 1e-8:
-            accumulation = max(accumulation, 1)
-        per_gpu = max(int(np.ceil(local / (accumulation + 1) - 1e-8)), 1)
-        return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
+        return plan_for_batch(
+            total,
+            replicas=replicas,
+            largest_per_gpu=self.truth.largest_per_gpu(kind, gpu_count),
+            largest_total=max(self.max_batch_size, self.spec.requested_batch_size),
+            accumulate_above=self.truth.initial_batch_size if self.spec.learns else total,
+        )
 
     def _best(self, kind: str, replicas: int, parameters: FloatArray, gradient: GradientStatistics) -> BatchPlan:
         """The candidate of highest believed goodput. Speeds are kept until the model or the shape changes; only phi moves every epoch."""
@@ -200,18 +212,12 @@ class SimulatedJob:
         return self._speeds[1], self._speeds[2]
 
 
-def _gain(gradient: GradientStatistics, scale: float) -> float:
-    """Progress of one step at `scale` x M0, in steps at M0: (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale)."""
-    denominator = gradient.variance / scale + gradient.square
-    return (gradient.variance + gradient.square) / denominator if denominator > 0 else 1.0
-
-
-def shape_of(gpus: tuple[int, ...], gpu_node: list[int]) -> Shape:
-    """GPUs on each node that an allocation touches, nodes in order."""
+def shape_of(gpus: tuple[int, ...], gpu_node: list[int], *, fullest_first: bool = False) -> Shape:
+    """GPUs on each node that an allocation touches: nodes in order, or those of most GPUs first."""
     counts: dict[int, int] = {}
     for gpu in gpus:
         counts[gpu_node[gpu]] = counts.get(gpu_node[gpu], 0) + 1
-    return tuple(counts.values())
+    return tuple(sorted(counts.values(), reverse=True)) if fullest_first else tuple(counts.values())
 
 
 def snapshot(job: SimulatedJob) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -65,6 +66,11 @@ class Scenario:
     rigid_share: float = 0.0
     strong_scaling_share: float = 0.0
     reservations: tuple[Reservation, ...] = ()
+
+    @cached_property
+    def true_models(self) -> Mapping[str, Model]:
+        """The models as the fidelity has them be."""
+        return {name: model.under(self.fidelity) for name, model in self.models.items()}
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,7 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     check_types(scenario.reservations, scenario.cluster)
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity, outages=outages)
+    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.told_to(scenario.policy), outages=outages)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -164,20 +170,20 @@ def projection_of(scenario: Scenario) -> Projection:
     """How a type that a job never ran on is estimated under this fidelity."""
     if not scenario.fidelity.project_by_constant:
         return project_by_profile
-    return ProjectByConstant({name: model.reference_throughput for name, model in scenario.models.items()})
+    return ProjectByConstant({name: model.reference_throughput for name, model in scenario.true_models.items()})
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     cluster = scenario.cluster
     adaptivity = draw_adaptivity(
         scenario.workload.jobs,
-        scenario.models,
+        scenario.true_models,
         rigid_share=scenario.rigid_share,
         strong_scaling_share=scenario.strong_scaling_share,
         seed=scenario.seed,
     )
     for row, job in enumerate(scenario.workload.jobs, start=2):
-        model = scenario.models[job.model]
+        model = scenario.true_models[job.model]
         spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from maat.scheduling.belief import Fitter, MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
-from maat.scheduling.errors import MaatError
+from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
 from maat.simulation.conditions import Condition, set_paces
@@ -89,7 +90,11 @@ class SimulatedExecutor:
         self._now = now
         in_service = self._outages.cluster_at(now)
         more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
-        return ClusterState(now, in_service, tuple(job.as_seen() for job in self.jobs.values()), tuple(events), more_later)
+        return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
+
+    def _as_seen(self) -> tuple[Job, ...]:
+        with_steps = self._fidelity.profiling is ProfilingMode.REQUEST_ORACLE
+        return tuple(job.as_seen(with_steps=with_steps) for job in self.jobs.values())
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
@@ -136,7 +141,7 @@ class SimulatedExecutor:
     def _change(self, job: SimulatedJob, change: Change, now: float) -> list[Event]:
         grant, after = change.grant, change.after
         plan = grant.batch if grant is not None else None
-        shape = shape_of(after.gpus, self._gpu_node) if after is not None else ()
+        shape = shape_of(after.gpus, self._gpu_node, fullest_first=self._fidelity.fullest_node_first) if after is not None else ()
         moved = after != job.allocation
         same_place = job.allocation is not None and after is not None and job.allocation.gpu_type == after.gpu_type and shape == job.shape
         free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
@@ -163,14 +168,30 @@ class SimulatedExecutor:
             return
         for kind in self.cluster.type_names:
             if job.spec.may_use(kind):
-                shapes = self._all_shapes(kind) if mode is ProfilingMode.ORACLE else [(job.spec.replica_gpus(kind),)]
-                many = ORACLE_BATCH_SIZES if mode is ProfilingMode.ORACLE else PROFILED_BATCH_SIZES
-                samples = [s for shape in shapes for s in profile_shape(job, kind, shape, many)]
+                samples = self._revealed(job, kind)
                 if samples:
                     job.learn(kind, samples, fitter=self._fitter)
                 if mode is ProfilingMode.BOOTSTRAP:
                     cost = self._fidelity.profiling_seconds_per_type * job.spec.replica_gpus(kind)
                     job.profiling_gpu_seconds[kind] = cost
+
+    def _revealed(self, job: SimulatedJob, kind: str) -> list[Sample]:
+        """What the profiling mode tells of a job on a type."""
+        match self._fidelity.profiling:
+            case ProfilingMode.REQUEST_ORACLE:
+                return profile_request(job, kind, self._filled_shapes(job.spec, kind))
+            case ProfilingMode.ORACLE:
+                return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]
+            case _:
+                return profile_shape(job, kind, (job.spec.replica_gpus(kind),), PROFILED_BATCH_SIZES)
+
+    def _filled_shapes(self, spec: JobSpec, kind: str) -> list[tuple[int, ...]]:
+        """Every number of GPUs that the job may have, one node after the other filled."""
+        index = self.cluster.type_index[kind]
+        per_node, most = int(self.cluster.gpus_per_node[index]), int(self.cluster.usable_gpus[index])
+        unit = spec.replica_gpus(kind)
+        counts = range(unit, min(most, spec.max_gpus or most) + 1, unit)
+        return [(*(per_node,) * (count // per_node), *((count % per_node,) if count % per_node else ())) for count in counts]
 
     def _all_shapes(self, kind: str) -> list[tuple[int, ...]]:
         table = sia_configurations(self.cluster)
@@ -215,4 +236,17 @@ def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: in
     for batch in batches:
         time = truth.step(kind, shape, batch)
         samples.append(Sample(len(shape), count // job.spec.replica_gpus(kind), batch, time.step_seconds, time.sync_seconds))
+    return samples
+
+
+def profile_request(job: SimulatedJob, kind: str, shapes: Iterable[tuple[int, ...]]) -> list[Sample]:
+    """Step times at the batch size that the job asks for, on every one of these shapes; those that were never measured are left out."""
+    samples = []
+    for shape in shapes:
+        replicas = sum(shape) // job.spec.replica_gpus(kind)
+        batch = job.plan_for(job.spec.requested_batch_size, kind, gpu_count=sum(shape), replicas=replicas).per_gpu_batch_size
+        if batch >= job.truth.smallest_per_gpu(kind):
+            with suppress(InputError):
+                time = job.truth.step(kind, shape, batch)
+                samples.append(Sample(len(shape), replicas, batch, time.step_seconds, time.sync_seconds))
     return samples

@@ -90,7 +90,7 @@ class IsolatedRuns:
 
     def by_type(self, job: TraceJob, share: float) -> Mapping[str, float]:
         """JCT in seconds alone on `share` GPUs, by every type on which the job can run."""
-        spec = self._scenario.models[job.model].job_spec(job, self._scenario.fidelity)
+        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [c for c in _of_type(self._table, kind) if c.gpu_count % spec.replica_gpus(kind) == 0]
@@ -114,7 +114,7 @@ class IsolatedRuns:
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
-        model, kind = self._scenario.models[job.model], usable[0].gpu_type
+        model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
         lone = SimulatedJob(
             spec,
             model.truth,

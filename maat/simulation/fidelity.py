@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
 
 
 class ProfilingMode(StrEnum):
-    """What is revealed of a job's step times before it has run (Sia section 5.7)."""
+    """What is revealed of a job before it has run (Sia section 5.7): step times at every configuration; on one GPU of every type; nothing.
+
+    REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
+    that batch size it has left (Pollux section 5.2, Optimus+Oracle).
+    """
 
     ORACLE = "oracle"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
+    REQUEST_ORACLE = "request-oracle"
 
 
 class GpuTimeRule(StrEnum):
@@ -26,7 +31,14 @@ class GpuTimeRule(StrEnum):
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The switches. Section numbers are those of the modelling notes that the presets follow."""
+    """The switches. Section numbers are those of the modelling notes that the presets follow.
+
+    `profiling_by_policy`: what is revealed to one policy where that is not `profiling`. `flat_restart_seconds`: what a restart takes whatever
+    the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
+    `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
+    slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
+    holds most, not in the cluster's order; step times were measured by order.
+    """
 
     name: str
     summary: str
@@ -43,6 +55,20 @@ class Fidelity:
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
     policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
     most_gpus_per_job: int = 64
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # the published Optimus is told what Pollux must learn
+    flat_restart_seconds: float | None = None
+    largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    rigid_models: frozenset[str] = frozenset()
+    calibrated: bool = True
+    fullest_node_first: bool = False
+
+    def told_to(self, policy: str) -> Fidelity:
+        """This fidelity with what it reveals to that policy."""
+        return replace(self, profiling=self.profiling_by_policy.get(policy, self.profiling))
+
+    def revealing(self, profiling: ProfilingMode) -> Fidelity:
+        """This fidelity with the same revealed to every policy."""
+        return replace(self, profiling=profiling, profiling_by_policy={})
 
 
 FIDELITIES: Mapping[str, Fidelity] = {
@@ -60,6 +86,18 @@ FIDELITIES: Mapping[str, Fidelity] = {
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
     ),
+    "pollux-artifact": Fidelity(
+        "pollux-artifact",
+        "Follows the published Pollux simulator: flat 30 s restarts, no calibration, NCF bound to its request.",
+        profiling=ProfilingMode.NO_PROFILE,
+        profiling_by_policy={"optimus": ProfilingMode.REQUEST_ORACLE},
+        whole_second_epochs=True,
+        flat_restart_seconds=30.0,
+        largest_per_gpu={("yolov3", "t4"): 8},
+        rigid_models=frozenset({"ncf"}),
+        calibrated=False,
+        fullest_node_first=True,
+    ),
 }
 
 
@@ -68,3 +106,9 @@ def fidelity(name: str) -> Fidelity:
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
     return FIDELITIES[name]
+
+
+def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
+    """The preset of that name, in another profiling mode where one is given."""
+    preset = fidelity(name)
+    return preset if profiling is None else preset.revealing(profiling)

@@ -163,7 +163,7 @@ def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
 
 
 def _profiled(setup: Setup, value: AxisValue) -> Setup:
-    return replace(setup, fidelity=replace(setup.fidelity, profiling=ProfilingMode(str(value))))
+    return replace(setup, fidelity=setup.fidelity.revealing(ProfilingMode(str(value))))
 
 
 # What the sensitivity figures of the Sia paper vary. A share of rigid or strong-scaling jobs would stand here, as a field of Setup.

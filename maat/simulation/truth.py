@@ -55,6 +55,9 @@ class Truth(Protocol):
         ...
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics: ...
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        """Optimiser steps at that batch size from the end of an epoch to the end of training."""
+        ...
 
 
 class MeasuredTruth:
@@ -108,6 +111,11 @@ class MeasuredTruth:
         square = float(np.interp(at, self._batch_sizes, table.gradient_square[:, epoch]))
         variance = float(np.interp(at, self._batch_sizes, table.gradient_variance[:, epoch]))
         return GradientStatistics(square, variance)
+
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        steps = self._model.epochs.steps
+        at = float(total_batch_size)
+        return float(np.interp(at, self._batch_sizes, steps[:, -1]) - np.interp(at, self._batch_sizes, steps[:, epoch]))
 
     def _measure(self, gpu_type: str, shape: Shape, batch: int) -> StepTime:
         table = self._model.steps[gpu_type]
@@ -186,6 +194,40 @@ class FittedTruth:
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(1.0, self._variance[epoch])
+
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        scale = total_batch_size / self.initial_batch_size
+        steps = 0.0
+        for e in range(epoch + 1, len(self.epoch_ends)):
+            work = self.epoch_ends[e] - self.epoch_ends[e - 1]
+            steps += work / self.initial_batch_size / gain(self.gradient(e, total_batch_size), scale)
+        return steps
+
+
+class BoundedTruth:
+    """A truth of which a GPU holds less, or whose calibration is left out. `largest`: by GPU type, samples; what is absent stays."""
+
+    def __init__(self, truth: Truth, *, largest: Mapping[str, int], slowdown: float) -> None:
+        self._truth, self._largest = truth, largest
+        self.slowdown = slowdown
+        self.initial_batch_size, self.max_batch_size, self.epoch_ends = truth.initial_batch_size, truth.max_batch_size, truth.epoch_ends
+        self.gpu_types, self.smallest_per_gpu = truth.gpu_types, truth.smallest_per_gpu
+        self.step, self.gradient, self.steps_after = truth.step, truth.gradient, truth.steps_after
+
+    def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int:
+        held = self._truth.largest_per_gpu(gpu_type, gpu_count)
+        return min(held, self._largest.get(gpu_type, held))
+
+    def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
+        if gpu_type not in self._largest:
+            return self._truth.slowest_step(gpu_type, gpu_count)
+        return self.step(gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)).step_seconds
+
+
+def gain(gradient: GradientStatistics, scale: float) -> float:
+    """Progress of one step at `scale` x M0, in steps at M0: (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale)."""
+    denominator = gradient.variance / scale + gradient.square
+    return (gradient.variance + gradient.square) / denominator if denominator > 0 else 1.0
 
 
 def placement_digits(shape: Shape) -> str:
