@@ -16,13 +16,12 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.pollux_search import CountArray, Found, SearchOptions, SearchProblem, power_mean, search
+from maat.scheduling.policies.pollux_search import MOST_CELLS, CountArray, Found, SearchOptions, SearchProblem, power_mean, search
 from maat.scheduling.policies.pollux_view import Options, VirtualNodes, options, quotas, usable, virtual_nodes
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
 
 MOST_STATE_NUMBERS = 100_000  # of at most nine characters each: a state stays below 1 MB
-MOST_CELLS = 4_000_000  # of a population: on a large cluster it has fewer individuals
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Pollux:
     )
     population: int = knob(100, "Individuals of a generation.", source="published simulator", minimum=2, maximum=1000)
     generations: int = knob(100, "Generations of a round at most.", source="published simulator", minimum=0, maximum=10000)
-    patience: int = knob(100, "Generations without a better individual after which a round's search ends.", minimum=1, maximum=10000)
+    patience: int = knob(25, "Generations without a better individual after which evolution ends.", minimum=1, maximum=10000)
     remembered: int = knob(20, "Best individuals that the next round starts from.", minimum=0, maximum=1000)
     name: str = "pollux"
 
@@ -56,28 +55,30 @@ class Pollux:
         """GPUs by node for every job, within the limits; pinned jobs keep theirs."""
         began = time.process_time()
         nodes = virtual_nodes(round_input.cluster)
-        jobs = _in_order([job for job in round_input.jobs if job.id not in round_input.pinned])
-        problem, known = self._problem(round_input, jobs, nodes)
+        jobs = in_priority([job for job in round_input.jobs if job.id not in round_input.pinned])
+        problem, known = self.problem(round_input, jobs, nodes)
         state = round_input.state.for_owner(self.name, parameter_hash(self))
-        start = _recalled(state, jobs, nodes)
-        found = search(problem, start, options=self._options(problem), rng=round_input.rng)
+        start = recalled(state, jobs, nodes)
+        found = search(problem, start, options=self.search_options(problem), rng=round_input.rng)
         grants, goodput = _granted(round_input, jobs, nodes, found.population[0])
         remembered = PolicyState(state.owner, state.parameter_hash, _remembered(found.population[: self.remembered], jobs, nodes))
         report = _report(problem, found, time.process_time() - began)
         return Decision(grants, report, _reasons(round_input, jobs, known, grants, goodput), remembered)
 
-    def _options(self, problem: SearchProblem) -> SearchOptions:
+    def search_options(self, problem: SearchProblem) -> SearchOptions:
+        """As many individuals as were asked for, fewer on a large cluster."""
         fitting = MOST_CELLS // max(problem.present.size, 1)
         return SearchOptions(max(min(self.population, fitting), 2), self.generations, self.patience)
 
-    def _problem(self, round_input: RoundInput, jobs: Sequence[Job], nodes: VirtualNodes) -> tuple[SearchProblem, Options]:
+    def problem(self, round_input: RoundInput, jobs: Sequence[Job], nodes: VirtualNodes) -> tuple[SearchProblem, Options]:
+        """What this round searches for `jobs`, in order of priority, and what it is made from."""
         room, taken = _room(round_input, nodes)
         total = max(int(nodes.size.sum()), 1)
         share = -(-total // max(len(round_input.jobs), 1))
         known = options(jobs, round_input, room=room, scale_up=self.scale_up_factor, share=share)
         problem = SearchProblem(
             room=room,
-            most_on_node=np.where(usable(jobs, nodes), room, 0).astype(np.int16),
+            most_on_node=np.where(usable(jobs, nodes), room, 0).astype(np.int32),
             speedup=known.speedup(),
             allowed=known.allowed,
             present=_present(jobs, nodes),
@@ -100,7 +101,7 @@ class Pollux:
         return factor
 
 
-def _in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
+def in_priority(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Least served first, then first come: who keeps a node's GPUs when a search has put too many jobs there."""
     return tuple(sorted(jobs, key=lambda job: (sum(job.attained_gpu_seconds.values()), job.spec.submitted_at)))
 
@@ -121,7 +122,7 @@ def _room(round_input: RoundInput, nodes: VirtualNodes) -> tuple[IntArray, np.nd
 
 def _present(jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
     """What jobs hold on nodes in service, shape (J, N)."""
-    present = np.zeros((len(jobs), len(nodes.size)), dtype=np.int16)
+    present = np.zeros((len(jobs), len(nodes.size)), dtype=np.int32)
     for row, job in enumerate(jobs):
         if job.allocation is not None:
             present[row] = nodes.row(job.allocation.gpus)
@@ -143,11 +144,11 @@ def _remembered(population: CountArray, jobs: Sequence[Job], nodes: VirtualNodes
     return {"nodes": list(nodes.names), "individuals": len(kept), "rows": rows}
 
 
-def _recalled(state: PolicyState, jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
+def recalled(state: PolicyState, jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
     """The individuals of the last round for the jobs and nodes that are still there, shape (P, J, N)."""
     data = state.data
     individuals = int(data.get("individuals", 0))  # type: ignore[call-overload]
-    population = np.zeros((individuals, len(jobs), len(nodes.size)), dtype=np.int16)
+    population = np.zeros((individuals, len(jobs), len(nodes.size)), dtype=np.int32)
     where = {name: n for n, name in enumerate(nodes.names)}
     column = [where.get(name, -1) for name in data.get("nodes", ())]  # type: ignore[attr-defined]
     rows: Mapping[JobId, Sequence[Sequence[int]]] = data.get("rows", {})  # type: ignore[assignment]

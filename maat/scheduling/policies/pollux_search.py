@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 
-CountArray = NDArray[np.int16]
+CountArray = NDArray[np.int32]
 
 RESET_SHARE = 0.1  # published simulator: rows put back to what the job holds
 EMPTIED_SHARE = 0.1  # published simulator: rows of which entries are emptied, and entries of those
 CROSSED_SHARE = 0.9  # pairs that are crossed rather than copied
+MOST_EXCHANGES = 10  # after evolution: improvements of the best individual
+MOST_CELLS = 2_000_000  # of a population that is looked at at once
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,11 @@ class SearchProblem:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """`population`, `generations`: as many. `patience`: generations without a better individual after which the search ends."""
+    """`population`, `generations`: as many at most. `patience`: generations without a better individual after which evolution ends."""
 
     population: int = 100
     generations: int = 100
-    patience: int = 100
+    patience: int = 25
 
 
 class Found(NamedTuple):
@@ -101,7 +103,7 @@ class Found(NamedTuple):
 
 
 def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions, rng: np.random.Generator) -> Found:
-    """Evolve `start`, shape (P, J, N); the present allocation always takes part. Deterministic given `rng`."""
+    """Evolve `start`, shape (P, J, N), and improve the best. The present allocation always takes part. Deterministic given `rng`."""
     population = repair(problem, np.concatenate((problem.present[None], start)), rng)
     population, value = _survivors(population, fitness(problem, population), options.population)
     best, since, generation = value[0], 0, 0
@@ -113,15 +115,67 @@ def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions,
         generation += 1
         since = 0 if value[0] > best else since + 1
         best = value[0]
+    last = improved(problem, population[0], rng)
+    population, value = _survivors(
+        np.concatenate((population, last[None])), np.concatenate((value, fitness(problem, last[None]))), options.population
+    )
     return Found(population, value, generation)
+
+
+def improved(problem: SearchProblem, individual: CountArray, rng: np.random.Generator) -> CountArray:
+    """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs."""
+    value = float(fitness(problem, individual[None])[0])
+    for _ in range(MOST_EXCHANGES if problem.has_choice else 0):
+        giver, taker, kept = _exchanges(problem, individual, rng)
+        if not len(giver):
+            break
+        others = exchanged(problem, np.repeat(individual[None], len(giver), axis=0), giver, taker, kept)
+        others = repair(problem, others, rng) if problem.quotas else others
+        values = fitness(problem, others)
+        best = int(np.argmax(values))
+        if values[best] <= value * (1 + 1e-12):
+            break
+        individual, value = others[best], float(values[best])
+    return individual
+
+
+def _exchanges(problem: SearchProblem, individual: CountArray, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
+    """(giver, taker, GPUs that the giver keeps): one less, or none; every pair of jobs, or as many drawn by chance as memory allows."""
+    count = individual.sum(axis=1, dtype=np.int64)
+    holders = np.flatnonzero(count)
+    giver = np.repeat(holders, problem.jobs)
+    taker = np.tile(np.arange(problem.jobs), len(holders))
+    kept = np.concatenate((count[giver] - 1, np.zeros_like(giver)))
+    giver, taker = np.tile(giver, 2), np.tile(taker, 2)
+    most = max(MOST_CELLS // max(individual.size, 1), 1)
+    if len(giver) > most:
+        drawn = np.sort(rng.choice(len(giver), most, replace=False))
+        giver, taker, kept = giver[drawn], taker[drawn], kept[drawn]
+    return giver, taker, kept
+
+
+def held_gpus(population: CountArray) -> CountArray:
+    """GPUs of every job, shape (P, J). Einstein's sums cost a fifth of numpy's along an axis this short."""
+    found: CountArray = np.einsum("pjn->pj", population)
+    return found
+
+
+def held_nodes(population: CountArray) -> CountArray:
+    """Nodes of every job, shape (P, J)."""
+    return held_gpus(np.minimum(population, 1))
+
+
+def used_gpus(population: CountArray) -> CountArray:
+    """GPUs in use on every node, shape (P, N)."""
+    found: CountArray = np.einsum("pjn->pn", population)
+    return found
 
 
 def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
     """SPEEDUP of every job in every individual, a change discounted (Pollux eq. 15 and REALLOC_FACTOR), shape (P, J)."""
-    count = population.sum(axis=2, dtype=np.int64)
-    spread = np.count_nonzero(population, axis=2) > 1
-    found = problem.speedup_flat[problem.row_start + 2 * count + spread]
-    changed = (population != problem.present).any(axis=2)
+    spread = held_nodes(population) > 1
+    found = problem.speedup_flat[problem.row_start + 2 * held_gpus(population) + spread]
+    changed = held_gpus(np.abs(population - problem.present)) > 0
     return np.where(changed, found * problem.change_factor, found)
 
 
@@ -169,12 +223,10 @@ def repair(problem: SearchProblem, population: CountArray, rng: np.random.Genera
 
 
 def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray) -> None:
-    held = population > 0
-    distributed = np.count_nonzero(population, axis=2) > 1
-    where = held & distributed[:, :, None]
-    individual, node = np.nonzero(np.count_nonzero(where, axis=1) + problem.taken > 1)
-    column = where[individual, :, node]
-    others = np.cumsum(column, axis=1, dtype=np.int16) + problem.taken[node, None] > 1
+    where = _distributed(population)
+    individual, node = np.nonzero(used_gpus(where) + problem.taken > 1)
+    column = where[individual, :, node] > 0
+    others = np.cumsum(column, axis=1, dtype=np.int32) + problem.taken[node, None] > 1
     at = column & others
     m, job = np.nonzero(at)
     population[individual[m], job, node[m]] = 0
@@ -182,9 +234,9 @@ def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray
 
 def _within_counts(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> None:
     """Take GPUs away, on nodes drawn by chance, from jobs that hold a count they may not have or on too many nodes."""
-    count = population.sum(axis=2, dtype=np.int64)
+    count = held_gpus(population)
     allowed = problem.at_most[np.arange(problem.jobs), np.minimum(count, problem.most)]
-    wide = np.count_nonzero(population, axis=2) > problem.most_nodes
+    wide = held_nodes(population) > problem.most_nodes
     individual, job = np.nonzero((count != allowed) | wide)
     if not len(individual):
         return
@@ -196,12 +248,12 @@ def _within_counts(problem: SearchProblem, population: CountArray, rng: np.rando
     total = shuffled.sum(axis=1, dtype=np.int64)
     reach = problem.at_most[job, np.minimum(total, problem.most)]
     running = np.minimum(np.cumsum(shuffled, axis=1), reach[:, None])
-    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0).astype(np.int16), axis=1)
+    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0).astype(np.int32), axis=1)
     population[individual, job] = rows
 
 
 def _within_room(problem: SearchProblem, population: CountArray) -> None:
-    individual, node = np.nonzero(population.sum(axis=1, dtype=np.int64) > problem.room)
+    individual, node = np.nonzero(used_gpus(population) > problem.room)
     if not len(individual):
         return
     column = population[individual, :, node]
@@ -256,9 +308,9 @@ def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Gener
     rows = changed[individual, job]
     rows[rng.random(rows.shape, dtype=np.float32) < EMPTIED_SHARE] = 0
     changed[individual, job] = rows
-    has_room = changed.sum(axis=1, dtype=np.int64) < problem.room
+    has_room = used_gpus(changed) < problem.room
     anyone = 1.0 / jobs
-    there = has_room / np.maximum(np.count_nonzero(changed, axis=1), 1)
+    there = has_room / np.maximum(used_gpus(np.minimum(changed, 1)), 1)
     chance = np.where(changed > 0, (there * (1 - anyone))[:, None, :], 0.0) + (anyone * has_room)[:, None, :]
     at = np.nonzero(rng.random(changed.shape, dtype=np.float32) < chance)
     changed[at] = rng.integers(changed[at], np.maximum(problem.most_on_node[at[1], at[2]], changed[at]) + 1)
@@ -268,25 +320,26 @@ def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Gener
 def handed_over(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
     """One job of each individual gives up some GPUs, another takes what is best for it of what is free then."""
     many, jobs, _ = population.shape
-    changed = population.copy()
     giver, taker = rng.integers(jobs, size=(2, many))
-    everyone = np.arange(many)
-    changed[everyone, giver] = _shrunk(problem, changed[everyone, giver], giver, rng)
+    count = population[np.arange(many), giver].sum(axis=1, dtype=np.int64)
+    kept = np.choose(rng.integers(3, size=many), (np.maximum(count - 1, 0), count // 2, np.zeros_like(count)))
+    return exchanged(problem, population, giver, taker, kept)
+
+
+def exchanged(problem: SearchProblem, population: CountArray, giver: IntArray, taker: IntArray, kept: IntArray) -> CountArray:
+    """In each individual, one job keeps `kept` of its GPUs, another takes its best row, and the first then its own. Arrays of shape (P,)."""
+    everyone = np.arange(len(population))
+    changed = population.copy()
+    changed[everyone, giver] = _shrunk(problem, changed[everyone, giver], giver, kept)
     changed[everyone, taker] = best_rows(problem, changed, taker)
     changed[everyone, giver] = best_rows(problem, changed, giver)
     return changed
 
 
-def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, rng: np.random.Generator) -> CountArray:
-    """Rows (M, N) with one GPU less, half of them, or none, in thirds; the nodes with fewest are given up first."""
-    count = rows.sum(axis=1, dtype=np.int64)
-    kept = np.choose(rng.integers(3, size=len(rows)), (count - 1, count // 2, np.zeros_like(count)))
-    kept = problem.at_most[job, np.minimum(np.maximum(kept, 0), problem.most)]
-    order = np.argsort(-rows, axis=1, kind="stable")
-    running = np.minimum(np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1), kept[:, None])
-    shrunk = np.empty_like(rows)
-    np.put_along_axis(shrunk, order, np.diff(running, axis=1, prepend=0).astype(np.int16), axis=1)
-    return shrunk
+def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, kept: IntArray) -> CountArray:
+    """Rows (M, N) with at most `kept` GPUs (M,); the nodes with fewest are given up first."""
+    allowed = problem.at_most[job, np.minimum(kept, problem.most)]
+    return _widest(rows, allowed)
 
 
 def best_rows(problem: SearchProblem, population: CountArray, job: IntArray) -> CountArray:
@@ -297,7 +350,7 @@ def best_rows(problem: SearchProblem, population: CountArray, job: IntArray) -> 
     everyone = np.arange(len(population))
     without = population.copy()
     without[everyone, job] = 0
-    free = np.minimum(np.maximum(problem.room - without.sum(axis=1, dtype=np.int64), 0), problem.most_on_node[job])
+    free = np.minimum(np.maximum(problem.room - used_gpus(without), 0), problem.most_on_node[job])
     roomy = np.where(_distributed_nodes(problem, without), 0, free) if problem.avoid_interference else free
     wide = -np.sort(-roomy, axis=1)[:, : problem.most_nodes]
     count = np.arange(problem.most + 1)
@@ -313,17 +366,22 @@ def best_rows(problem: SearchProblem, population: CountArray, job: IntArray) -> 
     stays &= ~several | (held <= roomy).all(axis=1)
     unmoved = problem.speedup[job, np.minimum(held.sum(axis=1), problem.most), several.astype(np.int64)]
     keep = stays & (unmoved >= worth[everyone, chosen] * problem.change_factor[job])
-    return np.where(keep[:, None], held, rows).astype(np.int16)
+    return np.where(keep[:, None], held, rows).astype(np.int32)
 
 
 def _distributed_nodes(problem: SearchProblem, population: CountArray) -> BoolArray:
     """Nodes on which some job of an individual spans several, shape (P, N)."""
-    distributed = np.count_nonzero(population, axis=2) > 1
-    found: BoolArray = ((population > 0) & distributed[:, :, None]).any(axis=1) | problem.taken
+    found: BoolArray = (used_gpus(_distributed(population)) > 0) | problem.taken
     return found
 
 
-def _tightest(free: IntArray, count: IntArray) -> IntArray:
+def _distributed(population: CountArray) -> CountArray:
+    """1 where a job that spans several nodes holds something, else 0; shape (P, J, N)."""
+    found: CountArray = np.minimum(population, 1) * (held_nodes(population) > 1)[:, :, None]
+    return found
+
+
+def _tightest(free: CountArray, count: IntArray) -> CountArray:
     """`count` (P,) GPUs on the node with least room that holds them, shape (P, N)."""
     room = np.where(free >= count[:, None], free, np.iinfo(np.int64).max)
     node = np.argmin(room, axis=1)
@@ -332,10 +390,10 @@ def _tightest(free: IntArray, count: IntArray) -> IntArray:
     return rows
 
 
-def _widest(free: IntArray, count: IntArray) -> IntArray:
-    """`count` (P,) GPUs over as few nodes as hold them, roomiest first, shape (P, N)."""
+def _widest(free: CountArray, count: IntArray) -> CountArray:
+    """`count` (P,) GPUs over as few nodes as hold them, those with most `free` first, shape (P, N)."""
     order = np.argsort(-free, axis=1, kind="stable")
     running = np.minimum(np.cumsum(np.take_along_axis(free, order, axis=1), axis=1), count[:, None])
     rows = np.empty_like(free)
-    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0), axis=1)
+    np.put_along_axis(rows, order, np.diff(running, axis=1, prepend=0).astype(rows.dtype), axis=1)
     return rows

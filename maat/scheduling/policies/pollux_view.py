@@ -45,7 +45,7 @@ class VirtualNodes:
     def row(self, gpus: Sequence[int]) -> CountArray:
         """GPUs on each virtual node, shape (N,)."""
         at = self.of_gpu[list(gpus)]
-        return np.bincount(at[at >= 0], minlength=len(self.node)).astype(np.int16)
+        return np.bincount(at[at >= 0], minlength=len(self.node)).astype(np.int32)
 
 
 @lru_cache(maxsize=16)
