@@ -328,12 +328,11 @@ def handed_over(problem: SearchProblem, population: CountArray, rng: np.random.G
 
 def exchanged(problem: SearchProblem, population: CountArray, giver: IntArray, taker: IntArray, kept: IntArray) -> CountArray:
     """In each individual, one job keeps `kept` of its GPUs, another takes its best row, and the first then its own. Arrays of shape (P,)."""
-    everyone = np.arange(len(population))
-    changed = population.copy()
-    changed[everyone, giver] = _shrunk(problem, changed[everyone, giver], giver, kept)
-    changed[everyone, taker] = best_rows(problem, changed, taker)
-    changed[everyone, giver] = best_rows(problem, changed, giver)
-    return changed
+    work = _Workbench(problem, population)
+    work.put(giver, _shrunk(problem, work.rows(giver), giver, kept))
+    work.put(taker, work.best_rows(taker))
+    work.put(giver, work.best_rows(giver))
+    return work.population
 
 
 def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, kept: IntArray) -> CountArray:
@@ -342,37 +341,65 @@ def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, kept: IntAr
     return _widest(rows, allowed)
 
 
-def best_rows(problem: SearchProblem, population: CountArray, job: IntArray) -> CountArray:
-    """For one job of each individual, shape (P,), the row of most speedup while all others keep theirs; shape (P, N).
+class _Workbench:
+    """A copy of a population in which one row of each individual is exchanged at a time; sums over jobs are kept up to date."""
 
-    On the tightest node that holds it, else over the nodes with most room; or what the job holds at present, if that is free.
-    """
-    everyone = np.arange(len(population))
-    without = population.copy()
-    without[everyone, job] = 0
-    free = np.minimum(np.maximum(problem.room - used_gpus(without), 0), problem.most_on_node[job])
-    roomy = np.where(_distributed_nodes(problem, without), 0, free) if problem.avoid_interference else free
-    wide = -np.sort(-roomy, axis=1)[:, : problem.most_nodes]
-    count = np.arange(problem.most + 1)
-    on_one = np.where(count <= free.max(axis=1, initial=0)[:, None], problem.speedup[job, :, 0], 0.0)
-    on_many = np.where(count <= wide.sum(axis=1)[:, None], problem.speedup[job, :, 1], 0.0)
-    worth = np.maximum(on_one, on_many)
-    chosen = np.argmax(worth, axis=1)
-    single = on_one[everyone, chosen] >= on_many[everyone, chosen]
-    rows = np.where(single[:, None], _tightest(free, chosen), _widest(roomy, chosen))
-    held = problem.present[job]
-    stays = (held <= free).all(axis=1)
-    several = np.count_nonzero(held, axis=1) > 1
-    stays &= ~several | (held <= roomy).all(axis=1)
-    unmoved = problem.speedup[job, np.minimum(held.sum(axis=1), problem.most), several.astype(np.int64)]
-    keep = stays & (unmoved >= worth[everyone, chosen] * problem.change_factor[job])
-    return np.where(keep[:, None], held, rows).astype(np.int32)
+    def __init__(self, problem: SearchProblem, population: CountArray) -> None:
+        self._problem = problem
+        self.population = population.copy()
+        self._everyone = np.arange(len(population))
+        self._free = problem.room - used_gpus(population)
+        self._spanning = used_gpus(_distributed(population)) + problem.taken
+
+    def rows(self, job: IntArray) -> CountArray:
+        """The row of one job of each individual, job (P,) -> shape (P, N)."""
+        return self.population[self._everyone, job]
+
+    def put(self, job: IntArray, rows: CountArray) -> None:
+        before = self.rows(job)
+        self._free += before - rows
+        self._spanning += _spans(rows) - _spans(before)
+        self.population[self._everyone, job] = rows
+
+    def best_rows(self, job: IntArray) -> CountArray:
+        """For one job of each individual the row of most speedup while all others keep theirs, shape (P, N).
+
+        On the tightest node that holds it, else over the nodes with most room; or what the job holds at present, if that is free.
+        """
+        problem, own = self._problem, self.rows(job)
+        free = np.minimum(np.maximum(self._free + own, 0), problem.most_on_node[job])
+        roomy = np.where(self._spanning - _spans(own) > 0, 0, free) if problem.avoid_interference else free
+        on_one, on_many = self._worth(job, free, roomy)
+        worth = np.maximum(on_one, on_many)
+        chosen = np.argmax(worth, axis=1)
+        most = worth[self._everyone, chosen]
+        rows = np.where((on_one[self._everyone, chosen] >= most)[:, None], _tightest(free, chosen), _widest(roomy, chosen))
+        keep = self._present_worth(job, free, roomy) >= most * problem.change_factor[job]
+        return np.where(keep[:, None], problem.present[job], rows)
+
+    def _worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> tuple[FloatArray, FloatArray]:
+        """Speedup of every count on one node and on several, nought where there is no room, shapes (P, C + 1)."""
+        problem, count = self._problem, np.arange(self._problem.most + 1)
+        wide = roomy.sum(axis=1) if roomy.shape[1] <= problem.most_nodes else -np.sort(-roomy, axis=1)[:, : problem.most_nodes].sum(axis=1)
+        on_one = np.where(count <= free.max(axis=1)[:, None], problem.speedup[job, :, 0], 0.0)
+        on_many = np.where(count <= wide[:, None], problem.speedup[job, :, 1], 0.0)
+        return on_one, on_many
+
+    def _present_worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> FloatArray:
+        """Speedup of what each job holds at present, below nought where it may not have that or it is not free; shape (P,)."""
+        held = self._problem.present[job]
+        several = np.count_nonzero(held, axis=1) > 1
+        total = held.sum(axis=1)
+        count = np.minimum(total, self._problem.most)
+        fits = (held <= np.where(several[:, None], roomy, free)).all(axis=1)
+        fits &= (total == count) & self._problem.allowed[job, count] & (np.count_nonzero(held, axis=1) <= self._problem.most_nodes)
+        return np.where(fits, self._problem.speedup[job, count, several.astype(np.int64)], -1.0)
 
 
-def _distributed_nodes(problem: SearchProblem, population: CountArray) -> BoolArray:
-    """Nodes on which some job of an individual spans several, shape (P, N)."""
-    found: BoolArray = (used_gpus(_distributed(population)) > 0) | problem.taken
-    return found
+def _spans(rows: CountArray) -> CountArray:
+    """1 on every node of a row that spans several, else 0; shape (P, N)."""
+    held = np.minimum(rows, 1)
+    return held * (held.sum(axis=1, keepdims=True) > 1)
 
 
 def _distributed(population: CountArray) -> CountArray:
