@@ -4,6 +4,7 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
+from maat.scheduling.policies.pollux import Pollux
 from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.sjf import Sjf
@@ -61,6 +62,13 @@ POLICIES: Registry[Policy] = Registry(
         "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
         SjfBsbf,
         "shared",
+    ),
+    Entry(
+        "pollux",
+        "Pollux",
+        "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
+        Pollux,
+        "as-decided",
     ),
 )
 
