@@ -6,23 +6,32 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
-from maat.simulation.fidelity import ProfilingMode, fidelity
-from maat.simulation.models import Model, catalog_models, measured_models
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.interference import interference
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import Model, measured_models
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.workloads import Workload, read_workload
 
-Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Trace = Annotated[
+    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+]
+Profiles = Annotated[
+    Path | None, typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models.")
+]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
 PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
 PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
@@ -37,6 +46,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a l
 RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
 StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
+JobsPerGpu = Annotated[
+    int, typer.Option("--jobs-per-gpu", help="How many jobs may share a GPU; above 1, --interference says what they lose.")
+]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
+FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
+TunedRule = Annotated[
+    TuningRule | None,
+    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+]
+TunedGpus = Annotated[int, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -71,6 +92,9 @@ FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
     ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
     ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
+    ("rho_static_mean", "rho by static contention, mean", "{:.3f}"),
+    ("rho_static_worst", "rho by static contention, worst", "{:.3f}"),
+    ("unfair_fraction_static", "Jobs with static rho > 1", "{:.1%}"),
 )
 
 
@@ -80,7 +104,7 @@ def simulate_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     seed: Seed = 0,
@@ -93,14 +117,25 @@ def simulate_command(
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
     reserve: Reserve = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name, profiling=profiling)
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw)
+
+    shape = Cluster.parse(cluster)
+    models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
+    measured = read_measured(variability, cluster)
+    penalties = read_penalties(locality_penalty or [], workload.models)
     names = [name.strip() for name in policy.split(",")]
     if csv_path is not None and len(names) > 1:
         raise InputError(
@@ -112,7 +147,7 @@ def simulate_command(
         Scenario(
             workload,
             models,
-            Cluster.parse(cluster),
+            replace(shape, jobs_per_gpu=jobs_per_gpu),
             policy=name,
             placer=placer or suiting_placer(name),
             policy_parameters=read_settings(setting or []),
@@ -123,6 +158,10 @@ def simulate_command(
             strong_scaling_share=strong_scaling_share,
             failures=read_failures(mtbf_hours, repair_minutes),
             reservations=read_reservations(reserve or []),
+            interference=None if interference_name is None else interference(interference_name),
+            variability=measured,
+            locality_penalties=penalties,
+            tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
         )
         for name in names
     ]
@@ -193,13 +232,14 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
 
 
 def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
-    """rho by both rules, from isolated runs that all policies share."""
-    from maat.simulation.fairness import IsolatedRuns, fairness
+    """rho by every rule, from isolated runs that all policies share."""
+    from maat.simulation.fairness import IsolatedRuns, fairness, static_fairness
 
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         fair = fairness(result, alone=alone)
         published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+        static = static_fairness(result, alone=alone)
         summary |= {
             "rho_mean": fair.mean,
             "rho_median": fair.median,
@@ -208,6 +248,9 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
             "rho_ratio_to_mean_mean": published.mean,
             "rho_ratio_to_mean_worst": published.worst,
             "unfair_fraction_ratio_to_mean": published.unfair_fraction,
+            "rho_static_mean": static.mean,
+            "rho_static_worst": static.worst,
+            "unfair_fraction_static": static.unfair_fraction,
         }
 
 
@@ -237,6 +280,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
     first = summaries[0]
     typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    if first["jobs_per_gpu"] > 1:
+        typer.echo(f"Up to {first['jobs_per_gpu']} jobs per GPU, interference: {first['interference']}")
     table = Table()
     table.add_column("")
     for summary in summaries:

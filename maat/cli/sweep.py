@@ -15,6 +15,7 @@ import typer
 
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
+    FidelityName,
     Generated,
     Hours,
     JobCount,
@@ -27,14 +28,19 @@ from maat.cli.simulate import (
     Shape,
     StrongShare,
     Trace,
+    TunedGpus,
+    TunedRule,
     check_writable,
     read_settings,
 )
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError, ParameterError
 from maat.simulation.fidelity import fidelity
-from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
@@ -64,7 +70,7 @@ def sweep_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: Annotated[str, typer.Option(help="Policy; to compare several, use --vary policy=sia,fifo.")] = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     round_seconds: RoundSeconds = None,
@@ -76,11 +82,16 @@ def sweep_command(
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
     reserve: Reserve = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles) if profiles is not None else shipped_models()
     base = Setup(
         _source(trace, generated, models, jobs=job_count, hours=hours),
         models,
@@ -88,14 +99,17 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=fidelity(fidelity_name, profiling=profiling),
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
         round_seconds=round_seconds,
         rigid_share=rigid_share,
         strong_scaling_share=strong_scaling_share,
         failures=read_failures(mtbf_hours, repair_minutes),
         reservations=read_reservations(reserve or []),
+        variability=read_measured(variability, cluster),
+        locality_penalties=read_penalties(locality_penalty or [], models),
+        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
     )
-    sweep = Sweep(base, tuple(_varied(text) for text in vary or []), _seeds(seeds))
+    sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()
     if csv_path is not None:
         check_writable(csv_path)
@@ -127,7 +141,7 @@ def _varied(text: str) -> Varied:
     return Varied.of(name.strip(), [value.strip() for value in values.split(",") if value.strip()])
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def read_seeds(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:

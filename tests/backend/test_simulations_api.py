@@ -19,7 +19,7 @@ CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nb
 
 
 def body(**fields: Any) -> dict[str, Any]:
-    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed", "seed": 3}]
+    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed-sticky", "seed": 3}]
     return {"name": "compare", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
 
 
@@ -31,7 +31,7 @@ def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestCli
     assert queue.sent == [("maat.run_simulation", simulation["id"])]
     assert [(run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]] == [
         ("sia", "whole-node", 0, "queued"),
-        ("fifo", "packed", 3, "queued"),
+        ("fifo", "packed-sticky", 3, "queued"),
     ]
     operation = client.get(answer.headers["Location"]).json()
     assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2, "runs")

@@ -106,7 +106,7 @@ def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
 
 def test_several_policies_are_compared_in_one_list(trace: Path) -> None:
     found = figures(str(trace), *SMALL, "--policy", "sia, fifo,srtf")
-    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed"), ("srtf", "packed")]
+    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed-sticky"), ("srtf", "packed-sticky")]
 
 
 def test_without_json_a_table_is_printed(trace: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
         (("--cluster", "t4=0x4"), "cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node"),
         (("--cluster", "four cards"), "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4"),
         (("--policy", "lifo"), "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf"),
-        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed"),
+        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed-sticky, packed"),
         (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
         (("--reserve", "t4"), "reserve: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME"),
         (("--reserve", "t4=2,owner=x"), "reserve: does not read as a reservation"),

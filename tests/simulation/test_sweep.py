@@ -66,8 +66,8 @@ def test_profiling_and_policy_can_be_varied_together() -> None:
     assert [(p.scenario.policy, p.scenario.placer, p.scenario.fidelity.profiling.value) for p in points] == [
         ("sia", "whole-node", "oracle"),
         ("sia", "whole-node", "no-profile"),
-        ("fifo", "packed", "oracle"),
-        ("fifo", "packed", "no-profile"),
+        ("fifo", "packed-sticky", "oracle"),
+        ("fifo", "packed-sticky", "no-profile"),
     ]
 
 
@@ -145,7 +145,7 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
         replace(BASE, seed=1),
         replace(BASE, policy_parameters={"p": -1}),
         replace(BASE, policy="fifo"),
-        replace(BASE, placer="packed"),
+        replace(BASE, placer="packed-sticky"),
         replace(BASE, round_seconds=61),
         replace(BASE, cluster="t4=4x2"),
         replace(BASE, fidelity=FIDELITIES["sia-artifact"]),
