@@ -17,6 +17,12 @@ from maat.simulation.generators import generate
 from maat.simulation.workloads import TraceJob, Workload, read_workload
 
 
+def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The traces of a stored request, also of one from before a simulation could have several."""
+    given: list[dict[str, Any]] = request["traces"] if "traces" in request else [request["trace"]]
+    return given
+
+
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
     """`trace`: as the request gave it, checked by its schema. Raises TraceError or ParameterError naming row, field, value and remedy."""
     match trace["kind"]:
