@@ -23,9 +23,9 @@ from backend.simulations.service import runs_of
 from backend.simulations.traces import workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import Cancelled, Position, SimulationResult, simulate
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
-from worker.live import live_models
 from worker.operations import Progress, StopRequested, alive, claim, finish, is_cancel_requested, waiting_operations
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
@@ -85,7 +85,7 @@ def _prepare(database: Database, simulation: Simulation) -> _Work:
         operation.total, operation.unit = float(len(runs) * len(workload)), "jobs"
         session.add(operation)
     left = tuple(run.id for run in runs if run.state not in ENDED)
-    return _Work(simulation, workload, live_models(), left, len(runs) - len(left))
+    return _Work(simulation, workload, shipped_models(), left, len(runs) - len(left))
 
 
 def _play(database: Database, work: _Work, run_id: str) -> None:
