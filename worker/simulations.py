@@ -25,9 +25,9 @@ from backend.simulations.service import runs_of
 from backend.simulations.traces import traces_of, workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import Cancelled, Position, SimulationResult, simulate
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
-from worker.live import live_models
 from worker.operations import PROGRESS_SECONDS, STALE_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
@@ -65,7 +65,7 @@ class _Work:
 
     def __init__(self, database: Database, simulation: Simulation) -> None:
         self._database, self.simulation = database, simulation
-        self.models: Mapping[str, Model] = live_models()
+        self.models: Mapping[str, Model] = shipped_models()
         self.workload = lru_cache(maxsize=2)(self._read)
 
     def _read(self, trace: int) -> Workload:

@@ -25,7 +25,7 @@ from backend.tenancy import find_owned
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.catalog import load_catalog
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.workloads import Workload
 
 
@@ -129,10 +129,10 @@ def _checked_workload(session: Session, trace: dict[str, Any], pointer: str) -> 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Every model of the trace runs on some GPU type of the cluster: else its jobs would wait for ever."""
-    models = load_catalog()
+    models = shipped_models()
     for name in sorted(workload.models):
-        if name not in models or not set(models[name].fits) & set(cluster.type_names):
-            runs_on = ", ".join(models[name].fits) if name in models else "no type that is known"
+        if name not in models or not set(models[name].memory) & set(cluster.type_names):
+            runs_on = ", ".join(models[name].memory) if name in models else "no type that is known"
             message = f"No GPU type of the cluster can run {name}, which the trace has."
             raise Invalid(message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, f"It runs on {runs_on}.", name)])
 

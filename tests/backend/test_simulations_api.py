@@ -73,6 +73,16 @@ def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(client: TestClient,
     assert (second.workload_kind, second.promised_seconds, third.adaptivity) == ("latency-inference", 0.5, None)
 
 
+def test_a_trace_of_iterations_is_simulated_on_the_gpu_types_that_its_models_are_known_for(client: TestClient, database: Database) -> None:
+    trace = {"kind": "csv", "text": "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"}
+    answer = client.post(SIMULATIONS, json=body(trace=trace, cluster="v100=2x4"))
+    assert answer.status_code == 202, answer.text
+    refused = client.post(SIMULATIONS, json=body(trace=trace, cluster="t4=2x4"))
+    assert refused.status_code == 422
+    error = refused.json()["errors"][0]
+    assert (error["pointer"], error["remedy"]) == ("/cluster", "It runs on v100, rtx5000, a100.")
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
     ("a missing column", {"kind": "csv", "text": "name,time,num_replicas\na,0,1\n"}, "/traces/0/text", 1),
     ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/traces/0/text", 3),
