@@ -24,7 +24,7 @@ from maat.scheduling.policies.regime_forecast import expected_epochs, forecast
 from maat.scheduling.policies.shockwave import _Estimates
 from maat.scheduling.policies.shockwave_window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
 from maat.scheduling.regimes import DeclaredRegimes
-from maat.scheduling.rounds import Decision, Policy, RoundInput
+from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solver import SolveStatus
 from maat.simulation.engine import Scenario, simulate
 from maat.simulation.fairness import static_fairness
@@ -228,7 +228,7 @@ def rounds_of(policy: Policy, start: RoundInput, many: int) -> list[Decision]:
     decisions, current = [], start
     for _ in range(many):
         decisions.append(policy.allocate(current))
-        state = replace(current.state, data=json.loads(json.dumps(decisions[-1].state.data)))
+        state = replace(decisions[-1].state, data=json.loads(json.dumps(decisions[-1].state.data)))
         current = replace(current, round_number=current.round_number + 1, now=current.now + 120.0, state=state)
     return decisions
 
@@ -271,6 +271,15 @@ def test_a_finish_target_is_mostly_the_mean_of_past_estimates_over_the_time_they
     estimates = _Estimates(0.0, 0.0, 100.0, 0.0).then(200.0, 30.0)
     assert _Estimates(0.0, 0.0, 100.0, 0.0).target(0.0) == pytest.approx(100.0)
     assert estimates.target(40.0) == pytest.approx(0.9 * (100 * 30 + 200 * 10) / 40 + 0.1 * 200)
+
+
+def test_what_another_policy_or_other_parameters_left_behind_is_not_read() -> None:
+    policy, first = shockwave(), round_of("t4=1x2", *crowd(3), now=0.0)
+    fresh = policy.allocate(first)
+    foreign = replace(first, state=PolicyState("gavel", "x", {"jobs": {"job-0": {"received": 3.0}}}))
+    assert policy.allocate(foreign).state == fresh.state
+    left = replace(first, round_number=2, state=shockwave(window_rounds=10).allocate(first).state)
+    assert policy.allocate(left).report.status is not SolveStatus.NOT_NEEDED
 
 
 def test_what_it_remembers_of_a_job_is_small() -> None:

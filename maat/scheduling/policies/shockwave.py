@@ -16,7 +16,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.mixed_programme import MixedOptions
-from maat.scheduling.parameters import knob
+from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
 from maat.scheduling.policies.regime_forecast import Forecast, forecast, longest_first
 from maat.scheduling.policies.shockwave_window import Window, fair_is_possible, order_rounds, share_rounds
@@ -67,7 +67,8 @@ class Shockwave:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         expected = forecast(round_input)
-        memory = _Memory.of(round_input.state)
+        state = round_input.state.for_owner(self.name, parameter_hash(self))
+        memory = _Memory.of(state)
         capacity = int(round_input.cluster.capacity.sum())
         changed = set(memory.plan) != set(round_input.job_by_id)
         if changed:
@@ -82,7 +83,7 @@ class Shockwave:
             order,
             head_of_line=HeadOfLine.BACKFILL,
             keep_running=False,
-            state=replace(round_input.state, data=memory.data()),
+            state=replace(state, data=memory.data()),
         )
         return replace(decision, report=report)
 
