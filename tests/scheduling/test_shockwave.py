@@ -213,7 +213,20 @@ def test_nothing_is_forecast_of_jobs_whose_speed_nobody_knows_or_that_can_run_no
     known, unknown = Job(spec("a"), belief(t4=0.1), 1e6), Job(spec("b"), Belief(), 1e6)
     nowhere = Job(spec("c", adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=64), belief(t4=0.1), 1e6)
     found = forecast(round_of("t4=1x4", known, unknown, nowhere))
-    assert np.isnan(found.remaining_seconds).tolist() == [False, True, True]
+    assert np.isnan(found.remaining_seconds).tolist() == [False, True, False]
+    assert np.isinf(found.remaining_seconds).tolist() == [False, False, True]
+    supposed = found.supposing(600.0)
+    assert supposed.remaining_seconds[0] == found.remaining_seconds[0]
+    assert supposed.remaining_seconds[1:].tolist() == [600.0, np.inf]
+
+
+def test_a_job_of_unknown_speed_is_planned_beside_others() -> None:
+    known, unknown = (
+        Job(spec("a", gpu_count=1, batch_size=64), belief(t4=0.1), 1e6),
+        Job(spec("b", gpu_count=1, batch_size=64), Belief(), 1e6),
+    )
+    for decision in rounds_of(shockwave(), round_of("t4=1x2", known, unknown, now=0.0), 3):
+        assert set(decision.grants) == {"a", "b"}
 
 
 # ---- the policy -------------------------------------------------------------------------------------------------------------------
