@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
@@ -24,7 +24,6 @@ from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
-from maat.simulation.variability import ScoreDraw, read_variability
 from maat.simulation.workloads import Workload, read_workload
 
 Trace = Annotated[
@@ -52,16 +51,6 @@ JobsPerGpu = Annotated[
 ]
 Shared = Annotated[
     str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
-]
-VariabilityFolder = Annotated[
-    Path | None, typer.Option("--variability", help="Folder of measured GPUs: how fast each of the cluster's is.")
-]
-DrawRule = Annotated[
-    ScoreDraw | None, typer.Option("--variability-draw", help="Medians of measured GPUs, or single measurements (rows), by --seed.")
-]
-Penalties = Annotated[
-    list[str] | None,
-    typer.Option("--locality-penalty", help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts."),
 ]
 FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
 TunedRule = Annotated[
@@ -140,14 +129,13 @@ def simulate_command(
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name, profiling=profiling)
-    if variability_draw is not None:
-        preset = replace(preset, variability=replace(preset.variability, draw=variability_draw, draw_seed=None))
-    models = measured_models(profiles) if profiles is not None else shipped_models()
+    preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw)
+
     shape = Cluster.parse(cluster)
+    models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
-    measured = None if variability is None else read_variability(variability, gpu_types=shape.type_names)
-    penalties = _penalties(locality_penalty or [], workload)
+    measured = read_measured(variability, cluster)
+    penalties = read_penalties(locality_penalty or [], workload.models)
     names = [name.strip() for name in policy.split(",")]
     if csv_path is not None and len(names) > 1:
         raise InputError(
@@ -197,34 +185,6 @@ def _workload(
     from maat.simulation.generators import generate
 
     return generate(str(generated), jobs=jobs, hours=hours, seed=seed)
-
-
-def _penalties(texts: Sequence[str], workload: Workload) -> dict[str, float]:
-    """FACTOR for every model of the workload, MODEL=FACTOR for one."""
-    found: dict[str, float] = {}
-    for text in texts:
-        model, equals, factor = text.rpartition("=")
-        if equals and model not in workload.models:
-            raise ParameterError(
-                "is no model of this workload",
-                field="locality_penalty",
-                value=model,
-                remedy=f"It has {', '.join(sorted(workload.models))}.",
-            )
-        found |= dict.fromkeys([model] if equals else sorted(workload.models), _factor(factor, text))
-    return found
-
-
-def _factor(factor: str, text: str) -> float:
-    try:
-        value = float(factor)
-    except ValueError:
-        value = math.nan
-    if not 1 <= value < math.inf:
-        raise ParameterError(
-            "is no factor of at least 1", field="locality_penalty", value=text, remedy="Write for example 1.7, or resnet50=1.2."
-        )
-    return value
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from maat.scheduling.belief import Fitter
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
@@ -149,8 +150,11 @@ class SimulationResult:
         }
 
 
-def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
+def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None) -> SimulationResult:
+    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+
+    `fitter`: one that remembers, where many runs fit the same samples; it changes no result.
+    """
     began = time.perf_counter()
     scenario = _with_scores(scenario)
     check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
@@ -158,7 +162,8 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
     slowdowns = slowdowns_of(scenario)
     told = scenario.fidelity.told_to(scenario.policy)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, outages=outages, conditions=_conditions(scenario, slowdowns))
+    conditions = _conditions(scenario, slowdowns)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=conditions)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -261,6 +266,15 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 field="application",
                 value=job.model,
                 remedy=f"Measured are: {', '.join(model.memory)}.",
+                source=scenario.workload.name,
+                row=row,
+            )
+        if spec.is_rigid and all(spec.requested_gpus % spec.replica_gpus(t) for t in usable):
+            raise TraceError(
+                "is no whole number of replicas of this rigid job",
+                field="num_replicas",
+                value=spec.requested_gpus,
+                remedy=f"One replica takes {', '.join(f'{spec.replica_gpus(t)} GPUs of {t}' for t in usable)}.",
                 source=scenario.workload.name,
                 row=row,
             )

@@ -90,8 +90,8 @@ class SimulatedExecutor:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
         failures = self._outages.between(self._now, now)
-        every = tuple(self.jobs.values())
-        alone, groups = coupled(every) if self._conditions else (every, ())
+        running = tuple(job for job in self.jobs.values() if job.allocation is not None)
+        alone, groups = coupled(running) if self._conditions else (running, ())
         events = [event for job in alone for event in self._live(job, failures, self._now, now)]
         for group in groups:
             events += self._live_together(group, failures, now)
@@ -161,7 +161,7 @@ class SimulatedExecutor:
         left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
-            job.finished_at = now
+            job.finished_at = self._clock.now()
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:

@@ -58,7 +58,7 @@ class Fidelity:
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
-    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.5-4.8: by policy, unless the caller sets them
     placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
     round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
     completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
@@ -72,12 +72,12 @@ class Fidelity:
     steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """This fidelity with what it reveals to that policy."""
-        return replace(self, profiling=self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by."""
+        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
 
-    def revealing(self, profiling: ProfilingMode) -> Fidelity:
-        """This fidelity with the same revealed to every policy."""
-        return replace(self, profiling=profiling, profiling_by_policy={})
+    def revealing(self, mode: ProfilingMode) -> Fidelity:
+        """With this profiling, whatever the policy."""
+        return replace(self, profiling=mode, profiling_by_policy={})
 
 
 FIDELITIES: Mapping[str, Fidelity] = {
@@ -92,7 +92,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         project_by_constant=True,
         plan_within_trace_batch=True,
         policy_parameters={
-            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "beyond_largest_batch": True, "random_ties": True},
             "gavel": {
                 "objective": "max-sum-throughput",
                 "isolated_rule": "whole-job",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,8 +52,9 @@ class Model:
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
-        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too. A job
-        that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all of them.
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names
+        none), a rigid one its GPU count too. A job that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all
+        of them.
         """
         if job.regimes:
             return self._with_regimes(job, fidelity)
@@ -79,6 +80,10 @@ class Model:
                 job.gpu_count,
             ),
             batch_size=batch_size,
+            preemptible=job.preemptible,
+            tenant=job.tenant,
+            workload_kind=job.workload_kind,
+            promised_seconds=job.promised_seconds,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
             weight=job.weight,
@@ -115,14 +120,15 @@ def catalog_models() -> Mapping[str, Model]:
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
 
 
-def measured_models(folder: Path) -> Mapping[str, Model]:
-    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements.
+def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements; of these GPU types alone, where
+    some are named.
 
     Raises ProfileError naming file, row and field.
     """
     if folder.is_file():
         return {name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()}
-    return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
+    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
 
 
 def _measured(measured: MeasuredModel) -> Model:

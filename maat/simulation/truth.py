@@ -72,6 +72,7 @@ class MeasuredTruth:
         self.max_batch_size = int(epochs.batch_sizes[-1])
         self.epoch_ends: tuple[float, ...] = tuple((epochs.progress.min(axis=0) * self.initial_batch_size).tolist())
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
+        self._gradients: dict[tuple[int, int], GradientStatistics] = {}
         self._surfaces: dict[str, _Surface] = {}
         self._largest = {t: _largest_by_count(table) for t, table in model.steps.items()}
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
@@ -106,6 +107,12 @@ class MeasuredTruth:
         return float(points[(points[:, 0] == 1) & (points[:, 1] == gpu_count), 3].max())
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
+        found = self._gradients.get((epoch, total_batch_size))
+        if found is None:
+            found = self._gradients[epoch, total_batch_size] = self._interpolated(epoch, total_batch_size)
+        return found
+
+    def _interpolated(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         table = self._model.epochs
         at = float(total_batch_size)
         square = float(np.interp(at, self._batch_sizes, table.gradient_square[:, epoch]))
@@ -158,6 +165,7 @@ class FittedTruth:
         self.initial_batch_size, self.max_batch_size, self.slowdown = initial_batch_size, max_batch_size, slowdown
         self.epoch_ends: tuple[float, ...] = tuple(work * (e + 1) / epochs for e in range(epochs))
         self._parameters, self._smallest, self._largest, self._replica = parameters, smallest_per_gpu, largest_per_gpu, gpus_per_replica
+        self._log: dict[tuple[str, Shape, int], StepTime] = {}
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
@@ -177,6 +185,13 @@ class FittedTruth:
         return tuple(self._parameters)
 
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
+        key = (gpu_type, shape, per_gpu_batch_size)
+        found = self._log.get(key)
+        if found is None:
+            found = self._log[key] = self._evaluate(gpu_type, shape, per_gpu_batch_size)
+        return found
+
+    def _evaluate(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
         parameters = self._parameters[gpu_type]
         batch = np.asarray(float(per_gpu_batch_size))
         replicas = np.asarray(max(sum(shape) // self._replica.get(gpu_type, 1), 1))

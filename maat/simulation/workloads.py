@@ -9,12 +9,14 @@ import csv
 import io
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import MAX_TEXT
+from maat.scheduling.job import MAX_TEXT, Adaptivity, WorkloadKind
 from maat.scheduling.regimes import Regime
 from maat.simulation.batch_regimes import Adaptation, regimes_of
 from maat.simulation.csv_input import CsvInput, Row, read_csv
@@ -31,8 +33,9 @@ MAX_WORK_SCALE = 1e8
 class TraceJob:
     """One submission. `gpu_count` and `batch_size` are what its owner asked for; an adaptive job is not bound to them.
 
-    `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length. `regimes`:
-    the batch sizes that the job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule.
+    `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
+    `adaptivity`: None where the trace leaves it open, for a study to draw. `promised_seconds`: see JobSpec. `regimes`: the batch sizes that the
+    job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule.
     """
 
     name: str
@@ -41,6 +44,11 @@ class TraceJob:
     gpu_count: int
     batch_size: int | None = None
     work_scale: float = 1.0
+    adaptivity: Adaptivity | None = None
+    workload_kind: WorkloadKind = WorkloadKind.TRAINING
+    promised_seconds: float | None = None
+    preemptible: bool = True
+    tenant: str = "default"
     regimes: tuple[Regime, ...] = ()
     weight: float = 1.0
 
@@ -110,9 +118,9 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
 
 
 def write_workload(workload: Workload) -> str:
-    """The workload as CSV text in the `sia` format, plus a column work_scale where any job's is not 1. Reading it gives the same jobs.
+    """The workload as CSV text in the `sia` format, with those of the optional columns in which any job differs from the default.
 
-    Raises TraceError where a job sets its own batch sizes: the format has no column for that.
+    Reading it gives the same jobs. Raises TraceError where a job sets its own batch sizes: the format has no column for that.
     """
     own = next((job for job in workload.jobs if job.regimes), None)
     if own is not None:
@@ -123,15 +131,25 @@ def write_workload(workload: Workload) -> str:
             remedy="Use the trace as it was published.",
             source=workload.name,
         )
-    scaled = any(job.work_scale != 1.0 for job in workload.jobs)
+    more = [name for name in OPTIONAL if any(getattr(job, name) != DEFAULTS[name] for job in workload.jobs)]
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*SIA_COLUMNS, WORK_SCALE) if scaled else SIA_COLUMNS)
+    writer.writerow((*SIA_COLUMNS, *more))
     for job in workload.jobs:
-        batch = "" if job.batch_size is None else job.batch_size
-        row = (job.name, repr(job.submit_seconds), job.model, job.gpu_count, batch)
-        writer.writerow((*row, repr(job.work_scale)) if scaled else row)
+        fixed = (job.name, job.submit_seconds, job.model, job.gpu_count, job.batch_size)
+        writer.writerow(_cell(value) for value in (*fixed, *(getattr(job, name) for name in more)))
     return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return repr(value)
+    return str(value)
 
 
 def _default_name(source: Path | str) -> str:
@@ -169,19 +187,52 @@ def _name(row: Row, column: str) -> str:
 # --- the format of the Pollux and Sia artifacts ---
 
 SIA_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
-WORK_SCALE = "work_scale"
+
+# Columns that a trace may have besides, by the field that each fills; an empty cell leaves the default.
+OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
+    "work_scale": lambda row, column: row.number(column, above=0.0, maximum=MAX_WORK_SCALE),
+    "adaptivity": lambda row, column: row.one_of(column, Adaptivity),
+    "workload_kind": lambda row, column: row.one_of(column, WorkloadKind),
+    "promised_seconds": lambda row, column: row.number(column, above=0.0, maximum=MAX_SECONDS),
+    "preemptible": lambda row, column: row.one_of(column, _Truth) is _Truth.TRUE,
+    "tenant": _name,
+}
+DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
 
 
 def _sia_job(row: Row) -> TraceJob:
     model = row.cells["application"]
-    return TraceJob(
+    given: dict[str, Any] = {name: read(row, name) for name, read in OPTIONAL.items() if row.cells.get(name)}
+    job = TraceJob(
         name=_name(row, "name"),
         submit_seconds=row.number("time", minimum=0.0, maximum=MAX_SECONDS),
         model=MODEL_BY_FOLDER.get(model, model),
         gpu_count=row.whole_number("num_replicas", maximum=MAX_GPUS),
         batch_size=row.whole_number("batch_size") if row.cells["batch_size"] else None,
-        work_scale=row.number(WORK_SCALE, above=0.0, maximum=MAX_WORK_SCALE) if WORK_SCALE in row.cells else 1.0,
+        **given,
     )
+    _check_promise(job, row)
+    return job
+
+
+def _check_promise(job: TraceJob, row: Row) -> None:
+    bound = job.workload_kind is WorkloadKind.LATENCY_INFERENCE
+    if bound and job.promised_seconds is None:
+        remedy = "Give the seconds in which it answers batch_size requests."
+        raise row.blame("is missing for latency-bound inference", field="promised_seconds", row=row.line, remedy=remedy)
+    if bound and job.batch_size is None:
+        remedy = "Give how many requests it answers together."
+        raise row.blame("is missing for latency-bound inference", field="batch_size", row=row.line, remedy=remedy)
+    if not bound and job.promised_seconds is not None:
+        remedy = "Give it with workload_kind latency-inference, else leave it empty."
+        raise row.blame(
+            "belongs to latency-bound inference alone", field="promised_seconds", value=job.promised_seconds, row=row.line, remedy=remedy
+        )
+
+
+class _Truth(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
 
 
 # --- the format of the PAL artifact: `duration` counts iterations ---

@@ -190,3 +190,29 @@ def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
 def test_shared_shares_nothing_where_a_gpu_holds_one_job() -> None:
     placed = place("shared", Cluster.parse("t4=1x4"), {"a": t4(4), "b": sharing(2, "a", shared=2)})
     assert placed.placement.by_job == {"a": (0, 1, 2, 3)}
+
+
+# ---- most-free --------------------------------------------------------------------------------------------------------------------
+
+
+def test_most_free_takes_gpus_from_the_node_with_most_of_them_and_goes_on_with_the_next() -> None:
+    held = {"old": (0,), "three": (4, 5, 6)}
+    placed = place("most-free", Cluster.parse("t4=3x4"), {"old": t4(1), "three": t4(3), "new": t4(6)}, held).placement.by_job
+    assert placed == {**held, "new": (1, 2, 8, 9, 10, 11)}
+
+
+def test_most_free_spreads_small_jobs_where_packed_would_fill_a_node() -> None:
+    grants = {"a": t4(1), "b": t4(1), "c": t4(1)}
+    assert place("most-free", Cluster.parse("t4=2x4"), grants).placement.by_job == {"a": (0,), "b": (4,), "c": (1,)}
+    assert place("packed", Cluster.parse("t4=2x4"), grants).placement.by_job == {"a": (0,), "b": (1,), "c": (2,)}
+
+
+def test_most_free_keeps_an_unchanged_allocation_and_moves_a_changed_one() -> None:
+    placed = place("most-free", Cluster.parse("t4=2x4"), {"grows": t4(3), "stays": t4(2)}, {"grows": (0, 1), "stays": (2, 3)})
+    assert placed.placement.by_job == {"grows": (4, 5, 6), "stays": (2, 3)}
+
+
+def test_most_free_says_what_it_cannot_place() -> None:
+    placed = place("most-free", Cluster.parse("t4=1x4"), {"a": t4(3), "b": t4(3)})
+    assert placed.placement.by_job == {"a": (0, 1, 2)}
+    assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED

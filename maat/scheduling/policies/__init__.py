@@ -2,8 +2,12 @@
 
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.gavel import Gavel
+from maat.scheduling.policies.las import Las
+from maat.scheduling.policies.optimus import Optimus
+from maat.scheduling.policies.pollux import Pollux
 from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
@@ -15,6 +19,9 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
+    Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
+    Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
     Entry(
         "shockwave",
         "Shockwave",
@@ -29,13 +36,19 @@ POLICIES: Registry[Policy] = Registry(
         "most-free",
     ),
     Entry(
+        "optimus",
+        "Optimus",
+        "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
+        Optimus,
+        "most-free",
+    ),
+    Entry(
         "gavel",
         "Gavel",
         "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
         Gavel,
         "lowest-numbered",
     ),
-    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
@@ -49,6 +62,13 @@ POLICIES: Registry[Policy] = Registry(
         "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
         SjfBsbf,
         "shared",
+    ),
+    Entry(
+        "pollux",
+        "Pollux",
+        "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
+        Pollux,
+        "as-decided",
     ),
 )
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
-from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan, plan_for_batch
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
@@ -27,11 +29,37 @@ class HeadOfLine(StrEnum):
     BACKFILL = "backfill"
 
 
+class ServiceUnit(StrEnum):
+    """What counts as service: seconds for which GPUs were held, times their number, or alone."""
+
+    GPU_SECONDS = "gpu-seconds"
+    SECONDS = "seconds"
+
+
+def attained_service(job: Job, unit: ServiceUnit) -> float:
+    """Service so far on all GPU types; seconds alone are those on the GPUs that it asks for."""
+    gpu_seconds = sum(job.attained_gpu_seconds.values())
+    return gpu_seconds if unit is ServiceUnit.GPU_SECONDS else gpu_seconds / job.spec.requested_gpus
+
+
+def asked_for(spec: JobSpec, _gpu_type: str, /) -> int:
+    """The GPUs that a job asks for, of whatever type."""
+    return spec.requested_gpus
+
+
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """What each of J jobs would make of the GPUs that it asked for, on every type T. Evaluated when first read: most orders need none of it."""
+    """What each of J jobs would make of the GPUs that it asked for, on every type T. Evaluated when first read: most orders need none of it.
+
+    `gpus_of`: how many GPUs of a type a job is to have, where that is not what it asked for.
+    """
 
     round_input: RoundInput
+    gpus_of: Callable[[JobSpec, str], int] = asked_for
+
+    def gpu_count(self, row: int, t: int) -> int:
+        """GPUs that the job of a row is to have on a type."""
+        return self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
@@ -42,7 +70,16 @@ class Requests:
     def usable(self) -> tuple[tuple[int, ...], ...]:
         """By job, the types whose GPUs suffice for it."""
         many = range(len(self.round_input.cluster.type_names))
-        return tuple(tuple(t for t in many if _can_run(job, t, self.round_input)) for job in self.round_input.jobs)
+        return tuple(tuple(t for t in many if self._can_run(row, t)) for row in range(len(self.round_input.jobs)))
+
+    def _can_run(self, row: int, t: int) -> bool:
+        cluster, spec = self.round_input.cluster, self.round_input.jobs[row].spec
+        name = cluster.type_names[t]
+        if not spec.may_use(name):
+            return False
+        count = self.gpu_count(row, t)
+        allowed = spec.max_gpus is None or count <= spec.max_gpus
+        return allowed and count <= cluster.usable_gpus[t] and count % spec.replica_gpus(name) == 0
 
     @cached_property
     def pair_of(self) -> IntArray:
@@ -56,7 +93,7 @@ class Requests:
     def pairs(self) -> Pairs:
         cluster = self.round_input.cluster
         rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(self.pair_of >= 0))
-        count = np.array([job.spec.requested_gpus for job in self.jobs], dtype=np.int64)[rows] if self.jobs else rows
+        count = np.array([self.gpu_count(row, t) for row, t in zip(rows.tolist(), kinds.tolist(), strict=True)], dtype=np.int64)
         nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
         return evaluate_pairs(
             self.jobs,
@@ -111,8 +148,7 @@ class Requests:
         spec, name = self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t]
         if spec.batch_size is None:
             return None
-        replicas = spec.requested_gpus // spec.replica_gpus(name)
-        return declared_plan(spec, name, replicas=replicas)
+        return declared_plan(spec, name, replicas=self.gpu_count(row, t) // spec.replica_gpus(name))
 
 
 def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan | None:
@@ -137,7 +173,7 @@ def walk(
     round_input: RoundInput, wanted: Requests, order: Sequence[int], *, head_of_line: HeadOfLine, keep_running: bool, state: PolicyState
 ) -> Decision:
     """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at."""
-    walker = _Walker(round_input, wanted)
+    walker = Walker(round_input, wanted)
     jobs = round_input.jobs
     if keep_running:
         for row in order:
@@ -155,12 +191,12 @@ def walk(
 
 def grant_chosen(
     round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
-) -> tuple[dict[JobId, Grant], dict[JobId, Reasons]]:
+) -> tuple[dict[JobId, Grant], DeferredReasons]:
     """Grants for the (row, GPU type) pairs that a policy chose itself, after the pinned ones; and why everybody else waits.
 
     The choice keeps the limits already.
     """
-    walker = _Walker(round_input, wanted)
+    walker = Walker(round_input, wanted)
     for row, gpu_type in chosen:
         walker.take(row, gpu_type)
     for row, job in enumerate(round_input.jobs):
@@ -169,59 +205,76 @@ def grant_chosen(
     return walker.grants, walker.reasons
 
 
-class _Walker:
-    """Grants given so far in one round, and the places that are left."""
+class _Need(NamedTuple):
+    """GPUs that a job is to have on a type, and the numbers of the limits that they count against."""
+
+    gpus: int
+    limits: tuple[int, ...]
+
+
+class Walker:
+    """Grants given so far in one round, and the places that are left: `free`, by limit."""
 
     def __init__(self, round_input: RoundInput, wanted: Requests) -> None:
         self._input, self._wanted = round_input, wanted
-        self._free: list[int] = free_places(round_input).tolist()
+        self.free: list[int] = free_places(round_input).tolist()
         self._types: dict[int, list[int]] = {}
+        self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
-        self.reasons: dict[JobId, Reasons] = {
-            job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
-        }
+        self.reasons = DeferredReasons(
+            {job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants}
+        )
+        self._now: Walker | None = None
 
     def offer(self, row: int) -> bool:
         """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
         if self._input.jobs[row].id in self.grants:
             return True
         for t in self._types_in_order(row):
-            limits = self._limits(row, t)
-            if self._fits(row, limits):
-                self._grant(row, t, limits)
+            need = self._need(row, t)
+            if self._fits(need):
+                self._grant(row, t, need)
                 return True
         return False
 
     def take(self, row: int, gpu_type: int) -> None:
         """Grant the job its request on this type."""
-        self._grant(row, gpu_type, self._limits(row, gpu_type))
+        self._grant(row, gpu_type, self._need(row, gpu_type))
 
     def refuse(self, row: int) -> None:
-        job = self._input.jobs[row]
-        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row)
+        """The reason is worked out when it is read, from the places that are free now."""
+        if self._now is None:
+            self._now = copy(self)
+            self._now.free = list(self.free)
+        self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row))
+
+    def _refusal(self, row: int) -> Reasons:
+        return self._waiting(row, self._input.jobs[row]) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Whether the job would run if it were alone."""
         return any(not self._too_small(row, t) for t in self._types_in_order(row))
 
     def _waiting(self, row: int, job: Job) -> Reasons:
-        needed, types = job.spec.requested_gpus, self._types_in_order(row)
-        if any(self._fits(row, self._limits(row, t)) for t in types):
+        types = self._types_in_order(row)
+        if any(self._fits(self._need(row, t)) for t in types):
+            needed = self._need(row, types[0]).gpus
             return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
-        possible = next(t for t in types if not self._too_small(row, t))
-        lacking = next(self._input.limits[r] for r in self._limits(row, possible) if self._free[r] < needed)
-        return Reasons(waiting_for(lacking), {"needed_gpus": needed, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
+        need = self._need(row, next(t for t in types if not self._too_small(row, t)))
+        lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
+        return Reasons(waiting_for(lacking), {"needed_gpus": need.gpus, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
 
     def _never(self, row: int) -> Reasons:
         types, job = self._types_in_order(row), self._wanted.jobs[row]
         if not types:
-            return never_fits(job, self._input, needed=job.spec.requested_gpus)
+            counts = [self._wanted.gpus_of(job.spec, name) for name in self._input.cluster.type_names if job.spec.may_use(name)]
+            return never_fits(job, self._input, needed=min(counts, default=job.spec.requested_gpus))
         return exceeds(self._too_small(row, types[0]))
 
     def _too_small(self, row: int, t: int) -> list[Limit]:
         """The limits that the job's request breaks by itself on a type."""
-        needed = self._input.jobs[row].spec.requested_gpus
-        return [limit for r in self._limits(row, t) if (limit := self._input.limits[r]).places < needed]
+        need = self._need(row, t)
+        return [limit for r in need.limits if (limit := self._input.limits[r]).places < need.gpus]
 
     def _types_in_order(self, row: int) -> list[int]:
         """What the job holds, then the fastest."""
@@ -231,20 +284,24 @@ class _Walker:
             self._types[row] = sorted(fastest, key=lambda t: t != present)
         return self._types[row]
 
-    def _limits(self, row: int, t: int) -> list[int]:
-        """The limits that a grant on a type falls under."""
-        spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
-        return [r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, spec.requested_gpus)]
+    def _need(self, row: int, t: int) -> _Need:
+        """What a grant on a type takes, and of which limits."""
+        need = self._needs.get((row, t))
+        if need is None:
+            spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
+            count = self._wanted.gpu_count(row, t)
+            limits = tuple(r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count))
+            need = self._needs[row, t] = _Need(count, limits)
+        return need
 
-    def _fits(self, row: int, limits: Sequence[int]) -> bool:
-        needed = self._input.jobs[row].spec.requested_gpus
-        return all(self._free[r] >= needed for r in limits)
+    def _fits(self, need: _Need) -> bool:
+        return all(self.free[r] >= need.gpus for r in need.limits)
 
-    def _grant(self, row: int, t: int, limits: Sequence[int]) -> None:
-        job, name = self._input.jobs[row], self._input.cluster.type_names[t]
-        count = job.spec.requested_gpus
-        for r in limits:
-            self._free[r] -= count
+    def _grant(self, row: int, t: int, need: _Need) -> None:
+        job, name, count = self._input.jobs[row], self._input.cluster.type_names[t], need.gpus
+        self._now = None
+        for r in need.limits:
+            self.free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
         evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
         if self._wanted.evaluated:
@@ -252,7 +309,7 @@ class _Walker:
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
 
     def _most_free(self, row: int) -> int:
-        free = [min((self._free[r] for r in self._limits(row, t)), default=0) for t in self._types_in_order(row)]
+        free = [min((self.free[r] for r in self._need(row, t).limits), default=0) for t in self._types_in_order(row)]
         return max(free, default=0)
 
 
@@ -261,12 +318,6 @@ def _as_requested(job: Job) -> JobSpec:
     if job.spec.batch_size is None:
         return job.spec
     return replace(job.spec, adaptivity=Adaptivity.RIGID, gpu_count=job.spec.requested_gpus)
-
-
-def _can_run(job: Job, t: int, round_input: RoundInput) -> bool:
-    cluster = round_input.cluster
-    name, count = cluster.type_names[t], job.spec.requested_gpus
-    return job.spec.may_use(name) and count <= cluster.usable_gpus[t] and count % job.spec.replica_gpus(name) == 0
 
 
 def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, requests, walk
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
 _SLACK = 1e-6  # seconds are summed in floating point; a threshold is met at what it says
-
-
-class ServiceUnit(StrEnum):
-    """What counts as service: seconds for which GPUs were held, times their number, or alone."""
-
-    GPU_SECONDS = "gpu-seconds"
-    SECONDS = "seconds"
 
 
 @dataclass(frozen=True)
@@ -72,9 +64,10 @@ class Tiresias:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
-        queues = _Queues.recall(memory.data, round_input.jobs, many=len(self.levels()) + 1)
+        levels = self.levels()
+        queues = _Queues.recall(memory.data, round_input.jobs, many=len(levels) + 1)
         for job in round_input.jobs:
-            self._demote(job, queues)
+            self._demote(job, queues, levels)
             if self.promote_after > 0:
                 self._promote(job, queues, now=round_input.now)
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
@@ -82,13 +75,9 @@ class Tiresias:
         state = PolicyState(memory.owner, memory.parameter_hash, queues.remembered())
         return walk(round_input, requests(round_input), order, head_of_line=self.head_of_line, keep_running=False, state=state)
 
-    def _served(self, job: Job) -> float:
-        served = sum(job.attained_gpu_seconds.values())
-        return served if self.service is ServiceUnit.GPU_SECONDS else served / job.spec.requested_gpus
-
-    def _demote(self, job: Job, queues: _Queues) -> None:
-        served = self._served(job) - queues.forgiven.get(job.id, 0.0) + _SLACK
-        level = sum(served >= threshold for threshold in self.levels())
+    def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
+        served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
+        level = sum(served >= threshold for threshold in levels)
         if level > queues.level[job.id]:
             queues.move(job.id, level)
 
@@ -97,9 +86,9 @@ class Tiresias:
             queues.waiting.pop(job.id, None)
             return
         since = queues.waiting.setdefault(job.id, now)
-        executed = (self._served(job) - queues.forgiven.get(job.id, 0.0)) / self._served_per_second(job)
+        executed = (attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0)) / self._served_per_second(job)
         if queues.level[job.id] > 0 and executed > 0 and now - since >= self.promote_after * executed:
-            queues.forgiven[job.id] = self._served(job)
+            queues.forgiven[job.id] = attained_service(job, self.service)
             queues.waiting[job.id] = now
             queues.move(job.id, 0)
 
