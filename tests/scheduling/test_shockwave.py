@@ -311,7 +311,7 @@ def test_the_published_makespan_and_average_jct_are_met_within_a_tenth(data_fold
     models = measured_models(data_folder / "shockwave" / "tacc_throughputs.json")
     workload = read_workload(data_folder / "shockwave" / TRACE, known_models=models)
     fidelity = FIDELITIES["shockwave-artifact"]
-    result = simulate(Scenario(workload, models, Cluster.parse("v100=1x32"), policy="shockwave", placer="packed", fidelity=fidelity))
+    result = simulate(Scenario(workload, models, Cluster.parse("v100=1x32"), policy="shockwave", placer="packed-sticky", fidelity=fidelity))
     assert result.metrics.makespan_hours * 3600 == pytest.approx(24_197, rel=0.10)
     assert result.metrics.avg_jct_hours * 3600 == pytest.approx(9_958, rel=0.10)
     assert static_fairness(result).worst < 1.78
