@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maat.scheduling.belief import Fitter
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
@@ -123,13 +124,16 @@ class SimulationResult:
         }
 
 
-def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
+def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None) -> SimulationResult:
+    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+
+    `fitter`: one that is shared by runs of the same models saves fitting the same samples again; it changes no result.
+    """
     began = time.perf_counter()
     check_types(scenario.reservations, scenario.cluster)
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity, outages=outages)
+    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity, fitter=fitter, outages=outages)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
