@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from maat.scheduling.arrays import FloatArray
@@ -51,6 +52,11 @@ class TypeBelief:
     samples: tuple[Sample, ...]
     parameters: FloatArray
 
+    @cached_property
+    def keys(self) -> frozenset[SampleKey]:
+        """The (nodes, replicas, per-GPU batch) that were measured."""
+        return frozenset(_key(sample) for sample in self.samples)
+
     @property
     def knows_synchronisation(self) -> bool:
         """Whether more than one replica was ever measured."""
@@ -73,12 +79,12 @@ class Belief:
     def with_samples(self, gpu_type: str, samples: Iterable[Sample], *, fitter: Fitter) -> Belief:
         """The belief after these samples; itself, where none of them is new."""
         known = self.by_type.get(gpu_type)
-        rows = {_key(s): s for s in (known.samples if known else ())}
-        before = len(rows)
-        for sample in samples:
-            rows.setdefault(_key(sample), sample)
-        if len(rows) == before:
+        new = [sample for sample in samples if known is None or _key(sample) not in known.keys]
+        if not new:
             return self
+        rows = {_key(s): s for s in (known.samples if known else ())}
+        for sample in new:
+            rows.setdefault(_key(sample), sample)
         everything = tuple(rows.values())
         return replace(self, by_type={**self.by_type, gpu_type: TypeBelief(everything, fitter(everything))})
 
