@@ -20,7 +20,7 @@ from benchmarks.fidelity_runs import (
     Outcome,
     Run,
 )
-from benchmarks.fidelity_words import PAPER_DIFFERENCES, SIMULATOR_DIFFERENCES
+from benchmarks.fidelity_words import ONE_TYPE_DIFFERENCES, PAPER_DIFFERENCES, SIMULATOR_DIFFERENCES
 from benchmarks.published import HOURS_BY_TYPE, ONE_TYPE_RUN, RUNS, SWITCHES, TABLE_3, TYPES, RunFigures
 from benchmarks.published import PAPER as PAPER_SOURCE
 from benchmarks.published import SIMULATOR as SIMULATOR_SOURCE
@@ -147,7 +147,7 @@ def _beside_simulator(outcomes: Outcomes) -> str:
     if not found:
         return ""
     seeds = max(len(spread.values) for spread in found)
-    words = "\n".join(f"- {sentence}" for sentence in SIMULATOR_DIFFERENCES)
+    words = _listed(SIMULATOR_DIFFERENCES)
     return (
         "## `--fidelity sia-artifact` beside the published simulator\n\nThe published simulator rounds costs to two decimals, so that many "
         "assignments cost the same and its solver takes one of them. Maat takes one at random, drawn by `--seed`: below are the mean, the least and "
@@ -157,12 +157,12 @@ def _beside_simulator(outcomes: Outcomes) -> str:
 
 
 def _means(found: Sequence[Spread]) -> str:
-    """On the mean of the traces: the difference of the seeds' means, of the best and of the worst seed."""
+    """On the mean of the traces: the difference of the seeds' means, and the least and the most of a seed that all traces were run with."""
     rows = []
     for metric in METRICS:
         mine = [spread for spread in found if spread.metric is metric]
         by_seed = [
-            fmean(map(difference, values, [spread.published for spread in mine])) for values in zip(*(s.values for s in mine), strict=True)
+            fmean(map(difference, values, [spread.published for spread in mine])) for values in zip(*(s.values for s in mine), strict=False)
         ]
         asked = "-" if metric.mean is None else _bound(metric.mean)
         rows.append([metric.heading, percent(fmean(s.off for s in mine)), percent(min(by_seed)), percent(max(by_seed)), asked])
@@ -175,9 +175,13 @@ def _one_type(outcomes: Outcomes) -> str:
     if not found:
         return ""
     return (
-        f"## The same on one GPU type\n\n{ONE_TYPE_TRACE} on `{ONE_TYPE_CLUSTER}`, a run to which nothing in Maat was compared before it was "
-        f"finished.\n\n{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}"
+        f"## The same on one GPU type\n\n{ONE_TYPE_TRACE} on `{ONE_TYPE_CLUSTER}`.\n\n"
+        f"{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n{_listed(ONE_TYPE_DIFFERENCES)}"
     )
+
+
+def _listed(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences if sentence)
 
 
 def _bound(share: float | None) -> str:
@@ -235,12 +239,23 @@ def _beside_paper(outcomes: Outcomes) -> str:
             pooled = family_figures([outcomes[run] for run in runs])
             rows.append([name, *(_cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))])
     shown = table(["traces", *(m.heading for m in (*METRICS, *CONTENTION))], rows)
-    words = "\n".join(f"- {sentence}" for sentence in (*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES) if sentence)
+    words = _listed([*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES])
     return (
         "## `--fidelity paper` beside the paper's table 3\n\nSeed 0. Means over the traces, p99 over their jobs together, the most of the contention; cells read "
         "Maat's figure (published figure, difference). The "
-        f"paper's means are over 8 to 10 traces of a family; public with these GPU types are the ones here (saturn is the paper's Helios).\n\n{shown}\n\n{words}"
+        f"paper's means are over 8 to 10 traces of a family; public with these GPU types are the ones here (saturn is the paper's Helios).\n\n{shown}\n\n"
+        f"The published simulator on the public traces, beside the same table:\n\n{_simulator_beside_paper()}\n\n{words}"
     )
+
+
+def _simulator_beside_paper() -> str:
+    """The published simulator's own figures (p99: mean over the traces) beside the paper's."""
+    rows = []
+    for family, published in TABLE_3.items():
+        traces = [trace for trace in RUNS if trace.startswith(family)]
+        mean = {metric: fmean(metric.of(RUNS[trace]) for trace in traces) for metric in METRICS}
+        rows.append([", ".join(traces), *(_cell(metric, mean[metric], metric.of(published)) for metric in METRICS)])
+    return table(["traces", *(m.heading for m in METRICS)], rows)
 
 
 def _single_rules(outcomes: Outcomes) -> str:
