@@ -45,6 +45,8 @@ sample_lists = st.lists(
     min_size=1,
     max_size=6,
 )
+
+
 @pytest.mark.parametrize("anchor", [a for a in ANCHORS if len(a[2]) > 1], ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples")
 def test_a_fit_ends_where_the_published_simulators_ends(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
     # The search ends early, so that its path decides what it finds, and a few per mille decide which batch size a job trains with.
