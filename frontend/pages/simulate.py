@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
@@ -22,7 +22,6 @@ from maat.client.errors import FieldProblem
 from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
-FIDELITIES = (("paper", "As in the paper"), ("sia-artifact", "As in the published code"))
 MAX_RUNS = 24
 # Field of a refusal -> field of the form.
 PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds")} | {"policy": "policies"} | conditions.PLACES
@@ -47,13 +46,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     dmc.TextInput(id="simulate-seeds", label="Seeds", value="0", placeholder="0, 1, 2"),
-                    dmc.Select(
-                        id="simulate-fidelity",
-                        label="Fidelity",
-                        data=[{"value": value, "label": label} for value, label in FIDELITIES],
-                        value="paper",
-                        allowDeselect=False,
-                    ),
+                    conditions.fidelity_field("simulate"),
                 ],
                 className="form-row",
             ),
@@ -85,16 +78,7 @@ def layout(**_query: Any) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
     register_trace_fields(app, "simulate")
-    conditions.register_conditions(app, "simulate")
-
-    @app.callback(Output("simulate-policies", "data"), Input("simulate-key", "data"))
-    async def offer(_key: str) -> Any:
-        try:
-            async with api.visitor() as maat:
-                policies = (await maat.send(calls.policies()))["items"]
-        except Failure:
-            return no_update
-        return [{"value": policy["name"], "label": policy["title"]} for policy in policies]
+    conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
 
     @app.callback(Output("simulate-runs", "children"), Input("simulate-policies", "value"), Input("simulate-seeds", "value"))
     async def count_runs(policies: list[str], seeds: str) -> str:
