@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
@@ -22,7 +22,6 @@ from maat.client.errors import FieldProblem
 from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
-FIDELITIES = (("paper", "As in the paper"), ("sia-artifact", "As in the published code"))
 MAX_RUNS = 200
 # Field of a refusal -> field of the form.
 PLACES = (
@@ -59,13 +58,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     dmc.TextInput(id="simulate-seeds", label="Seeds", value="0", placeholder="0, 1, 2"),
-                    dmc.Select(
-                        id="simulate-fidelity",
-                        label="Fidelity",
-                        data=[{"value": value, "label": label} for value, label in FIDELITIES],
-                        value="paper",
-                        allowDeselect=False,
-                    ),
+                    conditions.fidelity_field("simulate"),
                 ],
                 className="form-row",
             ),
@@ -97,17 +90,16 @@ def layout(**_query: Any) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
     register_trace_fields(app, "simulate")
-    conditions.register_conditions(app, "simulate")
+    conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
 
-    @app.callback(Output("simulate-policies", "data"), Output("simulate-placers", "data"), Input("simulate-key", "data"))
-    async def offer(_key: str) -> Any:
+    @app.callback(Output("simulate-placers", "data"), Input("simulate-key", "data"))
+    async def offer_placers(_key: str) -> Any:
         try:
             async with api.visitor() as maat:
-                offered = [(await maat.send(call))["items"] for call in (calls.policies(), calls.placers())]
+                placers = (await maat.send(calls.placers()))["items"]
         except Failure:
-            return no_update, no_update
-        policies, placers = ([{"value": part["name"], "label": part["title"]} for part in parts] for parts in offered)
-        return policies, placers
+            return no_update
+        return [{"value": placer["name"], "label": placer["title"]} for placer in placers]
 
     @app.callback(
         Output("simulate-runs", "children"),

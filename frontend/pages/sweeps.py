@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
@@ -16,7 +16,6 @@ from frontend.components.states import state_chip
 from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock
 from frontend.forms import parse_seeds, spread
-from frontend.pages.simulate import FIDELITIES
 from frontend.routing import add_page, submits
 from maat.client import calls
 from maat.client.errors import FieldProblem
@@ -32,6 +31,7 @@ VARIED = (
     ("profiling", "Profiling mode", "oracle, requested, bootstrap, no-profile"),
     ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
     ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
+    ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),
     ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
     ("policy", "Policy", "sia, fifo, srtf"),
 )
@@ -52,7 +52,7 @@ def layout(**_query: Any) -> html.Div:
             dmc.TextInput(id="sweeps-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                _select("sweeps-fidelity", "Fidelity", FIDELITIES),
+                conditions.fidelity_field("sweeps"),
             ),
             _row(
                 dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
@@ -104,16 +104,7 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
     register_trace_fields(app, "sweeps")
-    conditions.register_conditions(app, "sweeps")
-
-    @app.callback(Output("sweeps-policy", "data"), Input("sweeps-key", "data"))
-    async def offer(_key: str) -> Any:
-        try:
-            async with api.visitor() as maat:
-                policies = (await maat.send(calls.policies()))["items"]
-        except Failure:
-            return no_update
-        return [{"value": policy["name"], "label": policy["title"]} for policy in policies]
+    conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
 
     @app.callback(Output("sweeps-values1", "value"), Input("sweeps-vary1", "value"), prevent_initial_call=True)
     async def first_values(name: str) -> str:

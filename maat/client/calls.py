@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from maat.client.laboratory import Comparison, Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
+from maat.client.laboratory import Comparison, Fidelity, Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -100,6 +100,10 @@ def policies() -> Call[Page[Described]]:
 
 def placers() -> Call[Page[Described]]:
     return Call("GET", _path("placers"))
+
+
+def fidelities() -> Call[Page[Fidelity]]:
+    return Call("GET", _path("fidelities"))
 
 
 def models() -> Call[Page[Model]]:

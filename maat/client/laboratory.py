@@ -15,6 +15,11 @@ class RunBody(TypedDict, total=False):
     seed: int
 
 
+class Fidelity(TypedDict):
+    name: str
+    summary: str
+
+
 class FailuresBody(TypedDict):
     mtbf_hours: float
     repair_seconds: NotRequired[float]
