@@ -46,7 +46,7 @@ def _round(options: argparse.Namespace) -> Sequence[Figures]:
 
 
 def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
-    return [simulate_benchmark.measure()]
+    return [simulate_benchmark.measure(), simulate_benchmark.measure_pollux()]
 
 
 BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "simulate": _simulate}
