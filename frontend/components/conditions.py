@@ -41,8 +41,8 @@ def conditions_fields(prefix: str) -> list[Any]:
         ),
         html.Div(
             [
-                _share(prefix, "rigid_share", "Rigid jobs (share, 0–1)"),
-                _share(prefix, "strong_scaling_share", "Strong-scaling jobs (share, 0–1)"),
+                _share(prefix, "rigid_share", "Rigid (share, 0–1)"),
+                _share(prefix, "strong_scaling_share", "Strong-scaling (share, 0–1)"),
             ],
             className="form-row",
         ),

@@ -62,7 +62,7 @@ def _upload(prefix: str) -> list[Any]:
     )
     accept = ".csv,text/csv,text/plain"
     return [
-        dcc.Upload(target, id=f"{prefix}-upload", className="workload-upload", accept=accept, multiple=False, max_size=MAX_FILE_BYTES),
+        dcc.Upload(target, id=f"{prefix}-upload", accept=accept, multiple=False, max_size=MAX_FILE_BYTES),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
     ]

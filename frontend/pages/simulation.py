@@ -83,7 +83,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     card(
                         "Comparison",
                         html.Div(skeleton(140), id="simulation-table", className="scroll-x"),
-                        aside=definition("each column", text_id="define-comparison"),
+                        aside=_beside("◂ the best of its column", definition("each column", text_id="define-comparison")),
                         className="span-12",
                     ),
                     card(
@@ -213,7 +213,7 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
         ]
         failure = str((run["error"] or {}).get("detail") or "")
         rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
-    return html.Table([head, html.Tbody(rows)], className="plain-table")
+    return html.Table([head, html.Tbody(rows)], className="plain-table many-columns")
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _best(summaries: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> 
 
 def _cell(value: Any, digits: int, *, best: bool) -> html.Td:
     text = number(value, digits) if isinstance(value, int | float) else ABSENT
-    return html.Td([text, html.Span(" ◂ best", className="caption")] if best else text, className="number")
+    return html.Td([text, html.Span(" ◂", className="caption", title="the best of the column")] if best else text, className="number")
 
 
 def _least_fair(results: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.simulate import Hours, JobCount, Profiles, Profiling, RoundSeconds, Shape, check_writable
+from maat.cli.simulate import FidelityName, Hours, JobCount, Profiles, Profiling, RoundSeconds, Shape, check_writable
 from maat.cli.sweep import CacheFolder, Seeds, Workers, read_seeds
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
@@ -70,12 +71,15 @@ def compare_command(
     seeds: Seeds = "0",
     profiles: Profiles = None,
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     round_seconds: RoundSeconds = None,
     generated: Families = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
     workers: Workers = None,
     cache: CacheFolder = None,
     as_json: AsJson = False,
@@ -90,7 +94,13 @@ def compare_command(
     if not given and not made:
         raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
     base = Setup(
-        (given + made)[0].source, models, cluster, fidelity=fidelity(fidelity_name, profiling=profiling), round_seconds=round_seconds
+        (given + made)[0].source,
+        models,
+        cluster,
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
+        round_seconds=round_seconds,
+        variability=read_measured(variability, cluster),
+        locality_penalties=read_penalties(locality_penalty or [], models),
     )
     contest = Contest(base, contestants, tuple(given + made), read_seeds(seeds))
     if csv_path is not None:

@@ -23,6 +23,8 @@ from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.variability import Variability
 from maat.simulation.workloads import Workload
 
 MAX_POINTS = 2_000
@@ -93,6 +95,9 @@ class Setup:
     strong_scaling_share: float = 0.0
     failures: Failures = ()
     reservations: tuple[Reservation, ...] = ()
+    variability: Variability | None = None
+    locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    tuned: TunedJobs | None = None
 
     def scenario(self) -> Scenario:
         """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
@@ -114,6 +119,9 @@ class Setup:
             strong_scaling_share=self.strong_scaling_share,
             failures=self.failures,
             reservations=self.reservations,
+            variability=self.variability,
+            locality_penalties=self.locality_penalties,
+            tuned=self.tuned,
         )
 
 
@@ -207,6 +215,12 @@ AXES: Mapping[str, Axis] = {
             _number("jobs_per_hour", least=0.1, most=10_000),
             lambda setup, value: replace(setup, jobs_per_hour=float(value)),
             unit="jobs/h",
+        ),
+        Axis(
+            "locality_penalty",
+            "Slowdown across nodes, of every model",
+            _number("locality_penalty", least=1, most=100),
+            lambda setup, value: replace(setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))),
         ),
         Axis("profiling", "Profiling mode", _profiling, _profiled),
         Axis(

@@ -165,6 +165,7 @@ class FittedTruth:
         self.initial_batch_size, self.max_batch_size, self.slowdown = initial_batch_size, max_batch_size, slowdown
         self.epoch_ends: tuple[float, ...] = tuple(work * (e + 1) / epochs for e in range(epochs))
         self._parameters, self._smallest, self._largest, self._replica = parameters, smallest_per_gpu, largest_per_gpu, gpus_per_replica
+        self._log: dict[tuple[str, Shape, int], StepTime] = {}
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
@@ -184,6 +185,13 @@ class FittedTruth:
         return tuple(self._parameters)
 
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
+        key = (gpu_type, shape, per_gpu_batch_size)
+        found = self._log.get(key)
+        if found is None:
+            found = self._log[key] = self._evaluate(gpu_type, shape, per_gpu_batch_size)
+        return found
+
+    def _evaluate(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
         parameters = self._parameters[gpu_type]
         batch = np.asarray(float(per_gpu_batch_size))
         replicas = np.asarray(max(sum(shape) // self._replica.get(gpu_type, 1), 1))

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import func, select
 
+from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.traces import workload_of
@@ -61,6 +62,17 @@ def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(client: TestClient, data
     assert workload.jobs[0].submit_seconds == 0.0
 
 
+def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(client: TestClient, database: Database) -> None:
+    bound = {"adaptivity": "rigid", "gpu_count": 2, "batch_size": 24, "preemptible": False}
+    serves = {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0.5}
+    for fields in (bound, serves, {}):
+        assert client.post("/api/v1/jobs", json={"name": "train", "model": "bert", **fields}).status_code == 201
+    with database.session_scope(writes=False) as session:
+        first, second, third = workload_of(session, {"kind": "cluster", "cluster_id": all_clusters(session)[0].id}).jobs
+    assert (first.adaptivity, first.preemptible, first.batch_size, first.tenant) == ("rigid", False, 24, "default")
+    assert (second.workload_kind, second.promised_seconds, third.adaptivity) == ("latency-inference", 0.5, None)
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
     ("a missing column", {"kind": "csv", "text": "name,time,num_replicas\na,0,1\n"}, "/trace/text", 1),
     ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/trace/text", 3),
@@ -110,6 +122,7 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"rigid_share": 1.5}, "/rigid_share"),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
         ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
+        ({"failures": {"mtbf_hours": 0.1}, "cluster": "t4=200x4"}, "/failures/mtbf_hours"),
         ({"failures": {"mtbf_hours": 1, "repair_seconds": -1}}, "/failures/repair_seconds"),
         ({"reservations": [{"gpu_type": "h100", "gpu_count": 1, "tenant": "x"}]}, "/reservations/0"),
         ({"reservations": [{"gpu_type": "t4", "gpu_count": 1}]}, "/reservations/0"),

@@ -174,6 +174,25 @@ def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
     return lines[0].removeprefix("maat: ")
 
 
+def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    header = HEADER.strip() + ",adaptivity,workload_kind,promised_seconds,preemptible,tenant\n"
+    mixed = (
+        "a,0,cifar10,4,512,0.05,rigid,,,false,vision\nb,0,bert,1,16,0.001,,latency-inference,60,,\nc,0,bert,1,,0.01,,batch-inference,,,\n"
+    )
+    path.write_text(header + mixed, encoding="utf-8")
+    found = figures(str(path), *SMALL, "--fairness", "--reserve", "t4=8,tenant=vision,until=1")
+    assert (found["jobs"], found["unfinished"]) == (3, 0)
+    assert found["avg_queueing_hours"] > 0.5, "all but the tenant's job wait for the end of its reservation"
+
+
+def test_a_rigid_job_of_a_model_that_spans_gpus_asks_for_whole_replicas(tmp_path: Path, refused: Refused) -> None:
+    path = tmp_path / "hybrid.csv"
+    path.write_text(HEADER.strip() + ",adaptivity\na,0,gpt,3,48,0.01,rigid\n", encoding="utf-8")
+    said = refused("simulate", str(path), "--cluster", "a100=2x8")
+    assert "num_replicas: is no whole number of replicas of this rigid job (got 3)" in said
+
+
 def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trace: Path) -> None:
     arguments = (str(trace), *SMALL, "--policy", "fifo")
     kept_out = figures(*arguments, "--reserve", "t4=8,tenant=vision,until=0.5")

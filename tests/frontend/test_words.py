@@ -11,6 +11,8 @@ from frontend.components.reservation_fields import unfinished_reservation
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
+from frontend.pages.reservations import body_of as reservation_body
+from frontend.pages.reservations import reservations_table
 from frontend.pages.simulate import _place
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulation import _table
@@ -127,7 +129,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "batch_size": 64,
         "max_batch_size": 128,
     }
-    rest = {"work_scale": 1, "gpu_types": [], "external_id": ""}
+    rest = {"work_scale": 1, "gpu_types": [], "external_id": "", "workload_kind": "training", "promised_seconds": 9}
 
     rigid = body_of({**values, **rest}, preemptible=True, cluster_id="clu_1")
     adaptive = body_of({**values, **rest, "adaptivity": "adaptive"}, preemptible=False, cluster_id=None)
@@ -139,6 +141,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "gpu_count": 4,
         "batch_size": 64,
         "work_scale": 1,
+        "workload_kind": "training",
         "cluster_id": "clu_1",
         "preemptible": True,
     }
@@ -150,8 +153,45 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "max_gpus": 8,
         "max_batch_size": 128,
         "work_scale": 1,
+        "workload_kind": "training",
         "preemptible": False,
     }
+
+
+def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> None:
+    values = {"name": "a", "model": "bert", "adaptivity": "adaptive", "max_gpus": 8, "batch_size": 16, "max_batch_size": 64}
+
+    body = body_of({**values, "workload_kind": "latency-inference", "promised_seconds": 0.2}, preemptible=True, cluster_id=None)
+
+    assert (body["batch_size"], body["promised_seconds"], body["max_gpus"]) == (16, 0.2, 8)
+    assert "max_batch_size" not in body
+
+
+def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:
+    values = {"type": "a100", "gpus": 4, "for": "job", "holder": " job_1 ", "from": 0, "until": 1.5}
+
+    now = reservation_body(values, now="2026-11-20T12:00:00.000Z")
+    later = reservation_body({**values, "for": "tenant", "holder": "vision", "from": 2, "until": ""}, now="2026-11-20T12:00:00.000Z")
+
+    assert now == {"gpu_type": "a100", "gpu_count": 4, "job_id": "job_1", "end_at": "2026-11-20T13:30:00+00:00"}
+    assert later == {"gpu_type": "a100", "gpu_count": 4, "tenant": "vision", "start_at": "2026-11-20T14:00:00+00:00"}
+
+
+def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
+    one = {
+        "id": "res_1",
+        "gpu_type": "t4",
+        "gpu_count": 2,
+        "tenant": "vision",
+        "job_id": None,
+        "state": "active",
+        "start_at": "",
+        "end_at": None,
+    }
+
+    assert "Remove" in str(reservations_table([one], may=True))
+    assert "Remove" not in str(reservations_table([one], may=False))
+    assert "Nothing is reserved" in str(reservations_table([], may=False))
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("0", [0]), ("0, 1,2", [0, 1, 2]), ("", None), ("a", None), ("-1", None), ("1.5", None)])

@@ -138,9 +138,9 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
     preset = scenario(fidelity=fidelity("sia-artifact"))
-    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, random_ties=True)
+    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, beyond_largest_batch=True, random_ties=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, random_ties=True)
+    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, beyond_largest_batch=True, random_ties=True)
     assert build_parts(scenario())[0] == Sia()
 
 

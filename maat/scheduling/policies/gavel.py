@@ -17,6 +17,8 @@ from maat.scheduling.policies.share_programmes import ShareProblem, Shares
 from maat.scheduling.policies.time_shares import Chosen, Ledger, candidates_of, choose
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
+SHORTEST_SECONDS = 1e-6  # that a job takes alone, and in which one is asked to end
+
 
 class Objective(StrEnum):
     """What the shares maximise or minimise (Gavel section 4)."""
@@ -32,7 +34,9 @@ class Gavel:
     """Shares of time by a linear programme over (job, GPU type); whoever is furthest behind its share runs next."""
 
     objective: Objective = knob(
-        Objective.MAX_MIN, "What the shares of time are chosen for.", source="Gavel section 4; Sia's runs: max-sum-throughput"
+        Objective.MAX_SUM_THROUGHPUT,
+        "What the shares of time are chosen for.",
+        source="Gavel section 4; Sia section 4.3 takes max-sum-throughput for its low average JCT",
     )
     throughput_unit: ThroughputUnit = knob(
         ThroughputUnit.STEPS, "What max-sum-throughput adds up.", source="Gavel's published code: steps per second, not normalised"
@@ -119,12 +123,13 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
     """
     elapsed = np.array([job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs], dtype=np.float64)
     counts = (remaining > 0) & (problem.fastest() > 0) & np.isfinite(alone)
-    past = np.divide(elapsed, alone, out=np.zeros(len(elapsed)), where=counts & (alone > 0))
+    alone = np.maximum(alone, SHORTEST_SECONDS)
+    past = np.where(counts, elapsed / alone, 0.0)
 
     def need_at(rho: float) -> FloatArray:
         """Effective samples/s that each job needs for this rho, shape (J,)."""
-        left = rho * np.where(counts, alone, 1.0) - elapsed
-        return np.divide(remaining, left, out=np.zeros(len(left)), where=counts & (left > 0))
+        left = np.maximum(rho * np.where(counts, alone, 0.0) - elapsed, SHORTEST_SECONDS)
+        return np.where(counts, remaining / left, 0.0)
 
     shares, rho = problem.least_ratio(need_at, above=float(past.max(initial=0.0)))
     return replace(shares, report=replace(shares.report, message=shares.report.message or f"least worst rho {rho:.4g}"))
