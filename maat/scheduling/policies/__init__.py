@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gandiva import Gandiva
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
@@ -48,6 +49,13 @@ POLICIES: Registry[Policy] = Registry(
         "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
         Gavel,
         "lowest-numbered",
+    ),
+    Entry(
+        "gandiva",
+        "Gandiva",
+        "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
+        Gandiva,
+        "together",
     ),
     Entry(
         "sjf-ffs",
