@@ -64,7 +64,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
         profiling=ProfilingMode.NO_PROFILE,
-        profiling_by_policy={"gavel": ProfilingMode.REQUESTED},
+        profiling_by_policy={"gavel": ProfilingMode.REQUESTED, "themis": ProfilingMode.REQUESTED},
         whole_second_epochs=True,
         free_moves_of_same_shape=True,
         project_by_constant=True,

@@ -4,6 +4,7 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.themis import Themis
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
 
@@ -18,6 +19,7 @@ POLICIES: Registry[Policy] = Registry(
         Gavel,
         "lowest-numbered",
     ),
+    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
 
