@@ -12,6 +12,7 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
+    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry(
         "gavel",
         "Gavel",
@@ -20,7 +21,6 @@ POLICIES: Registry[Policy] = Registry(
         "lowest-numbered",
     ),
     Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis),
-    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
 )
 
 
