@@ -25,9 +25,12 @@ from maat.client.resources import (
     Model,
     Node,
     Page,
+    Reservation,
+    ReservationBody,
     Round,
     RoundSummary,
     Timeline,
+    WorkloadKind,
 )
 
 Answer = TypeVar("Answer")
@@ -110,8 +113,9 @@ def goodput(
     max_gpus: int | None = None,
     progress: float | None = None,
     batch_size: int | None = None,
+    workload_kind: WorkloadKind | None = None,
 ) -> Call[GoodputPreview]:
-    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size)
+    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size, workload_kind=workload_kind)
     return Call("GET", _path("models", model, "goodput"), query)
 
 
@@ -152,6 +156,19 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
 
 def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
     return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+
+
+def reservations(cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None) -> Call[Page[Reservation]]:
+    """Those that hold or will; with `over`, all there ever were."""
+    return Call("GET", _path("clusters", cluster_id, "reservations"), _given(over=over or None, limit=limit, cursor=cursor))
+
+
+def reserve(cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None) -> Call[Reservation]:
+    return Call("POST", _path("clusters", cluster_id, "reservations"), body=body, headers=_keyed(idempotency_key))
+
+
+def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
+    return Call("DELETE", _path("clusters", cluster_id, "reservations", reservation_id))
 
 
 def rounds(
@@ -231,7 +248,7 @@ def sweep(sweep_id: str) -> Call[Sweep]:
     return Call("GET", _path("sweeps", sweep_id))
 
 
-def sweep_settings(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
+def start_sweep(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
     return Call("POST", _path("sweeps"), body=body, headers=_keyed(idempotency_key))
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
+
+import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import noise_scale
@@ -46,10 +49,27 @@ class GradientStatistics:
 
 @dataclass(frozen=True)
 class TypeBelief:
-    """One job on one GPU type: its distinct samples in the order seen (the first of a kind stays), and the model fitted to them."""
+    """One job on one GPU type: its distinct samples in the order seen (the first of a kind stays), and the model fitted to them.
+
+    `model`: the seven parameters, or who fits them once somebody reads them: many policies never do.
+    """
 
     samples: tuple[Sample, ...]
-    parameters: FloatArray
+    model: FloatArray | Fitter
+
+    def __getstate__(self) -> dict[str, object]:
+        """What it was made of; what follows from that is worked out again."""
+        return {"samples": self.samples, "model": self.model}
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """Throughput parameters, shape (7,)."""
+        return self.model if isinstance(self.model, np.ndarray) else self.model(self.samples)
+
+    @cached_property
+    def by_key(self) -> Mapping[SampleKey, Sample]:
+        """The samples by (nodes, replicas, per-GPU batch)."""
+        return {_key(s): s for s in self.samples}
 
     @property
     def knows_synchronisation(self) -> bool:
@@ -73,14 +93,15 @@ class Belief:
     def with_samples(self, gpu_type: str, samples: Iterable[Sample], *, fitter: Fitter) -> Belief:
         """The belief after these samples; itself, where none of them is new."""
         known = self.by_type.get(gpu_type)
-        rows = {_key(s): s for s in (known.samples if known else ())}
-        before = len(rows)
+        seen = known.by_key if known is not None else {}
+        fresh: dict[SampleKey, Sample] = {}
         for sample in samples:
-            rows.setdefault(_key(sample), sample)
-        if len(rows) == before:
+            if _key(sample) not in seen:
+                fresh.setdefault(_key(sample), sample)
+        if not fresh:
             return self
-        everything = tuple(rows.values())
-        return replace(self, by_type={**self.by_type, gpu_type: TypeBelief(everything, fitter(everything))})
+        everything = (*seen.values(), *fresh.values())
+        return replace(self, by_type={**self.by_type, gpu_type: TypeBelief(everything, fitter)})
 
     def noise_scale(self, initial_batch_size: float) -> float:
         """phi in samples; 0 (a larger batch is worth nothing) until gradients were measured."""

@@ -47,19 +47,9 @@ def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
     data = np.array(samples, dtype=np.float64)
     nodes, replicas, batch, step, sync = data.T
     start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
-    free = lower < upper
-    loss = FitLoss(samples)
-    full = start.copy()
-
-    def free_loss(x: FloatArray) -> tuple[float, FloatArray]:
-        full[free] = x
-        value, gradient = loss(full)
-        return value, gradient[free]
-
-    found = minimize(
-        free_loss, start[free], jac=True, method="L-BFGS-B", bounds=np.stack((lower[free], upper[free]), axis=1), tol=TOLERANCE
-    )
-    full[free] = found.x
+    # What is fixed stays in the minimiser: it bends the steps taken in the rest, and the search ends (at 1e-5) before that is forgotten.
+    found = minimize(FitLoss(samples), start, jac=True, method="L-BFGS-B", bounds=np.stack((lower, upper), axis=1), tol=TOLERANCE)
+    full = np.asarray(found.x, dtype=np.float64)
     if not (nodes > 1).any():
         full[2] = max(full[2], full[4] * ACROSS_OVER_WITHIN)
         full[3] = max(full[3], full[5] * ACROSS_OVER_WITHIN)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,21 @@ class BatchPlan:
     total_batch_size: int
     per_gpu_batch_size: int
     accumulation_steps: int
+
+
+@lru_cache(maxsize=1 << 16)
+def plan_for_batch(total: int, *, replicas: int, largest_per_gpu: int, largest_total: int, accumulate_above: int) -> BatchPlan:
+    """A given total batch size with the fewest accumulation steps that fit memory; rounded up to whole samples, within `largest_total`.
+
+    One replica accumulates at least once above `accumulate_above`: the gradient noise scale needs two gradients (Pollux section 4).
+    """
+    local = total / replicas
+    accumulation = max(math.ceil(local / largest_per_gpu - _EPSILON) - 1, 0)
+    if replicas == 1 and local > accumulate_above + _EPSILON:
+        accumulation = max(accumulation, 1)
+    passes = replicas * (accumulation + 1)
+    per_gpu = max(min(math.ceil(local / (accumulation + 1) - _EPSILON), largest_total // passes), 1)
+    return BatchPlan(passes * per_gpu, per_gpu, accumulation)
 
 
 class BatchLimits(NamedTuple):

@@ -10,12 +10,16 @@ import io
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from maat.scheduling.errors import InputError
 
 MAX_LINE_CHARACTERS = 10_000
 _SNIFFED_BYTES = 8192
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,14 @@ class Row:
                 remedy=f"Give a whole number from {minimum} up.",
             )
         return int(value)
+
+    def one_of(self, column: str, known: type[Chosen]) -> Chosen:
+        """One of the values of an enumeration, as they are written."""
+        text = self.cells[column]
+        if text not in [member.value for member in known]:
+            remedy = f"Use one of: {', '.join(member.value for member in known)}."
+            raise self.blame("is none of the values it may have", field=column, value=text, row=self.line, remedy=remedy)
+        return known(text)
 
 
 def _plain(bound: float) -> str:

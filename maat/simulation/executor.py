@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from maat.scheduling.belief import Fitter, MemoisingFitter
 from maat.scheduling.cluster import Cluster
@@ -11,10 +12,10 @@ from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
-from maat.simulation.adaptive_job import SimulatedJob, plan_within_memory, restore, shape_of, snapshot
-from maat.simulation.conditions import Condition, set_paces
+from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.conditions import Condition, coupled, set_paces
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.truth import Truth
@@ -82,14 +83,24 @@ class SimulatedExecutor:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
         failures = self._outages.between(self._now, now)
-        events = [event for job in self.jobs.values() for event in self._live(job, failures, now)]
+        running = tuple(job for job in self.jobs.values() if job.allocation is not None)
+        alone, groups = coupled(running) if self._conditions else (running, ())
+        events = [event for job in alone for event in self._live(job, failures, self._now, now)]
+        for group in groups:
+            events += self._live_together(group, failures, now)
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
             self.finished[job_id] = self.jobs.pop(job_id)
         events += self._arrivals(now)
         self._now = now
         in_service = self._outages.cluster_at(now)
         more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
-        return ClusterState(now, in_service, tuple(job.as_seen() for job in self.jobs.values()), tuple(events), more_later)
+        return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
+
+    def _as_seen(self) -> tuple[Job, ...]:
+        if self._fidelity.profiling is not ProfilingMode.REQUEST_ORACLE:
+            return tuple(job.as_seen() for job in self.jobs.values())
+        late = self._fidelity.steps_from_epoch_end
+        return tuple(job.as_seen(remaining_steps=job.steps_left(from_epoch_end=late)) for job in self.jobs.values())
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
@@ -103,10 +114,33 @@ class SimulatedExecutor:
             set_paces(tuple(self.jobs.values()), self._conditions)
         return events
 
-    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], now: float) -> Iterable[Event]:
+    def _live_together(self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float) -> list[Event]:
+        """Advance jobs that share GPUs in order of events: when one ends or loses its GPUs, the others' pace changes at that moment.
+
+        All go ahead to now; whoever leaves first was right to do so, the others are put back and go ahead to that moment instead.
+        """
+        begin, events, left = self._now, list[Event](), list(group)
+        while left:
+            before = [job.progress() for job in left]
+            lived = [list(self._live(job, failures, begin, now)) for job in left]
+            ends = [_left_at(job, happened) for job, happened in zip(left, lived, strict=True)]
+            first = min(range(len(left)), key=lambda i: ends[i])
+            if ends[first] >= now:
+                return events + [event for happened in lived for event in happened]
+            events += lived[first]
+            for i, job in enumerate(left):
+                if i != first:
+                    job.put_back(before[i])
+                    events += self._live(job, failures, begin, ends[first])
+            left = [job for i, job in enumerate(left) if i != first and job.allocation is not None and job.finished_at is None]
+            set_paces(left, self._conditions)
+            begin = ends[first]
+        return events
+
+    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float) -> Iterable[Event]:
         """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
-        hit = next((failure for failure in failures if failure.node in self._nodes_of(job)), None)
-        yield from self._advance(job, now if hit is None else hit.time)
+        hit = next((failure for failure in failures if begin < failure.time <= now and failure.node in self._nodes_of(job)), None)
+        yield from self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
             undone = job.done_work - job.saved_work
             job.interrupt()
@@ -116,9 +150,11 @@ class SimulatedExecutor:
     def _nodes_of(self, job: SimulatedJob) -> set[str]:
         return set() if job.allocation is None else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
 
-    def _advance(self, job: SimulatedJob, now: float) -> Iterable[Event]:
-        begin, left = self._now, job.restart_left
+    def _advance(self, job: SimulatedJob, begin: float, now: float) -> Iterable[Event]:
+        left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
+        if job.finished_at is not None and self._fidelity.completion_at_round_end:
+            job.finished_at = self._clock.now()
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
@@ -136,7 +172,7 @@ class SimulatedExecutor:
     def _change(self, job: SimulatedJob, change: Change, now: float) -> list[Event]:
         grant, after = change.grant, change.after
         plan = grant.batch if grant is not None else None
-        shape = shape_of(after.gpus, self._gpu_node) if after is not None else ()
+        shape = shape_of(after.gpus, self._gpu_node, fullest_first=self._fidelity.fullest_node_first) if after is not None else ()
         moved = after != job.allocation
         same_place = job.allocation is not None and after is not None and job.allocation.gpu_type == after.gpu_type and shape == job.shape
         free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
@@ -162,17 +198,33 @@ class SimulatedExecutor:
         if mode is ProfilingMode.NO_PROFILE:
             return
         for kind in self.cluster.type_names:
-            if job.spec.may_use(kind) and mode is ProfilingMode.REQUESTED:
-                job.learn(kind, requested_pace(job, kind, self.cluster), fitter=self._fitter)
-            elif job.spec.may_use(kind):
-                shapes = self._all_shapes(kind) if mode is ProfilingMode.ORACLE else [(job.spec.replica_gpus(kind),)]
-                many = ORACLE_BATCH_SIZES if mode is ProfilingMode.ORACLE else PROFILED_BATCH_SIZES
-                samples = [s for shape in shapes for s in profile_shape(job, kind, shape, many)]
+            if job.spec.may_use(kind):
+                samples = self._revealed(job, kind)
                 if samples:
                     job.learn(kind, samples, fitter=self._fitter)
                 if mode is ProfilingMode.BOOTSTRAP:
                     cost = self._fidelity.profiling_seconds_per_type * job.spec.replica_gpus(kind)
                     job.profiling_gpu_seconds[kind] = cost
+
+    def _revealed(self, job: SimulatedJob, kind: str) -> list[Sample]:
+        """What the profiling mode tells of a job on a type."""
+        match self._fidelity.profiling:
+            case ProfilingMode.REQUEST_ORACLE:
+                return profile_request(job, kind, self._filled_shapes(job.spec, kind))
+            case ProfilingMode.REQUESTED:
+                return requested_pace(job, kind, self.cluster)
+            case ProfilingMode.ORACLE:
+                return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]
+            case _:
+                return profile_shape(job, kind, (job.spec.replica_gpus(kind),), PROFILED_BATCH_SIZES)
+
+    def _filled_shapes(self, spec: JobSpec, kind: str) -> list[tuple[int, ...]]:
+        """Every number of GPUs that the job may have, one node after the other filled."""
+        index = self.cluster.type_index[kind]
+        per_node, most = int(self.cluster.gpus_per_node[index]), int(self.cluster.usable_gpus[index])
+        unit = spec.replica_gpus(kind)
+        counts = range(unit, min(most, spec.max_gpus or most) + 1, unit)
+        return [(*(per_node,) * (count // per_node), *((count % per_node,) if count % per_node else ())) for count in counts]
 
     def _all_shapes(self, kind: str) -> list[tuple[int, ...]]:
         table = sia_configurations(self.cluster)
@@ -205,6 +257,13 @@ class SimulatedExecutor:
         self._to_come = waiting
 
 
+def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
+    """When the job that held GPUs gave them up: its end, or the failure of a node; infinite while it holds them."""
+    if job.finished_at is not None:
+        return job.finished_at
+    return lived[-1].time if job.allocation is None else float("inf")
+
+
 def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
     """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
     cannot run so or nobody measured it."""
@@ -215,7 +274,7 @@ def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sampl
     whole, rest = divmod(count, per_node)
     shape = (per_node,) * whole + ((rest,) if rest else ())
     batch = job.truth.initial_batch_size if spec.batch_size is None else spec.batch_size
-    plan = plan_within_memory(job.truth, batch, kind, gpu_count=count, replicas=count // unit, learns=spec.learns)
+    plan = job.plan_for(batch, kind, gpu_count=count, replicas=count // unit)
     try:
         time = job.truth.step(kind, shape, plan.per_gpu_batch_size)
     except InputError:
@@ -236,4 +295,17 @@ def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: in
     for batch in batches:
         time = truth.step(kind, shape, batch)
         samples.append(Sample(len(shape), count // job.spec.replica_gpus(kind), batch, time.step_seconds, time.sync_seconds))
+    return samples
+
+
+def profile_request(job: SimulatedJob, kind: str, shapes: Iterable[tuple[int, ...]]) -> list[Sample]:
+    """Step times at the batch size that the job asks for, on every one of these shapes; those that were never measured are left out."""
+    samples = []
+    for shape in shapes:
+        replicas = sum(shape) // job.spec.replica_gpus(kind)
+        batch = job.plan_for(job.spec.requested_batch_size, kind, gpu_count=sum(shape), replicas=replicas).per_gpu_batch_size
+        if batch >= job.truth.smallest_per_gpu(kind):
+            with suppress(InputError):
+                time = job.truth.step(kind, shape, batch)
+                samples.append(Sample(len(shape), replicas, batch, time.step_seconds, time.sync_seconds))
     return samples

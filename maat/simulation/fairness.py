@@ -13,7 +13,8 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
-from maat.scheduling.job import Allocation, JobSpec
+from maat.scheduling.job import Allocation, JobSpec, WorkloadKind
+from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
@@ -57,7 +58,8 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
     the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
-    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
+    worth is no completion time, is left out. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
@@ -65,7 +67,7 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
     rho = {}
     for record in result.records:
-        if record.jct is not None and record.finish is not None:
+        if record.jct is not None and record.finish is not None and by_name[record.name].promised_seconds is None:
             share = sum(gpus.values()) / contention_of_life(result, record.submit, record.finish)
             isolated = alone.by_type(by_name[record.name], share)
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
@@ -86,11 +88,11 @@ class IsolatedRuns:
         self._scenario = scenario
         self._table = sia_configurations(scenario.cluster)
         self._known: dict[tuple[str, str], TypeBelief] = {}
-        self._seconds: dict[tuple[str, float, Configuration], float] = {}
+        self._seconds: dict[tuple[str, WorkloadKind, float, Configuration], float] = {}
 
     def by_type(self, job: TraceJob, share: float) -> Mapping[str, float]:
         """JCT in seconds alone on `share` GPUs, by every type on which the job can run."""
-        spec = self._scenario.models[job.model].job_spec(job, self._scenario.fidelity)
+        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [c for c in _of_type(self._table, kind) if c.gpu_count % spec.replica_gpus(kind) == 0]
@@ -107,14 +109,14 @@ class IsolatedRuns:
         return float(np.interp(share, whole, seconds))
 
     def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        key = (job.model, job.work_scale, usable[-1])
+        key = (job.model, job.workload_kind, job.work_scale, usable[-1])
         if key not in self._seconds:
             self._seconds[key] = self._alone(job, spec, usable)
         return self._seconds[key]
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
-        model, kind = self._scenario.models[job.model], usable[0].gpu_type
+        model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
         lone = SimulatedJob(
             spec,
             model.truth,
@@ -153,8 +155,8 @@ def _best(lone: SimulatedJob, usable: Sequence[Configuration], at: int, now: flo
     memory = spec.memory[kind]
     plans = best_plans(
         np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
-        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size)),
-        initial_batch_size=np.full(many, float(spec.initial_batch_size)),
+        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS),
+        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.truth.max_batch_size)),
         limits=BatchLimits(
             *(
                 np.full(many, float(x))

@@ -7,18 +7,22 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
+from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 
 
 class ProfilingMode(StrEnum):
-    """What is revealed of a job's step times before it has run (Sia section 5.7).
+    """What is revealed of a job before it has run (Sia section 5.7): step times at every configuration; on one GPU of every type; nothing.
 
-    `requested`: the true pace, calibration included, at the GPU count and batch size that the job asks for, on every type; free of charge.
+    REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
+    that batch size it has left (Pollux section 5.2, Optimus+Oracle).
+    REQUESTED: its true pace, calibration included, at the GPU count and batch size that it asks for, on every type; free of charge.
     """
 
     ORACLE = "oracle"
     REQUESTED = "requested"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
+    REQUEST_ORACLE = "request-oracle"
 
 
 class GpuTimeRule(StrEnum):
@@ -30,12 +34,20 @@ class GpuTimeRule(StrEnum):
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The switches. Section numbers are those of the modelling notes that the presets follow."""
+    """The switches. Section numbers are those of the modelling notes that the presets follow.
+
+    `profiling_by_policy`: what is revealed to one policy where that is not `profiling`. `flat_restart_seconds`: what a restart takes whatever
+    the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
+    `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
+    slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
+    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
+    left is told those after the present epoch, at least 1; else all of them.
+    """
 
     name: str
     summary: str
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
-    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # 4.10: policies that are told something else
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # what baselines are told that others must learn
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
@@ -46,14 +58,24 @@ class Fidelity:
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
-    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.5-4.8: by policy, unless the caller sets them
+    placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
+    round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
+    completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
+    variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
+    flat_restart_seconds: float | None = None
+    largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    rigid_models: frozenset[str] = frozenset()
+    calibrated: bool = True
+    fullest_node_first: bool = False
+    steps_from_epoch_end: bool = False
 
-    def for_policy(self, policy: str) -> Fidelity:
+    def told_to(self, policy: str) -> Fidelity:
         """With the profiling that this policy goes by."""
-        return self.profiled(self.profiling_by_policy.get(policy, self.profiling))
+        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
 
-    def profiled(self, mode: ProfilingMode) -> Fidelity:
+    def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""
         return replace(self, profiling=mode, profiling_by_policy={})
 
@@ -70,7 +92,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         project_by_constant=True,
         plan_within_trace_batch=True,
         policy_parameters={
-            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "beyond_largest_batch": True, "random_ties": True},
             "gavel": {
                 "objective": "max-sum-throughput",
                 "isolated_rule": "whole-job",
@@ -83,11 +105,37 @@ FIDELITIES: Mapping[str, Fidelity] = {
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
     ),
+    "pollux-artifact": Fidelity(
+        "pollux-artifact",
+        "Follows the published Pollux simulator: flat 30 s restarts, no calibration, NCF bound to its request.",
+        profiling=ProfilingMode.NO_PROFILE,
+        profiling_by_policy={"optimus": ProfilingMode.REQUEST_ORACLE},
+        whole_second_epochs=True,
+        flat_restart_seconds=30.0,
+        largest_per_gpu={("yolov3", "t4"): 8},
+        rigid_models=frozenset({"ncf"}),
+        calibrated=False,
+        fullest_node_first=True,
+        steps_from_epoch_end=True,
+    ),
+    "pal-artifact": Fidelity(
+        "pal-artifact",
+        "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
+        profiling=ProfilingMode.NO_PROFILE,
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+        policy_parameters={"srtf": {"head_of_line": "block"}},
+        placer_parameters={"pal": {"binning": "two"}, "pm-first": {"binning": "two"}},
+        round_seconds=360.0,
+        flat_restart_seconds=0.0,
+        completion_at_round_end=True,
+        variability=ARTIFACT_VARIABILITY,
+    ),
 }
 
 
-def fidelity(name: str) -> Fidelity:
-    """The preset of that name. Raises UnknownNameError listing those that exist."""
+def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
+    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
-    return FIDELITIES[name]
+    preset = FIDELITIES[name]
+    return preset if profiling is None else preset.revealing(ProfilingMode(profiling))

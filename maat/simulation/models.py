@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.profiles import MeasuredModel, read_profiles
-from maat.simulation.truth import FittedTruth, MeasuredTruth, Truth
+from maat.simulation.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
 from maat.simulation.workloads import TraceJob
 
 DEFAULT_RESTART_SECONDS = 30.0
@@ -18,7 +18,10 @@ DEFAULT_RESTART_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its truth, and what its owner would declare of it."""
+    """One model: its truth, and what its owner would declare of it.
+
+    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    """
 
     name: str
     truth: Truth
@@ -26,18 +29,30 @@ class Model:
     memory: Mapping[str, MemoryLimits]
     gpus_per_replica: Mapping[str, int]
     reference_throughput: Mapping[str, float]
+    locality_penalty: float = 1.0
 
     @property
     def work(self) -> float:
         """Effective samples of a whole training."""
         return self.truth.epoch_ends[-1]
 
+    def under(self, fidelity: Fidelity) -> Model:
+        """The model as a fidelity has it be: its restart, its calibration, what a GPU holds of it."""
+        largest = {t: most for (model, t), most in fidelity.largest_per_gpu.items() if model == self.name and t in self.memory}
+        slowdown = self.truth.slowdown if fidelity.calibrated else 1.0
+        restart = self.restart_seconds if fidelity.flat_restart_seconds is None else fidelity.flat_restart_seconds
+        if not largest and slowdown == self.truth.slowdown:
+            return replace(self, restart_seconds=restart)
+        truth = BoundedTruth(self.truth, largest=largest, slowdown=slowdown)
+        return replace(self, truth=truth, restart_seconds=restart, memory=_at_most(largest, self.memory))
+
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
-        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
         """
         truth = self.truth
+        adaptivity = Adaptivity.RIGID if self.name in fidelity.rigid_models else adaptivity
         batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
         largest = max(job.batch_size or 0, truth.initial_batch_size)
         within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
@@ -58,8 +73,14 @@ class Model:
                 job.gpu_count,
             ),
             batch_size=batch_size,
+            preemptible=job.preemptible,
+            tenant=job.tenant,
+            workload_kind=job.workload_kind,
+            promised_seconds=job.promised_seconds,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            variability_class=fidelity.variability.classes.get(self.name),
+            locality_penalty=self.locality_penalty,
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
@@ -67,14 +88,24 @@ class Model:
         return {t: MemoryLimits(limits.smallest_per_gpu, by_hand.get(t, limits.largest_per_gpu)) for t, limits in self.memory.items()}
 
 
+def _at_most(largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]) -> Mapping[str, MemoryLimits]:
+    return {
+        t: MemoryLimits(limits.smallest_per_gpu, min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)))
+        for t, limits in memory.items()
+    }
+
+
 def catalog_models() -> Mapping[str, Model]:
     """The catalog's models, true to their fitted parameters."""
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
 
 
-def measured_models(folder: Path) -> Mapping[str, Model]:
-    """The models of a profiles folder, true to the measurements. Raises ProfileError naming file, row and field."""
-    return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
+def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+    """The models of a profiles folder, true to the measurements; of these GPU types alone, where some are named.
+
+    Raises ProfileError naming file, row and field.
+    """
+    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
 
 
 def _measured(measured: MeasuredModel) -> Model:

@@ -7,7 +7,7 @@ A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,13 +96,14 @@ class EpochTable:
     """Training as measured at B total batch sizes over E epochs. `batch_sizes`: shape (B,), ascending; all else (B, E).
 
     Progress counts optimiser steps at the smallest batch size, as it stands at the end of each epoch. Gradient statistics are those during
-    the epoch, the variance at the smallest batch size.
+    the epoch, the variance at the smallest batch size. `measured_steps`: optimiser steps of each batch size until the end of each epoch.
     """
 
     batch_sizes: IntArray
     progress: FloatArray
     gradient_square: FloatArray
     gradient_variance: FloatArray
+    measured_steps: FloatArray | None = None
 
     @property
     def initial_batch_size(self) -> int:
@@ -121,6 +122,16 @@ class EpochTable:
         """Progress at which each epoch ends: the smallest over all batch sizes, shape (E,)."""
         boundaries: FloatArray = self.progress.min(axis=0)
         return boundaries
+
+    @cached_property
+    def steps(self) -> FloatArray:
+        """Optimiser steps of each batch size until the end of each epoch, shape (B, E): as measured, else as the gradients foretell."""
+        if self.measured_steps is not None:
+            return self.measured_steps
+        square, variance = self.gradient_square, self.gradient_variance
+        spread = variance / (self.batch_sizes / self.initial_batch_size)[:, None] + square
+        gain = np.where(spread > 0, (variance + square) / np.where(spread > 0, spread, 1.0), 1.0)
+        return _frozen(np.cumsum(np.diff(self.progress, axis=1, prepend=0.0) / gain, axis=1))
 
     @property
     def total_progress(self) -> float:
@@ -141,6 +152,7 @@ class EpochTable:
             _frozen(np.cumsum(steps, axis=1)),
             self.gradient_square[first:],
             _frozen(self.gradient_variance[first:] / ratio),
+            None if self.measured_steps is None else self.measured_steps[first:],
         )
 
 
@@ -153,11 +165,14 @@ class MeasuredModel:
     epochs: EpochTable
 
 
-def read_profiles(folder: Path) -> Mapping[str, MeasuredModel]:
-    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy."""
+def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, MeasuredModel]:
+    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
+
+    `gpu_types`: read step times of these alone; of a model that was measured on none of them, all.
+    """
     if not folder.is_dir():
         raise ProfileError("is no folder", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model.")
-    models = [_read_model(child) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
+    models = [_read_model(child, gpu_types) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
     if not models:
         raise ProfileError(
             "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
@@ -171,13 +186,15 @@ def normalised_placement(placement: str) -> str:
     return min((digits[i:] + digits[:i] for i in range(len(digits))), default="")
 
 
-def _read_model(folder: Path) -> MeasuredModel:
+def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
     suffixes = sorted({name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)})
     if not suffixes:
         raise ProfileError(
             "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
         )
-    steps = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): _read_steps(folder, suffix) for suffix in suffixes}
+    suffix_of = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): suffix for suffix in suffixes}
+    wanted = suffix_of if gpu_types is None else {t: suffix_of[t] for t in suffix_of if t in gpu_types} or suffix_of
+    steps = {gpu_type: _read_steps(folder, suffix) for gpu_type, suffix in wanted.items()}
     epochs = _read_epochs(folder)
     if folder.name in PIPELINES:
         epochs = epochs.starting_at(PIPELINES[folder.name].micro_batches)
@@ -362,10 +379,10 @@ def _read_epochs(folder: Path) -> EpochTable:
                 source=str(path),
                 remedy="Give every batch size the same number of epochs.",
             )
-    progress, square, variance = (_frozen(np.stack([table[:, column] for table in tables])) for column in range(3))
+    progress, square, variance, steps = (_frozen(np.stack([table[:, column] for table in tables])) for column in range(4))
     batch_sizes = np.array([batch for batch, _ in files], dtype=np.int64)
     batch_sizes.setflags(write=False)
-    return EpochTable(batch_sizes, progress, square, variance)
+    return EpochTable(batch_sizes, progress, square, variance, None if np.isnan(steps).any() else steps)
 
 
 def _batch_size(path: Path) -> int:
@@ -378,8 +395,8 @@ def _batch_size(path: Path) -> int:
 
 
 def _read_epoch_file(path: Path) -> FloatArray:
-    """Progress, squared gradient and gradient variance at the end of each epoch, shape (E, 3)."""
-    epochs: list[tuple[float, float, float]] = []
+    """Progress, squared gradient, gradient variance and optimiser steps (NaN where absent) at the end of each epoch, shape (E, 4)."""
+    epochs: list[tuple[float, float, float, float]] = []
     reached = 0.0
     for row in _read_rows(path, _EPOCH_COLUMNS):
         progress = row.number("progress")
@@ -393,7 +410,8 @@ def _read_epoch_file(path: Path) -> FloatArray:
             )
         reached = progress
         # The published deepspeech2 files hold squared gradients of exactly 0, where the estimate was clipped: a very large noise scale.
-        epochs.append((progress, row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)))
+        square, variance = row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)
+        epochs.append((progress, square, variance, row.number("iteration", minimum=0.0) if "iteration" in row.cells else np.nan))
     return np.array(epochs, dtype=np.float64)
 
 

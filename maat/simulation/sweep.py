@@ -15,11 +15,15 @@ from typing import Protocol
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
 from maat.scheduling.policies import suiting_placer
+from maat.scheduling.reservations import Reservation, check_reservations
+from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.content import content_key
 from maat.simulation.engine import Scenario
+from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
+from maat.simulation.variability import Variability
 from maat.simulation.workloads import Workload
 
 MAX_POINTS = 2_000
@@ -86,20 +90,35 @@ class Setup:
     arrival_rate: float = 1.0
     jobs_per_hour: float | None = None
     cluster_size: int = 1
+    rigid_share: float = 0.0
+    strong_scaling_share: float = 0.0
+    failures: Failures = ()
+    reservations: tuple[Reservation, ...] = ()
+    variability: Variability | None = None
+    locality_penalties: Mapping[str, float] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
-        """What the engine plays. Raises InputError where trace or cluster cannot be used."""
+        """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
+        check_shares(self.rigid_share, self.strong_scaling_share)
+        cluster = grown(Cluster.parse(self.cluster), self.cluster_size)
         drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
+        check_reservations(self.reservations, cluster, job_ids={job.name for job in drawn.jobs})
         return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
-            cluster=grown(Cluster.parse(self.cluster), self.cluster_size),
+            cluster=cluster,
             policy=self.policy,
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
             fidelity=self.fidelity,
             round_seconds=self.round_seconds,
             seed=self.seed,
+            rigid_share=self.rigid_share,
+            strong_scaling_share=self.strong_scaling_share,
+            failures=self.failures,
+            reservations=self.reservations,
+            variability=self.variability,
+            locality_penalties=self.locality_penalties,
         )
 
 
@@ -163,10 +182,10 @@ def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
 
 
 def _profiled(setup: Setup, value: AxisValue) -> Setup:
-    return replace(setup, fidelity=setup.fidelity.profiled(ProfilingMode(str(value))))
+    return replace(setup, fidelity=setup.fidelity.revealing(ProfilingMode(str(value))))
 
 
-# What the sensitivity figures of the Sia paper vary. A share of rigid or strong-scaling jobs would stand here, as a field of Setup.
+# What the sensitivity figures of the Sia paper vary.
 AXES: Mapping[str, Axis] = {
     axis.name: axis
     for axis in (
@@ -194,7 +213,25 @@ AXES: Mapping[str, Axis] = {
             lambda setup, value: replace(setup, jobs_per_hour=float(value)),
             unit="jobs/h",
         ),
+        Axis(
+            "locality_penalty",
+            "Slowdown across nodes, of every model",
+            _number("locality_penalty", least=1, most=100),
+            lambda setup, value: replace(setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))),
+        ),
         Axis("profiling", "Profiling mode", _profiling, _profiled),
+        Axis(
+            "rigid_share",
+            "Share of rigid jobs",
+            _number("rigid_share", least=0, most=1),
+            lambda setup, value: replace(setup, rigid_share=float(value)),
+        ),
+        Axis(
+            "strong_scaling_share",
+            "Share of strong-scaling jobs",
+            _number("strong_scaling_share", least=0, most=1),
+            lambda setup, value: replace(setup, strong_scaling_share=float(value)),
+        ),
         Axis(
             "cluster_size",
             "Cluster size and jobs, times",

@@ -24,6 +24,7 @@ from maat.simulation.fairness import fairness
 from maat.simulation.sweep import AxisValue, Figures, Point, Row, rows_of
 
 _Results = Iterator[tuple[str, Figures]]
+Play = Callable[[Scenario], Figures]
 
 FIGURES = (
     "jobs",
@@ -159,7 +160,7 @@ def run_sweep(
 
     Raises InputError where a point cannot be simulated; those that ended before are kept in the cache.
     """
-    found, damaged = _kept(points, cache)
+    found, damaged = _kept([point.key for point in points], cache)
     left = {point.key: point.scenario for point in points if point.key not in found}
     origin = dict.fromkeys(found, Origin.CACHE) | {key: Origin.REPAIRED if key in damaged else Origin.SIMULATED for key in left}
     counts = {point.key: 0 for point in points}
@@ -172,18 +173,25 @@ def run_sweep(
             on_progress(SweepPosition(sum(counts[key] for key in found), len(points), played))
 
     told()
-    for key, figures in _played(left, workers, cache):
+    for key, figures in _played(left, play, workers, cache):
         found[key] = figures
         told()
     return SweepResult(tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points))
 
 
-def _kept(points: Sequence[Point], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
+def play_all(todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None) -> _Results:
+    """Keys with their figures as they come: those that the cache has at once, the others as `play` (a module's function) ends them."""
+    found, _ = _kept(list(todo), cache)
+    yield from found.items()
+    yield from _played({key: scenario for key, scenario in todo.items() if key not in found}, play, workers, cache)
+
+
+def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
     """What the cache has of these points, and which of its entries are damaged."""
     found: dict[str, Figures] = {}
     damaged: set[str] = set()
     if cache is not None:
-        for key in dict.fromkeys(point.key for point in points):
+        for key in dict.fromkeys(keys):
             try:
                 figures = cache.load(key)
             except CorruptedEntry:
@@ -194,18 +202,20 @@ def _kept(points: Sequence[Point], cache: ResultCache | None) -> tuple[dict[str,
     return found, damaged
 
 
-def _played(left: Mapping[str, Scenario], workers: int, cache: ResultCache | None) -> _Results:
+def _played(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
     if workers == 1 or len(left) < 2:
-        return ((key, _play_and_keep(key, scenario, cache)) for key, scenario in left.items())
-    return _in_parallel(left, min(workers, len(left)), cache)
+        return ((key, _play_and_keep(key, scenario, play, cache)) for key, scenario in left.items())
+    return _in_parallel(left, play, min(workers, len(left)), cache)
 
 
-def _in_parallel(left: Mapping[str, Scenario], workers: int, cache: ResultCache | None) -> _Results:
+def _in_parallel(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
     """One task per point, so that long points and short ones share the processes evenly."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
-        waiting: dict[Future[Figures], str] = {pool.submit(_play_and_keep, key, scenario, cache): key for key, scenario in left.items()}
+        waiting: dict[Future[Figures], str] = {
+            pool.submit(_play_and_keep, key, scenario, play, cache): key for key, scenario in left.items()
+        }
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
@@ -214,7 +224,7 @@ def _in_parallel(left: Mapping[str, Scenario], workers: int, cache: ResultCache 
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _play_and_keep(key: str, scenario: Scenario, cache: ResultCache | None) -> Figures:
+def _play_and_keep(key: str, scenario: Scenario, play: Play, cache: ResultCache | None) -> Figures:
     figures = play(scenario)
     if cache is not None:
         cache.store(key, figures)

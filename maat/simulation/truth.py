@@ -55,6 +55,9 @@ class Truth(Protocol):
         ...
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics: ...
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        """Optimiser steps at that batch size from the end of an epoch to the end of training."""
+        ...
 
 
 class MeasuredTruth:
@@ -69,6 +72,7 @@ class MeasuredTruth:
         self.max_batch_size = int(epochs.batch_sizes[-1])
         self.epoch_ends: tuple[float, ...] = tuple((epochs.progress.min(axis=0) * self.initial_batch_size).tolist())
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
+        self._gradients: dict[tuple[int, int], GradientStatistics] = {}
         self._surfaces: dict[str, _Surface] = {}
         self._largest = {t: _largest_by_count(table) for t, table in model.steps.items()}
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
@@ -103,11 +107,22 @@ class MeasuredTruth:
         return float(points[(points[:, 0] == 1) & (points[:, 1] == gpu_count), 3].max())
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
+        found = self._gradients.get((epoch, total_batch_size))
+        if found is None:
+            found = self._gradients[epoch, total_batch_size] = self._interpolated(epoch, total_batch_size)
+        return found
+
+    def _interpolated(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         table = self._model.epochs
         at = float(total_batch_size)
         square = float(np.interp(at, self._batch_sizes, table.gradient_square[:, epoch]))
         variance = float(np.interp(at, self._batch_sizes, table.gradient_variance[:, epoch]))
         return GradientStatistics(square, variance)
+
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        steps = self._model.epochs.steps
+        at = float(total_batch_size)
+        return float(np.interp(at, self._batch_sizes, steps[:, -1]) - np.interp(at, self._batch_sizes, steps[:, epoch]))
 
     def _measure(self, gpu_type: str, shape: Shape, batch: int) -> StepTime:
         table = self._model.steps[gpu_type]
@@ -150,6 +165,7 @@ class FittedTruth:
         self.initial_batch_size, self.max_batch_size, self.slowdown = initial_batch_size, max_batch_size, slowdown
         self.epoch_ends: tuple[float, ...] = tuple(work * (e + 1) / epochs for e in range(epochs))
         self._parameters, self._smallest, self._largest, self._replica = parameters, smallest_per_gpu, largest_per_gpu, gpus_per_replica
+        self._log: dict[tuple[str, Shape, int], StepTime] = {}
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
@@ -169,6 +185,13 @@ class FittedTruth:
         return tuple(self._parameters)
 
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
+        key = (gpu_type, shape, per_gpu_batch_size)
+        found = self._log.get(key)
+        if found is None:
+            found = self._log[key] = self._evaluate(gpu_type, shape, per_gpu_batch_size)
+        return found
+
+    def _evaluate(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
         parameters = self._parameters[gpu_type]
         batch = np.asarray(float(per_gpu_batch_size))
         replicas = np.asarray(max(sum(shape) // self._replica.get(gpu_type, 1), 1))
@@ -186,6 +209,40 @@ class FittedTruth:
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(1.0, self._variance[epoch])
+
+    def steps_after(self, epoch: int, total_batch_size: int) -> float:
+        scale = total_batch_size / self.initial_batch_size
+        steps = 0.0
+        for e in range(epoch + 1, len(self.epoch_ends)):
+            work = self.epoch_ends[e] - self.epoch_ends[e - 1]
+            steps += work / self.initial_batch_size / gain(self.gradient(e, total_batch_size), scale)
+        return steps
+
+
+class BoundedTruth:
+    """A truth of which a GPU holds less, or whose calibration is left out. `largest`: by GPU type, samples; what is absent stays."""
+
+    def __init__(self, truth: Truth, *, largest: Mapping[str, int], slowdown: float) -> None:
+        self._truth, self._largest = truth, largest
+        self.slowdown = slowdown
+        self.initial_batch_size, self.max_batch_size, self.epoch_ends = truth.initial_batch_size, truth.max_batch_size, truth.epoch_ends
+        self.gpu_types, self.smallest_per_gpu = truth.gpu_types, truth.smallest_per_gpu
+        self.step, self.gradient, self.steps_after = truth.step, truth.gradient, truth.steps_after
+
+    def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int:
+        held = self._truth.largest_per_gpu(gpu_type, gpu_count)
+        return min(held, self._largest.get(gpu_type, held))
+
+    def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
+        if gpu_type not in self._largest:
+            return self._truth.slowest_step(gpu_type, gpu_count)
+        return self.step(gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)).step_seconds
+
+
+def gain(gradient: GradientStatistics, scale: float) -> float:
+    """Progress of one step at `scale` x M0, in steps at M0: (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale)."""
+    denominator = gradient.variance / scale + gradient.square
+    return (gradient.variance + gradient.square) / denominator if denominator > 0 else 1.0
 
 
 def placement_digits(shape: Shape) -> str:

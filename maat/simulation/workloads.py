@@ -8,17 +8,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import MAX_TEXT
+from maat.scheduling.job import MAX_TEXT, Adaptivity, WorkloadKind
 from maat.simulation.csv_input import CsvInput, Row, read_csv
 from maat.simulation.profiles import MODEL_BY_FOLDER
 
 MAX_JOBS = 200_000
 MAX_SECONDS = 1e10
+MAX_WORK_SCALE = 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class TraceJob:
     """One submission. `gpu_count` and `batch_size` are what its owner asked for; an adaptive job is not bound to them.
 
     `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
+    `adaptivity`: None where the trace leaves it open, for a study to draw. `promised_seconds`: see JobSpec.
     """
 
     name: str
@@ -34,6 +38,11 @@ class TraceJob:
     gpu_count: int
     batch_size: int | None = None
     work_scale: float = 1.0
+    adaptivity: Adaptivity | None = None
+    workload_kind: WorkloadKind = WorkloadKind.TRAINING
+    promised_seconds: float | None = None
+    preemptible: bool = True
+    tenant: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +63,14 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """The columns that tell a format, and how one of its rows is read. `model_column`: where an unknown model is to be blamed."""
+    """The columns that tell a format, and how one of its rows is read.
+
+    `model_column`, `name_column`: where an unknown model and a name that stands twice are to be blamed.
+    """
 
     columns: tuple[str, ...]
     model_column: str
+    name_column: str
     parse: Callable[[Row], TraceJob]
 
 
@@ -83,7 +96,9 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
         job = trace_format.parse(row)
         _check_model(job, row, trace_format, known_models)
         if job.name in jobs:
-            raise row.blame("stands twice", field="name", value=job.name, row=row.line, remedy="Give every job a name of its own.")
+            raise row.blame(
+                "stands twice", field=trace_format.name_column, value=job.name, row=row.line, remedy="Give every job a name of its own."
+            )
         jobs[job.name] = job
     if not jobs:
         raise table.blame("holds no jobs", field="rows", remedy="Add at least one row below the header.")
@@ -92,16 +107,29 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
 
 
 def write_workload(workload: Workload) -> str:
-    """The workload as CSV text in the `sia` format, plus a column work_scale where any job's is not 1. Reading it gives the same jobs."""
-    scaled = any(job.work_scale != 1.0 for job in workload.jobs)
+    """The workload as CSV text in the `sia` format, with those of the optional columns in which any job differs from the default.
+
+    Reading it gives the same jobs.
+    """
+    more = [name for name in OPTIONAL if any(getattr(job, name) != DEFAULTS[name] for job in workload.jobs)]
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*SIA_COLUMNS, WORK_SCALE) if scaled else SIA_COLUMNS)
+    writer.writerow((*SIA_COLUMNS, *more))
     for job in workload.jobs:
-        batch = "" if job.batch_size is None else job.batch_size
-        row = (job.name, repr(job.submit_seconds), job.model, job.gpu_count, batch)
-        writer.writerow((*row, repr(job.work_scale)) if scaled else row)
+        fixed = (job.name, job.submit_seconds, job.model, job.gpu_count, job.batch_size)
+        writer.writerow(_cell(value) for value in (*fixed, *(getattr(job, name) for name in more)))
     return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return repr(value)
+    return str(value)
 
 
 def _default_name(source: Path | str) -> str:
@@ -139,21 +167,70 @@ def _name(row: Row, column: str) -> str:
 # --- the format of the Pollux and Sia artifacts ---
 
 SIA_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
-WORK_SCALE = "work_scale"
+
+# Columns that a trace may have besides, by the field that each fills; an empty cell leaves the default.
+OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
+    "work_scale": lambda row, column: row.number(column, above=0.0, maximum=MAX_WORK_SCALE),
+    "adaptivity": lambda row, column: row.one_of(column, Adaptivity),
+    "workload_kind": lambda row, column: row.one_of(column, WorkloadKind),
+    "promised_seconds": lambda row, column: row.number(column, above=0.0, maximum=MAX_SECONDS),
+    "preemptible": lambda row, column: row.one_of(column, _Truth) is _Truth.TRUE,
+    "tenant": _name,
+}
+DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
 
 
 def _sia_job(row: Row) -> TraceJob:
     model = row.cells["application"]
-    return TraceJob(
+    given: dict[str, Any] = {name: read(row, name) for name, read in OPTIONAL.items() if row.cells.get(name)}
+    job = TraceJob(
         name=_name(row, "name"),
         submit_seconds=row.number("time", minimum=0.0, maximum=MAX_SECONDS),
         model=MODEL_BY_FOLDER.get(model, model),
         gpu_count=row.whole_number("num_replicas", maximum=MAX_GPUS),
         batch_size=row.whole_number("batch_size") if row.cells["batch_size"] else None,
-        work_scale=row.number(WORK_SCALE, above=0.0, maximum=1e6) if WORK_SCALE in row.cells else 1.0,
+        **given,
+    )
+    _check_promise(job, row)
+    return job
+
+
+def _check_promise(job: TraceJob, row: Row) -> None:
+    bound = job.workload_kind is WorkloadKind.LATENCY_INFERENCE
+    if bound and job.promised_seconds is None:
+        remedy = "Give the seconds in which it answers batch_size requests."
+        raise row.blame("is missing for latency-bound inference", field="promised_seconds", row=row.line, remedy=remedy)
+    if bound and job.batch_size is None:
+        remedy = "Give how many requests it answers together."
+        raise row.blame("is missing for latency-bound inference", field="batch_size", row=row.line, remedy=remedy)
+    if not bound and job.promised_seconds is not None:
+        remedy = "Give it with workload_kind latency-inference, else leave it empty."
+        raise row.blame(
+            "belongs to latency-bound inference alone", field="promised_seconds", value=job.promised_seconds, row=row.line, remedy=remedy
+        )
+
+
+class _Truth(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
+
+
+# --- the format of the PAL artifact: `duration` counts iterations ---
+
+PAL_COLUMNS = ("job_id", "num_gpus", "submit_time", "duration", "model")
+
+
+def _pal_job(row: Row) -> TraceJob:
+    return TraceJob(
+        name=_name(row, "job_id"),
+        submit_seconds=row.number("submit_time", minimum=0.0, maximum=MAX_SECONDS),
+        model=row.cells["model"],
+        gpu_count=row.whole_number("num_gpus", maximum=MAX_GPUS),
+        work_scale=row.number("duration", above=0.0, maximum=MAX_WORK_SCALE),
     )
 
 
 FORMATS: Mapping[str, TraceFormat] = {
-    "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", parse=_sia_job),
+    "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job),
+    "pal": TraceFormat(columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job),
 }

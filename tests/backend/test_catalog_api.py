@@ -65,6 +65,14 @@ def test_a_preview_is_limited_to_what_is_asked_for(client: TestClient) -> None:
     assert {point["total_batch_size"] for point in fixed if point["gpu_count"] in (1, 2, 4)} == {512}
 
 
+def test_inference_is_worth_its_throughput_and_may_serve_fewer_at_once_than_training_learns_from(client: TestClient) -> None:
+    for points in preview(client, max_gpus=4, workload_kind="batch-inference").values():
+        assert [point["goodput"] for point in points] == pytest.approx([point["throughput"] for point in points])
+    few = preview(client, max_gpus=1, batch_size=32, workload_kind="latency-inference")["a100"]
+    assert [point["total_batch_size"] for point in few] == [32]
+    assert client.get(f"{MODELS}/cifar10/goodput", params={"batch_size": 32}).status_code == 422
+
+
 def test_a_model_that_spans_gpus_has_points_at_whole_replicas_only(client: TestClient) -> None:
     series = client.get(f"{MODELS}/gpt/goodput", params={"gpu_types": "a100", "max_gpus": 7}).json()["series"][0]
     assert [point["gpu_count"] for point in series["points"]] == [2, 4, 6]

@@ -36,6 +36,35 @@ def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:
     database.dispose()
 
 
+def test_jobs_that_were_there_before_kinds_of_work_are_training(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    upgrade(database, "0002")
+    at = "2026-01-01 00:00:00+00:00"
+    rows = (
+        f"INSERT INTO tenants VALUES ('t', 'default', '{at}')",
+        "INSERT INTO users (id, name, tenant_id, role, active) VALUES ('u', 'ann', 't', 'cluster_admin', true)",
+        "INSERT INTO clusters (id, name, policy, policy_parameters, placer, placer_parameters, round_seconds, speed, epoch, anchor_wall, "
+        "anchor_seconds, paused, executor, keep_rounds, next_round_number, fencing, version, created_at) VALUES ('c', 'demo', 'sia', '{}', "
+        f"'packed', '{{}}', 60, 1, '{at}', '{at}', 0, false, 'simulated', 10, 1, 0, 1, '{at}')",
+        "INSERT INTO jobs (id, cluster_id, name, owner_id, tenant_id, model, adaptivity, min_gpus, preemptible, work_scale, state, "
+        "submitted_seconds, progress, remaining_work, gpu_seconds, restarts, reason_code, reason_evidence, cancel_requested, version, "
+        f"created_at) VALUES ('j', 'c', 'old', 'u', 't', 'bert', 'adaptive', 1, true, 1, 'running', 0, 0, 1, 0, 0, 'GRANTED', '{{}}', false, "
+        f"1, '{at}')",
+        "INSERT INTO job_events (id, job_id, cluster_id, cluster_seconds, kind, data) VALUES (1, 'j', 'c', 0, 'state', '{}')",
+    )
+    with database.engine.begin() as connection:
+        for row in rows:
+            connection.execute(sa.text(row))
+    upgrade(database)
+    with database.engine.connect() as connection:
+        found = connection.execute(sa.text("SELECT workload_kind, promised_seconds FROM jobs")).all()
+        assert [tuple(row) for row in found] == [("training", None)]
+        assert connection.execute(sa.text("SELECT count(*) FROM job_events")).scalar() == 1
+    run(database, "downgrade", "0002")
+    upgrade(database)
+    database.dispose()
+
+
 def test_every_migration_can_be_taken_back(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     upgrade(database)

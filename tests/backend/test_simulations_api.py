@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import func, select
 
+from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.traces import workload_of
@@ -18,7 +19,7 @@ CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nb
 
 
 def body(**fields: Any) -> dict[str, Any]:
-    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed", "seed": 3}]
+    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed-sticky", "seed": 3}]
     return {"name": "compare", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
 
 
@@ -30,7 +31,7 @@ def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestCli
     assert queue.sent == [("maat.run_simulation", simulation["id"])]
     assert [(run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]] == [
         ("sia", "whole-node", 0, "queued"),
-        ("fifo", "packed", 3, "queued"),
+        ("fifo", "packed-sticky", 3, "queued"),
     ]
     operation = client.get(answer.headers["Location"]).json()
     assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2, "runs")
@@ -59,6 +60,17 @@ def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(client: TestClient, data
         workload = workload_of(session, session.get_one(Simulation, simulation["id"]).request["trace"])
     assert [(job.model, job.gpu_count, job.work_scale) for job in workload.jobs] == [("bert", 2, 0.5), ("ncf", 1, 1.0)]
     assert workload.jobs[0].submit_seconds == 0.0
+
+
+def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(client: TestClient, database: Database) -> None:
+    bound = {"adaptivity": "rigid", "gpu_count": 2, "batch_size": 24, "preemptible": False}
+    serves = {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0.5}
+    for fields in (bound, serves, {}):
+        assert client.post("/api/v1/jobs", json={"name": "train", "model": "bert", **fields}).status_code == 201
+    with database.session_scope(writes=False) as session:
+        first, second, third = workload_of(session, {"kind": "cluster", "cluster_id": all_clusters(session)[0].id}).jobs
+    assert (first.adaptivity, first.preemptible, first.batch_size, first.tenant) == ("rigid", False, 24, "default")
+    assert (second.workload_kind, second.promised_seconds, third.adaptivity) == ("latency-inference", 0.5, None)
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
@@ -106,6 +118,19 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"trace": {**GENERATED, "jobs": 10_000_000}}, "/trace/generated/jobs"),
         ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
         ({"name": ""}, "/name"),
+        ({"profiling": "psychic"}, "/profiling"),
+        ({"rigid_share": 1.5}, "/rigid_share"),
+        ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
+        ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
+        ({"failures": {"mtbf_hours": 1, "repair_seconds": -1}}, "/failures/repair_seconds"),
+        ({"reservations": [{"gpu_type": "h100", "gpu_count": 1, "tenant": "x"}]}, "/reservations/0"),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1}]}, "/reservations/0"),
+        (
+            {"reservations": [{"gpu_type": "t4", "gpu_count": 1, "tenant": "x", "start_seconds": 9.0, "end_seconds": 9.0}]},
+            "/reservations/0",
+        ),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": "nobody"}]}, "/reservations/0/job"),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "tenant": f"t{i}"} for i in range(7)]}, "/reservations"),
     ],
     ids=str,
 )

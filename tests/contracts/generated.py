@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -19,6 +21,7 @@ from maat.scheduling.throughput import step_seconds
 
 TYPES = ("t4", "rtx", "a100", "v100")
 TENANTS = ("default", "vision", "speech")
+CLASSES = ("A", "B")
 NOW = 10_000.0
 
 
@@ -34,7 +37,14 @@ def clusters(draw: DrawFn, *, jobs_per_gpu: int = 1) -> Cluster:
         for number, count in enumerate(draw(st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 8)), min_size=1, max_size=4))):
             drained = draw(st.frozensets(st.integers(0, count - 1))) if draw(_one_in(4)) else frozenset()
             nodes.append(Node(f"{gpu_type}-{number}", gpu_type, count, drained))
-    return Cluster.of(nodes, jobs_per_gpu=jobs_per_gpu)
+    cluster = Cluster.of(nodes, jobs_per_gpu=jobs_per_gpu)
+    return replace(cluster, scores=draw(_scores(cluster.gpu_count))) if draw(_one_in(3)) else cluster
+
+
+def _scores(gpu_count: int) -> SearchStrategy[dict[str, tuple[float, ...]]]:
+    """How slow each GPU is for a class or two of jobs."""
+    slowness = st.lists(st.sampled_from((0.9, 0.95, 1.0, 1.05, 2.8)), min_size=gpu_count, max_size=gpu_count)
+    return st.dictionaries(st.sampled_from(CLASSES), slowness.map(tuple), min_size=1)
 
 
 def parameters() -> SearchStrategy[FloatArray]:
@@ -110,6 +120,8 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
         workload_kind=kind,
         promised_seconds=promised,
+        variability_class=draw(st.sampled_from((None, *CLASSES))),
+        locality_penalty=draw(st.sampled_from((1.0, 1.0, 1.7))),
     )
 
 

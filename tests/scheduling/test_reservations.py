@@ -84,8 +84,9 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
     assert set(decided(policy, Reservation("t4", 4, tenant="b")).grants) == {"b"}
     found = decided(policy, Reservation("t4", 4, job_id="b"))
     assert set(found.grants) == {"b"}
-    assert found.reasons["a"].primary is ReasonCode.WAITING_CAPACITY
+    assert found.reasons["a"].primary is ReasonCode.WAITING_RESERVATION
     assert str(found.reasons["a"].evidence["binding_limit"]).startswith("reservation:t4:job b")
+    assert found.reasons["a"].sentence == "GPUs that it could use are reserved for others: t4 for job b."
 
 
 # ---- in a simulation --------------------------------------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> 
     """One job from the beginning, which wants all, and one that comes after ten minutes."""
     jobs = (TraceJob("early", 0.0, "cifar10", 4, 512, 0.5), TraceJob("late", 600.0, "cifar10", 2, 256, 0.1))
     workload = Workload("two", jobs, "sia")
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     return simulate(Scenario(workload, catalog_models(), Cluster.parse(cluster), policy=policy, placer=placer, reservations=reservations))
 
 

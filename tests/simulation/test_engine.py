@@ -28,7 +28,7 @@ PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 
 def scenario(policy: str = "sia", **changes: object) -> Scenario:
     """Ten short jobs within half an hour on a small cluster of three types."""
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = generate("philly", jobs=10, hours=0.5, seed=3, work_scale=0.1)
     return replace(Scenario(workload, catalog_models(), Cluster.parse(CLUSTER), policy=policy, placer=placer), **changes)
 
@@ -138,9 +138,9 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
     preset = scenario(fidelity=fidelity("sia-artifact"))
-    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, random_ties=True)
+    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, beyond_largest_batch=True, random_ties=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, random_ties=True)
+    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, beyond_largest_batch=True, random_ties=True)
     assert build_parts(scenario())[0] == Sia()
 
 

@@ -1,0 +1,264 @@
+"""Policies and placers set against each other on the same traces and seeds: mean and spread, job by job, and never without uncertainty.
+
+Says what is run and what the outcomes come to; sweep_runner plays. Knows no policy by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.errors import InputError
+from maat.simulation.content import content_key, digest
+from maat.simulation.engine import Scenario, simulate
+from maat.simulation.sweep import Figures, Setup, TraceSource
+from maat.simulation.sweep_runner import ResultCache, figures_of, play_all
+
+MAX_RUNS = 2_000
+CONFIDENCE = 0.95
+RESAMPLES = 4_000
+JCT = "jct_hours/"  # of a job, in the figures of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A policy with a placer: what is compared."""
+
+    policy: str
+    placer: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.policy} + {self.placer}"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where the jobs of a run come from, by the name that tables show."""
+
+    name: str
+    source: TraceSource
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Every contestant on every trace with every seed. `base`: all else, the same for everyone.
+
+    Raises InputError where nothing is compared, or more than a comparison may run.
+    """
+
+    base: Setup
+    contestants: tuple[Contestant, ...]
+    traces: tuple[Trace, ...]
+    seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for field, given in (("policy", self.contestants), ("trace", [t.name for t in self.traces]), ("seeds", self.seeds)):
+            if not given or len(set(given)) != len(given):
+                raise InputError("is empty, or names one twice", field=field, value=[str(g) for g in given], remedy="Name each once.")
+        if self.size > MAX_RUNS:
+            raise InputError("are more runs than one comparison may have", field="runs", value=self.size, remedy=f"At most {MAX_RUNS}.")
+
+    @property
+    def size(self) -> int:
+        return len(self.contestants) * len(self.traces) * len(self.seeds)
+
+    def scenarios(self) -> Iterator[tuple[Contestant, Trace, int, Scenario]]:
+        for contestant, trace, seed in itertools.product(self.contestants, self.traces, self.seeds):
+            setup = replace(self.base, policy=contestant.policy, placer=contestant.placer, trace=trace.source, seed=seed)
+            yield contestant, trace, seed, setup.scenario()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: the figures of its schedule, and the JCT in hours of every job that finished."""
+
+    contestant: Contestant
+    trace: str
+    seed: int
+    figures: Figures
+    jct_hours: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How far a comparison is."""
+
+    done: int
+    total: int
+
+
+def run_contest(
+    contest: Contest, *, workers: int = 1, cache: Path | None = None, on_progress: Callable[[Played], None] | None = None
+) -> tuple[Outcome, ...]:
+    """Play every run, up to `workers` at a time, in the contest's order; what stands in the cache is not played again."""
+    runs = [(who, trace, seed, _key(scenario), scenario) for who, trace, seed, scenario in contest.scenarios()]
+    todo = {key: scenario for *_, key, scenario in runs}
+    found: dict[str, Figures] = {}
+    for key, figures in play_all(todo, play=play_with_jobs, workers=workers, cache=None if cache is None else ResultCache(cache)):
+        found[key] = figures
+        if on_progress is not None:
+            on_progress(Played(sum(known in found for *_, known, _ in runs), len(runs)))
+    return tuple(_outcome(who, trace.name, seed, found[key]) for who, trace, seed, key, _ in runs)
+
+
+def play_with_jobs(scenario: Scenario) -> Figures:
+    """The figures of a run, and each job's JCT under a name of its own."""
+    result = simulate(scenario)
+    jobs = {JCT + record.name: record.jct / 3600 for record in result.records if record.jct is not None}
+    return {**figures_of(result), **jobs}
+
+
+def _key(scenario: Scenario) -> str:
+    return digest({"scenario": content_key(scenario), "with": "jobs"})
+
+
+def _outcome(contestant: Contestant, trace: str, seed: int, figures: Figures) -> Outcome:
+    jobs = {name.removeprefix(JCT): float(value) for name, value in figures.items() if name.startswith(JCT)}
+    return Outcome(contestant, trace, seed, {k: v for k, v in figures.items() if not k.startswith(JCT)}, jobs)
+
+
+# ---- what the outcomes come to ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean over runs and their sample standard deviation (None of a single run: nothing is known of it)."""
+
+    mean: float
+    deviation: float | None
+    runs: int
+
+
+class Basis(StrEnum):
+    """What an interval speaks of: other runs (traces, seeds) like these, or other jobs within this one run."""
+
+    RUNS = "runs"
+    JOBS = "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % confidence interval; without bounds where there is one observation only."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+class Verdict(StrEnum):
+    """What the interval allows to say of a contestant against the baseline."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NOT_TOLD_APART = "not told apart"
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A contestant against the baseline, job by job on the same trace and seed, over the jobs that finished under both.
+
+    `difference_hours`: mean of JCT minus the baseline's. `ratio`: geometric mean of JCT over the baseline's. `sooner`: share of the jobs that
+    finished sooner. `left_out`: jobs that finished under one of the two only, or under none.
+    """
+
+    contestant: Contestant
+    baseline: Contestant
+    basis: Basis
+    runs: int
+    jobs: int
+    left_out: int
+    difference_hours: Interval
+    ratio: Interval
+    sooner: float
+
+    @property
+    def verdict(self) -> Verdict:
+        low, high = self.difference_hours.low, self.difference_hours.high
+        if low is None or high is None or low <= 0 <= high:
+            return Verdict.NOT_TOLD_APART
+        return Verdict.FASTER if high < 0 else Verdict.SLOWER
+
+
+def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
+    """Every figure of every contestant over its runs, contestants in the order in which they first stand."""
+    by_contestant: dict[Contestant, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_contestant.setdefault(outcome.contestant, []).append(outcome)
+    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in own[0].figures} for who, own in by_contestant.items()}
+
+
+def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
+    """Every other contestant against `baseline`. With one run each the interval is over jobs (bootstrap), else over runs (Student's t)."""
+    cells = {(o.contestant, o.trace, o.seed): o for o in outcomes}
+    others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
+    return tuple(
+        _against(who, baseline, [(o, cells[baseline, o.trace, o.seed]) for o in outcomes if o.contestant == who and len(o.jct_hours)])
+        for who in others
+        if any(o.contestant == who and o.jct_hours and cells[baseline, o.trace, o.seed].jct_hours for o in outcomes)
+    )
+
+
+def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:
+    differences, logs = [], []
+    left_out = 0
+    for ours, theirs in pairs:
+        both = [name for name in ours.jct_hours if name in theirs.jct_hours]
+        left_out += int(ours.figures["jobs"]) - len(both)
+        mine, other = (np.array([o.jct_hours[name] for name in both]) for o in (ours, theirs))
+        differences.append(mine - other)
+        logs.append(np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9)))
+    every = np.concatenate(differences)
+    low_high = _over_runs if len(pairs) > 1 else _over_jobs
+    ratio = low_high(logs)
+    return PairedDifference(
+        contestant=who,
+        baseline=baseline,
+        basis=Basis.RUNS if len(pairs) > 1 else Basis.JOBS,
+        runs=len(pairs),
+        jobs=len(every),
+        left_out=left_out,
+        difference_hours=low_high(differences),
+        ratio=Interval(math.exp(ratio.estimate), _exp(ratio.low), _exp(ratio.high)),
+        sooner=float((every < 0).mean()) if len(every) else 0.0,
+    )
+
+
+def _over_runs(values: Sequence[FloatArray]) -> Interval:
+    """Student's interval for the mean of the runs' means: jobs of one run wait for each other and are no independent witnesses."""
+    from scipy.stats import t
+
+    means = np.array([part.mean() for part in values if len(part)])
+    if len(means) < 2:
+        return _over_jobs(values)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(means.std(ddof=1)) / math.sqrt(len(means))
+    centre = float(means.mean())
+    return Interval(centre, centre - half, centre + half)
+
+
+def _over_jobs(values: Sequence[FloatArray]) -> Interval:
+    """Percentile bootstrap over jobs, seeded: the same outcomes give the same interval. One job says nothing of others."""
+    every = np.concatenate(list(values))
+    centre = float(every.mean()) if len(every) else 0.0
+    if len(every) < 2:
+        return Interval(centre, None, None)
+    drawn = np.random.default_rng(0).integers(len(every), size=(RESAMPLES, len(every)))
+    means = every[drawn].mean(axis=1)
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(centre, float(low), float(high))
+
+
+def _exp(value: float | None) -> float | None:
+    return None if value is None else math.exp(value)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Spread(float(np.mean(values)), deviation, len(values))

@@ -1,0 +1,83 @@
+"""`maat compare` as people run it: its tables, its JSON, its CSV, and what it says to bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from maat.__main__ import main
+
+Compare = Callable[..., int]
+SMALL = ("--generate", "philly", "--jobs", "3", "--hours", "0.5", "--cluster", "t4=4x4", "--workers", "1")
+
+
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
+    """Runs the command in this process; its exit code."""
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr("sys.argv", ["maat", "compare", *SMALL, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return run
+
+
+def test_every_policy_meets_every_placer(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "srtf,fifo", "--placer", "packed-sticky,whole-node", "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert [(c["policy"], c["placer"]) for c in found["contestants"]] == [
+        ("srtf", "packed-sticky"),
+        ("srtf", "whole-node"),
+        ("fifo", "packed-sticky"),
+        ("fifo", "whole-node"),
+    ]
+    assert len(found["paired"]) == 3
+    assert {d["basis"] for d in found["paired"]} == {"jobs"}
+
+
+def test_the_table_gives_spread_and_interval(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "srtf,fifo", "--seeds", "0,1")
+
+    shown = capsys.readouterr().out
+    assert "2 run(s) of each; mean ± sample standard deviation over runs" in shown
+    assert "in brackets the 95 % interval over traces and seeds" in shown
+    assert "srtf + packed-sticky" in shown
+
+
+def test_the_baseline_can_be_chosen(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "srtf,fifo", "--baseline", "fifo", "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["baseline"] == {"policy": "fifo", "placer": "packed-sticky"}
+    assert [d["contestant"]["policy"] for d in found["paired"]] == ["srtf"]
+
+
+def test_runs_are_written_one_per_line(compare: Compare, tmp_path: Path) -> None:
+    compare("--policy", "srtf,fifo", "--csv", str(tmp_path / "runs.csv"))
+
+    rows = list(csv.DictReader((tmp_path / "runs.csv").open(encoding="utf-8")))
+    assert [(row["policy"], row["trace"], row["seed"]) for row in rows] == [("srtf", "philly", "0"), ("fifo", "philly", "0")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        (("--policy", "luck"), "policy"),
+        (("--placer", "luck"), "placer"),
+        (("--policy", "fifo,fifo"), "policy"),
+        (("--policy", "fifo", "--baseline", "sia"), "baseline"),
+        (("--seeds", "x"), "seeds"),
+    ],
+)
+def test_bad_input_names_its_field_and_ends_with_2(
+    compare: Compare, arguments: tuple[str, ...], field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*arguments) == 2
+    assert f"maat: {field}: " in capsys.readouterr().err
