@@ -72,8 +72,10 @@ class Fidelity:
     steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """With the profiling that this policy goes by."""
-        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
+        those (4.5) is not for it."""
+        told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        return replace(told, plan_within_trace_batch=False) if told.profiling is ProfilingMode.REQUESTED else told
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""

@@ -14,6 +14,8 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
+from maat.simulation.models import catalog_models
+from maat.simulation.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")
 QUIET = FIDELITIES["sia-artifact"]
@@ -92,6 +94,14 @@ def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     assert preset.for_policy("fifo").profiling is ProfilingMode.ORACLE
     assert preset.for_policy("srtf").profiling is ProfilingMode.NO_PROFILE
     assert preset.profiled(ProfilingMode.BOOTSTRAP).for_policy("fifo").profiling is ProfilingMode.BOOTSTRAP
+
+
+def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_batch_in_truth() -> None:
+    told = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.REQUESTED})
+    assert QUIET.plan_within_trace_batch
+    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [False, True]
+    model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
+    assert [model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")] == [4096, 2048]
 
 
 def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_them() -> None:
