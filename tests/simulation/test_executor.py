@@ -80,7 +80,7 @@ def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
 
 def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].profiled(ProfilingMode.REQUESTED))
+    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].revealing(ProfilingMode.REQUESTED))
     executor.submit(spec(gpu_count=3, batch_size=120), truth(slowdown=1.5), restart_seconds=0.0)
     (job,) = executor.observe().jobs
     assert {kind: known.samples for kind, known in job.belief.by_type.items()} == {
@@ -91,9 +91,9 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
 
 def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
-    assert preset.for_policy("fifo").profiling is ProfilingMode.ORACLE
-    assert preset.for_policy("srtf").profiling is ProfilingMode.NO_PROFILE
-    assert preset.profiled(ProfilingMode.BOOTSTRAP).for_policy("fifo").profiling is ProfilingMode.BOOTSTRAP
+    assert preset.told_to("fifo").profiling is ProfilingMode.ORACLE
+    assert preset.told_to("srtf").profiling is ProfilingMode.NO_PROFILE
+    assert preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling is ProfilingMode.BOOTSTRAP
 
 
 def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_batch_in_truth() -> None:
