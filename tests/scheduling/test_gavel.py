@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from scheduling.examples import belief, job, round_of, spec, type_belief
 
 from maat.scheduling.belief import Belief
-from maat.scheduling.checks import check_decision
+from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.linear_programme import LinearMethod
+from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.policies.gavel import Gavel, Objective
 from maat.scheduling.policies.isolated import IsolatedRule, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import requests
@@ -310,6 +311,7 @@ def test_every_objective_keeps_the_rules_of_every_round_with_and_without_sharing
     shared = replace(round_input, interference={(a, b, n): slow for a in models for b in models for n in range(1, 50)})
     decision = gavel(objective=objective).allocate(shared)
     check_decision(decision, shared)
+    check_placement(LowestNumbered().place(decision, shared), decision, shared)
     assert not decision.report.fallback
     assert np.isfinite([decision.report.objective, decision.report.bound]).all()
 
@@ -329,7 +331,8 @@ def test_two_jobs_share_a_gpu_where_both_together_are_faster_than_by_turns(objec
     grants = gavel(objective=objective).allocate(shared_round(slowdown, asks("a"), asks("b"))).grants
     assert len(grants) == (2 if together else 1)
     if together:
-        assert (grants["a"].share_with, grants["b"].share_with) == (("b",), ("a",))
+        assert (grants["a"].share_with, grants["a"].shared_gpus) == ((), 0)
+        assert (grants["b"].share_with, grants["b"].shared_gpus) == (("a",), 1)
 
 
 @pytest.mark.parametrize("changes", [{"space_sharing": False}, {}])
@@ -349,12 +352,12 @@ def test_jobs_of_different_counts_and_pairs_that_nobody_measured_do_not_share() 
 def test_a_pair_takes_its_gpus_once_and_a_job_alone_has_them_to_itself() -> None:
     jobs = [asks(name) for name in "abcde"]
     decision = gavel(objective=Objective.MAX_SUM_THROUGHPUT).allocate(shared_round(1.1, *jobs, gpus=2))
-    alone = [job_id for job_id, grant in decision.grants.items() if not grant.share_with]
-    assert len(alone) + (len(decision.grants) - len(alone)) / 2 <= 2
     assert len(decision.grants) == 4
+    assert sum(grant.gpu_count - grant.shared_gpus for grant in decision.grants.values()) == 2
 
 
 def test_a_pinned_partner_keeps_its_gpu_to_itself() -> None:
     stays = replace(asks("stays", held=(0,)), spec=replace(asks("stays").spec, preemptible=False))
     decision = gavel().allocate(shared_round(1.0, stays, asks("a"), asks("b"), gpus=2))
-    assert {name: grant.share_with for name, grant in decision.grants.items()} == {"stays": (), "a": ("b",), "b": ("a",)}
+    assert {name: grant.share_with for name, grant in decision.grants.items()} == {"stays": (), "a": (), "b": ("a",)}
+    assert decision.reasons["a"].evidence["shares_with"] == "b"

@@ -141,9 +141,11 @@ def _decision(problem: ShareProblem, wanted: Requests, shares: Shares, chosen: C
     singles = [(row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)]
     grants, reasons = grant_chosen(problem.round_input, wanted, singles)
     for v in chosen.candidates:
-        ids = [wanted.jobs[row].id for row in candidates.rows(v)]
+        first, *second = (wanted.jobs[row].id for row in candidates.rows(v))
         told = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
-        for job_id in ids:
-            grants[job_id] = replace(grants[job_id], share_with=tuple(other for other in ids if other != job_id))
-            reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told})
+        for job_id in (first, *second):
+            partner = {"shares_with": second[0] if job_id == first else first} if second else {}
+            reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told, **partner})
+        for job_id in second:
+            grants[job_id] = replace(grants[job_id], share_with=(first,), shared_gpus=grants[job_id].gpu_count)
     return Decision(grants, shares.report, reasons, state=state)
