@@ -42,7 +42,7 @@ POLICIES: Registry[Policy] = Registry(
         Gavel,
         "lowest-numbered",
     ),
-    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis),
+    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
