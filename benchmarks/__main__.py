@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
+from benchmarks import pollux as pollux_benchmark
 from benchmarks import round as round_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks import solve as solve_benchmark
@@ -49,7 +50,11 @@ def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
     return [simulate_benchmark.measure()]
 
 
-BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "simulate": _simulate}
+def _pollux(_: argparse.Namespace) -> Sequence[Figures]:
+    return [pollux_benchmark.measure()]
+
+
+BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "simulate": _simulate, "pollux": _pollux}
 
 
 def _sizes(text: str) -> list[int]:
@@ -62,7 +67,7 @@ def _sizes(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
-    parser.add_argument("--only", action="append", choices=["solve", "round", "simulate"], help="one benchmark; may be repeated")
+    parser.add_argument("--only", action="append", choices=["solve", "round", "simulate", "pollux"], help="one benchmark; may be repeated")
     parser.add_argument("--sizes", type=_sizes, default=[64, 256, 1024, 2048], help="GPUs, multiples of 64, separated by commas")
     parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")

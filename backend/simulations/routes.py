@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
-from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
-from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.pagination import Page
 from backend.problems import Conflict
 from backend.simulations.models import Simulation
 from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
 from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
+from backend.tenancy import PageAsked, newest_owned
 from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
@@ -43,17 +43,9 @@ def create_simulation(
 
 
 @router.get("", operation_id="listSimulations")
-def list_simulations(
-    request: Request, response: Response, session: SessionDep, principal: Reader, limit: Limit = 50, cursor: Cursor = None
-) -> Page[SimulationOut]:
+def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SimulationOut]:
     """Newest first."""
-    statement = select(Simulation)
-    if not principal.sees_all_tenants:
-        statement = statement.where(Simulation.tenant_id == principal.tenant_id)
-    filters = {"list": "simulations", "for": "all" if principal.sees_all_tenants else principal.tenant_id}
-    order = Order([col(Simulation.id)], descending=True)
-    found = paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = newest_owned(session, principal, Simulation, asked)
     runs = runs_of(session, [simulation.id for simulation in found.items])
     return found.shown(lambda simulation: SimulationOut.of(simulation, runs[simulation.id]))
 

@@ -16,6 +16,7 @@ MAX_SIMULATED_JOBS = 20_000
 MAX_SIMULATED_GPUS = 20_000
 MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
 MAX_RESERVATIONS = 64
+MAX_FAILURES_PER_HOUR = 1000
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]

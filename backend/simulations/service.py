@@ -13,12 +13,14 @@ from backend.clusters.repository import get_cluster
 from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.operations.models import Operation
+from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import check_conditions, check_reserved_jobs
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.schemas import RunBody, SimulationBody
 from backend.simulations.traces import workload_of
+from backend.tenancy import find_owned
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
@@ -44,10 +46,7 @@ def request_simulation(session: Session, principal: Principal, body: SimulationB
 
 def get_simulation(session: Session, principal: Principal, simulation_id: str) -> Simulation:
     """Raises NotFound for another tenant's simulation too."""
-    found = session.get(Simulation, simulation_id)
-    if found is None or not principal.may_see(found.tenant_id):
-        raise NotFound(f"There is no simulation {simulation_id!r}.")
-    return found
+    return find_owned(session, principal, Simulation, simulation_id, noun="simulation")
 
 
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:
@@ -117,12 +116,8 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any]) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     operation = Operation(kind="simulation", total=float(len(body.runs)), unit="runs", message="Waiting for the worker.", **owner)
-    session.add(operation)
-    session.flush()
-    simulation = Simulation(name=body.name, request=request, operation_id=operation.id, **owner)
-    session.add(simulation)
-    session.flush()
-    operation.result_url = f"/api/v1/simulations/{simulation.id}"
+    simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
+    begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
     for position, run in enumerate(body.runs):
         chosen = run.model_dump() | {"placer": run.placer or suiting_placer(run.policy)}
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maat import __version__
+from maat.cli.autoscale import autoscale_command
 from maat.cli.compare import compare_command
 from maat.cli.live import cancel, clusters, demo, jobs, reservations, reserve, submit, unreserve
 from maat.cli.simulate import simulate_command
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command("simulate")(simulate_command)
 app.command("compare")(compare_command)
 app.command("sweep")(sweep_command)
+app.command("autoscale")(autoscale_command)
 app.command("submit")(submit)
 app.command("jobs")(jobs)
 app.command("cancel")(cancel)

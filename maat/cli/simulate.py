@@ -23,10 +23,15 @@ from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.workloads import Workload, read_workload
 
-Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Trace = Annotated[
+    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+]
+Profiles = Annotated[
+    Path | None, typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models.")
+]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
 PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
 PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
@@ -48,6 +53,11 @@ Shared = Annotated[
     str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
 ]
 FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
+TunedRule = Annotated[
+    TuningRule | None,
+    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+]
+TunedGpus = Annotated[int, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -82,6 +92,9 @@ FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
     ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
     ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
+    ("rho_static_mean", "rho by static contention, mean", "{:.3f}"),
+    ("rho_static_worst", "rho by static contention, worst", "{:.3f}"),
+    ("unfair_fraction_static", "Jobs with static rho > 1", "{:.1%}"),
 )
 
 
@@ -109,6 +122,8 @@ def simulate_command(
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
@@ -146,6 +161,7 @@ def simulate_command(
             interference=None if interference_name is None else interference(interference_name),
             variability=measured,
             locality_penalties=penalties,
+            tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
         )
         for name in names
     ]
@@ -216,13 +232,14 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
 
 
 def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
-    """rho by both rules, from isolated runs that all policies share."""
-    from maat.simulation.fairness import IsolatedRuns, fairness
+    """rho by every rule, from isolated runs that all policies share."""
+    from maat.simulation.fairness import IsolatedRuns, fairness, static_fairness
 
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         fair = fairness(result, alone=alone)
         published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+        static = static_fairness(result, alone=alone)
         summary |= {
             "rho_mean": fair.mean,
             "rho_median": fair.median,
@@ -231,6 +248,9 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
             "rho_ratio_to_mean_mean": published.mean,
             "rho_ratio_to_mean_worst": published.worst,
             "unfair_fraction_ratio_to_mean": published.unfair_fraction,
+            "rho_static_mean": static.mean,
+            "rho_static_worst": static.worst,
+            "unfair_fraction_static": static.unfair_fraction,
         }
 
 

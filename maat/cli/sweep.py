@@ -28,6 +28,8 @@ from maat.cli.simulate import (
     Shape,
     StrongShare,
     Trace,
+    TunedGpus,
+    TunedRule,
     check_writable,
     read_settings,
 )
@@ -38,6 +40,7 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
@@ -82,6 +85,8 @@ def sweep_command(
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -102,6 +107,7 @@ def sweep_command(
         reservations=read_reservations(reserve or []),
         variability=read_measured(variability, cluster),
         locality_penalties=read_penalties(locality_penalty or [], models),
+        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()

@@ -11,8 +11,9 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from maat.scheduling.errors import InputError
 
@@ -116,10 +117,21 @@ class CsvInput:
                 )
 
 
-def read_csv(source: Path | str, *, error: type[InputError], name: str | None = None) -> CsvInput:
-    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header."""
+def read_csv(
+    source: Path | str, *, error: type[InputError], name: str | None = None, headerless: Collection[Sequence[str]] = ()
+) -> CsvInput:
+    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header.
+
+    `headerless`: columns of tab-separated layouts without a header, told by the number of cells in the first line.
+    """
     blame = Blame(error, name if name is not None else (str(source) if isinstance(source, Path) else None))
     lines = _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
+    first = next(lines, "")
+    lines = chain((first,), lines)
+    for columns in headerless:
+        if first.count("\t") == len(columns) - 1 > 0:
+            tabbed = _cells(lines, blame, delimiter="\t", quoting=csv.QUOTE_NONE)
+            return CsvInput(tuple(columns), _rows(tabbed, tuple(columns), blame), blame)
     cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
     if not header:
@@ -170,9 +182,11 @@ def _checked(line: str, number: int, blame: Blame) -> str:
     return line
 
 
-def _cells(lines: Iterator[str], blame: Blame) -> Iterator[tuple[int, list[str]]]:
+def _cells(
+    lines: Iterator[str], blame: Blame, *, delimiter: str = ",", quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, as (line number, cells)."""
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
     while True:
         try:
             cells = next(reader, None)
@@ -194,7 +208,7 @@ def _rows(cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blam
     for line, values in cells:
         if len(values) != len(columns):
             raise blame(
-                f"has {len(values)} cells where the header has {len(columns)}",
+                f"has {len(values)} cells where there are {len(columns)} columns",
                 field="line",
                 value=",".join(values),
                 row=line,

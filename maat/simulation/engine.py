@@ -14,6 +14,7 @@ from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.events import Event, EventKind
+from maat.scheduling.job import Adaptivity
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
@@ -28,8 +29,9 @@ from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
 from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs, tuned
 from maat.simulation.variability import Variability, draw_scores
-from maat.simulation.workloads import Workload
+from maat.simulation.workloads import TraceJob, Workload
 
 Progress = Callable[["Position"], None]
 
@@ -55,7 +57,8 @@ class Scenario:
     `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
     `interference`: what jobs on one GPU lose; needed where the cluster lets several share one.
     `variability`: measurements from which the scores of the cluster's GPUs are drawn; None: the cluster's own scores, if any. `locality_penalties`:
-    by model, instead of the model's own.
+    by model, instead of the model's own. `tuned`: jobs keep GPU counts and batch sizes that a well-informed owner chose, drawn by the seed, instead
+    of the trace's.
     """
 
     workload: Workload
@@ -76,6 +79,12 @@ class Scenario:
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    tuned: TunedJobs | None = None
+
+    @cached_property
+    def tuned_jobs(self) -> Mapping[str, TraceJob]:
+        """The jobs whose GPU count and batch size were tuned, by name, as they are submitted; they are rigid."""
+        return {} if self.tuned is None else tuned(self.workload.jobs, self.true_models, self.cluster, self.tuned, seed=self.seed)
 
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
@@ -245,7 +254,8 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
         strong_scaling_share=scenario.strong_scaling_share,
         seed=scenario.seed,
     )
-    for row, job in enumerate(scenario.workload.jobs, start=2):
+    adaptivity = {**adaptivity, **dict.fromkeys(scenario.tuned_jobs, Adaptivity.RIGID)}
+    for row, job in enumerate((scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs), start=2):
         model = scenario.true_models[job.model]
         spec = model.job_spec(job, told, adaptivity=adaptivity[job.name])
         spec = replace(spec, locality_penalty=_penalty(scenario, job.model))
@@ -268,7 +278,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 source=scenario.workload.name,
                 row=row,
             )
-        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
+        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale, regimes=job.regimes)
 
 
 class JumpingClock:

@@ -132,6 +132,14 @@ FIDELITIES: Mapping[str, Fidelity] = {
         completion_at_round_end=True,
         variability=ARTIFACT_VARIABILITY,
     ),
+    "shockwave-artifact": Fidelity(
+        "shockwave-artifact",
+        "Follows the published Shockwave simulator: speeds at every batch size are known, moves without a pause are free.",
+        profiling=ProfilingMode.ORACLE,
+        free_moves_of_same_shape=True,
+        policy_parameters={"shockwave": {"rho_from": "origin"}},
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+    ),
 }
 
 

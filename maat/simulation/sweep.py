@@ -23,6 +23,7 @@ from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.variability import Variability
 from maat.simulation.workloads import Workload
 
@@ -96,6 +97,7 @@ class Setup:
     reservations: tuple[Reservation, ...] = ()
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    tuned: TunedJobs | None = None
 
     def scenario(self) -> Scenario:
         """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
@@ -119,6 +121,7 @@ class Setup:
             reservations=self.reservations,
             variability=self.variability,
             locality_penalties=self.locality_penalties,
+            tuned=self.tuned,
         )
 
 

@@ -122,6 +122,7 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"rigid_share": 1.5}, "/rigid_share"),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
         ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
+        ({"failures": {"mtbf_hours": 0.1}, "cluster": "t4=200x4"}, "/failures/mtbf_hours"),
         ({"failures": {"mtbf_hours": 1, "repair_seconds": -1}}, "/failures/repair_seconds"),
         ({"reservations": [{"gpu_type": "h100", "gpu_count": 1, "tenant": "x"}]}, "/reservations/0"),
         ({"reservations": [{"gpu_type": "t4", "gpu_count": 1}]}, "/reservations/0"),

@@ -1,5 +1,6 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.placement.as_decided import AsDecided
 from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.placement.most_free import MostFree
 from maat.scheduling.placement.packed import Packed, PackedSticky
@@ -50,4 +51,5 @@ PLACERS: Registry[Placer] = Registry(
         "Largest jobs first; a job keeps its GPUs if it can, else it takes the free ones of the lowest numbers, whatever their nodes.",
         LowestNumbered,
     ),
+    Entry("as-decided", "As decided", "The nodes that the policy chose (Pollux); packed where it chose none.", AsDecided),
 )

@@ -4,6 +4,8 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
+from maat.scheduling.policies.pollux import Pollux
+from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
@@ -21,6 +23,12 @@ POLICIES: Registry[Policy] = Registry(
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
     Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
+    Entry(
+        "shockwave",
+        "Shockwave",
+        "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
+        Shockwave,
+    ),
     Entry(
         "tiresias",
         "Tiresias",
@@ -56,6 +64,13 @@ POLICIES: Registry[Policy] = Registry(
         "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
         SjfBsbf,
         "shared",
+    ),
+    Entry(
+        "pollux",
+        "Pollux",
+        "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
+        Pollux,
+        "as-decided",
     ),
 )
 

@@ -1,0 +1,150 @@
+"""A round of Pollux at 64 GPUs: Maat's search beside NSGA-II of the pymoo library, on the same instances with the same fitness.
+
+NSGA-II runs as published with Pollux: 100 individuals, 100 generations, two objectives (fitness and cluster utility), its crossing, mutation and
+repair; the winner is the individual of most fitness. Not responsible for simulating: instances are rounds with catalog models.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.table import Cell, Figures
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.events import Event
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies.pollux import Pollux, in_priority, recalled
+from maat.scheduling.policies.pollux_search import CountArray, SearchProblem, fitness, search
+from maat.scheduling.policies.pollux_view import virtual_nodes
+from maat.scheduling.rounds import Changes, ClusterState, RoundInput, RoundResult, StoredState
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.fidelity import fidelity
+from maat.simulation.generators import generate
+from maat.simulation.models import catalog_models
+
+COLUMNS = {
+    "round": "round",
+    "jobs": "jobs",
+    "maat_seconds": "Maat",
+    "generations": "generations",
+    "nsga2_seconds": "NSGA-II",
+    "under_nsga2": "x under",
+    "maat_fitness": "Maat's fitness",
+    "nsga2_fitness": "NSGA-II's",
+    "present_fitness": "unchanged",
+    "fitness_ratio": "fitness over NSGA-II's",
+}
+NOTES = [
+    "CPU seconds of the search alone, from the same start (what the round before left, and the present allocation); fitness: more is better.",
+    "unchanged: fitness of keeping every job where it is. all: sums of seconds, geometric mean of the fitness ratios.",
+]
+POPULATION = GENERATIONS = 100  # as published
+EVERY = 10  # rounds between two instances
+CLUSTER = "t4=16x4"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One round's search: the problem, and the individuals that it starts from."""
+
+    round_number: int
+    problem: SearchProblem
+    start: CountArray
+
+
+def measure(*, rounds: int = 10) -> Figures:
+    """`rounds` rounds of one simulated workload while it is busy. Without pymoo, Maat's search alone."""
+    with_peer = importlib.util.find_spec("pymoo") is not None
+    rows = [_row(instance, with_peer=with_peer) for instance in instances(rounds)]
+    if with_peer:
+        rows.append(_overall(rows))
+    notes = NOTES if with_peer else [*NOTES, "pymoo is not installed (extra `peers`): nothing to compare with."]
+    columns = {key: heading for key, heading in COLUMNS.items() if any(key in row for row in rows)}
+    return Figures("pollux", f"A round of Pollux on {CLUSTER}: the search", columns, rows, notes)
+
+
+def _row(instance: Instance, *, with_peer: bool) -> dict[str, Cell]:
+    problem = instance.problem
+    began = time.process_time()
+    found = search(problem, instance.start, options=Pollux().search_options(problem), rng=np.random.default_rng(0))
+    seconds = time.process_time() - began
+    row: dict[str, Cell] = {
+        "round": str(instance.round_number),
+        "jobs": problem.jobs,
+        "maat_seconds": seconds,
+        "generations": found.generations,
+        "maat_fitness": float(found.fitness[0]),
+        "present_fitness": float(fitness(problem, problem.present[None])[0]),
+    }
+    return {**row, **_peer(instance, seconds, float(found.fitness[0]))} if with_peer else row
+
+
+def _peer(instance: Instance, seconds: float, reached: float) -> dict[str, Cell]:
+    from benchmarks.pollux_nsga2 import nsga2
+
+    began = time.process_time()
+    theirs = nsga2(instance.problem, instance.start, population=POPULATION, generations=GENERATIONS, seed=0)
+    spent = time.process_time() - began
+    return {"nsga2_seconds": spent, "under_nsga2": spent / seconds, "nsga2_fitness": theirs, "fitness_ratio": reached / theirs}
+
+
+def _overall(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
+    """Sums of seconds, and the geometric mean of the fitness ratios."""
+    ours, theirs, ratio = (
+        np.array([row[key] for row in rows], dtype=np.float64) for key in ("maat_seconds", "nsga2_seconds", "fitness_ratio")
+    )
+    return {
+        "round": "all",
+        "maat_seconds": float(ours.sum()),
+        "nsga2_seconds": float(theirs.sum()),
+        "under_nsga2": float(theirs.sum() / ours.sum()),
+        "fitness_ratio": float(np.exp(np.log(ratio).mean())),
+    }
+
+
+def instances(many: int) -> list[Instance]:
+    """Every tenth round of 160 jobs in five hours as they stand under Pollux, from the tenth on."""
+    models, preset, clock = catalog_models(), fidelity("paper"), JumpingClock()
+    executor = SimulatedExecutor(Cluster.parse(CLUSTER), clock, preset)
+    for job in generate("philly", jobs=160, hours=5.0, seed=1).jobs:
+        model = models[job.model]
+        executor.submit(model.job_spec(job, preset), model.truth, restart_seconds=model.restart_seconds)
+    policy, store = Pollux(), _Rounds()
+    loop = RoundLoop(policy=policy, placer=PLACERS.build("as-decided"), executor=executor, store=store, clock=clock)
+    loop.run(until=EVERY * many * policy.round_seconds)
+    return [_instance(store.kept[EVERY * (number + 1)], policy) for number in range(many)]
+
+
+def _instance(round_input: RoundInput, policy: Pollux) -> Instance:
+    nodes = virtual_nodes(round_input.cluster)
+    jobs = in_priority([job for job in round_input.jobs if job.id not in round_input.pinned])
+    problem, _ = policy.problem(round_input, jobs, nodes)
+    return Instance(round_input.round_number, problem, recalled(round_input.state, jobs, nodes))
+
+
+class _Rounds:
+    """A RoundStore that keeps what every round was given."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, RoundInput] = {}
+        self._stored = StoredState()
+
+    def load(self) -> StoredState:
+        return self._stored
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        self.kept[result.round_number] = result.round_input
+        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        return True
+
+    def unapplied(self) -> Sequence[Changes]:
+        return ()
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Nothing to be kept."""

@@ -1,0 +1,142 @@
+"""How many nodes to rent (Pollux section 5.4.1). A policy takes the cluster as it is; what size it should be is decided here, and only that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.bootstrap import Projection, project_by_profile
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ClusterError
+from maat.scheduling.job import Job
+from maat.scheduling.matrix import evaluate_pairs
+from maat.scheduling.parameters import knob
+from maat.scheduling.throughput import step_seconds
+
+
+@dataclass(frozen=True)
+class ScalingInput:
+    """`jobs`: those that want GPUs. `cluster`: all nodes that may be rented, alike, in that order. `node_count`: how many are, at least 1.
+
+    Raises ClusterError where the nodes are not alike.
+    """
+
+    jobs: tuple[Job, ...]
+    cluster: Cluster
+    node_count: int
+    projection: Projection = project_by_profile
+
+    def __post_init__(self) -> None:
+        if len({(node.gpu_type, node.gpu_count) for node in self.cluster.nodes}) > 1:
+            raise ClusterError(
+                "has nodes that are not alike",
+                field="cluster",
+                value=self.cluster.describe(),
+                remedy="Rent nodes of one type and size, such as t4=16x4.",
+            )
+
+    @property
+    def gpus_per_node(self) -> int:
+        return self.cluster.nodes[0].gpu_count
+
+    @property
+    def node_counts(self) -> IntArray:
+        """1 to all of them, shape (N,)."""
+        return np.arange(1, len(self.cluster.nodes) + 1)
+
+
+class Autoscaler(Protocol):
+    """Chooses how many nodes to rent, as often as it is asked."""
+
+    @property
+    def name(self) -> str: ...
+    def node_count(self, scaling: ScalingInput) -> int: ...
+
+
+@dataclass(frozen=True)
+class GoodputAutoscaler:
+    """Grow while GPUs make more than U of what as many single ones would, to where they make about L of it, in goodput."""
+
+    upper: float = knob(
+        2 / 3, "U: share of ideal goodput above which nodes are added.", source="Pollux section 5.4.1", minimum=0, maximum=1
+    )
+    lower: float = knob(1 / 2, "L: share of ideal goodput to which they are.", source="Pollux section 5.4.1", minimum=0, maximum=1)
+    name: str = "goodput"
+
+    def node_count(self, scaling: ScalingInput) -> int:
+        return _grown(scaling, share_of_ideal(scaling, goodput_on), upper=self.upper, lower=self.lower)
+
+
+@dataclass(frozen=True)
+class ThroughputAutoscaler:
+    """The same rule in samples per second at the largest batch that each GPU holds, whatever a sample is worth (Or et al.)."""
+
+    upper: float = knob(2 / 3, "Share of ideal throughput above which nodes are added.", source="as goodput's", minimum=0, maximum=1)
+    lower: float = knob(1 / 2, "Share of ideal throughput to which they are.", source="as goodput's", minimum=0, maximum=1)
+    name: str = "throughput"
+
+    def node_count(self, scaling: ScalingInput) -> int:
+        return _grown(scaling, share_of_ideal(scaling, throughput_on), upper=self.upper, lower=self.lower)
+
+
+Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]
+
+
+def share_of_ideal(scaling: ScalingInput, speed: Speed) -> FloatArray:
+    """Speed on n nodes over that of one GPU times their GPUs, each of J jobs on an equal share; the mean of the jobs, shape (N,).
+
+    Zero where nothing is known of any job: nobody rents for it.
+    """
+    jobs = max(len(scaling.jobs), 1)
+    gpus = np.maximum(scaling.node_counts * scaling.gpus_per_node // jobs, 1)
+    nodes = -(-gpus // scaling.gpus_per_node)
+    several, alone = speed(scaling, gpus, nodes), speed(scaling, np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64))
+    share = np.divide(several, alone * gpus, out=np.zeros_like(several), where=alone > 0)
+    return share.mean(axis=0) if len(share) else np.zeros(len(gpus))
+
+
+def goodput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
+    """max GOODPUT over batch sizes (Pollux eq. 13) of every job on so many GPUs, (K,) -> (J, K); zero where nothing is known."""
+    jobs = len(scaling.jobs)
+    row = np.repeat(np.arange(jobs), len(gpus))
+    pairs = evaluate_pairs(
+        scaling.jobs,
+        scaling.cluster,
+        job=row,
+        gpu_type=np.zeros_like(row),
+        gpu_count=np.tile(gpus, jobs),
+        node_count=np.tile(nodes, jobs),
+        column=np.zeros_like(row),
+        projection=scaling.projection,
+    )
+    return np.where(pairs.known, pairs.goodput, 0.0).reshape(jobs, len(gpus))
+
+
+def throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
+    """Samples per second of every job with the largest batch that each GPU holds, (K,) -> (J, K); zero where nothing is known."""
+    gpu_type = scaling.cluster.type_names[0]
+    found = np.zeros((len(scaling.jobs), len(gpus)))
+    for row, job in enumerate(scaling.jobs):
+        known = job.belief.by_type.get(gpu_type)
+        if known is not None:
+            batch = largest_batch_per_gpu(job, gpu_type, gpus)
+            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=nodes, replica_count=gpus)
+    return found
+
+
+def largest_batch_per_gpu(job: Job, gpu_type: str, gpus: IntArray) -> FloatArray:
+    """Samples that a GPU holds, fewer where that many GPUs together would exceed the job's largest batch; shape of `gpus`."""
+    held = job.spec.memory[gpu_type].largest_per_gpu
+    return np.maximum(np.minimum(held, job.spec.max_batch_size // gpus), 1).astype(np.float64)
+
+
+def _grown(scaling: ScalingInput, share: FloatArray, *, upper: float, lower: float) -> int:
+    """As many nodes as now, or where their share of the ideal is above `upper`, the larger number whose own is nearest to `lower`."""
+    now = scaling.node_count
+    if share[now - 1] <= upper:
+        return now
+    return now + int(np.argmin(np.abs(share[now - 1 :] - lower)))

@@ -1,0 +1,82 @@
+"""When nodes are added and how many: by goodput while a larger batch is worth it, by throughput at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scheduling.examples import job, spec, type_belief
+
+from maat.scheduling.autoscaling import (
+    GoodputAutoscaler,
+    ScalingInput,
+    ThroughputAutoscaler,
+    goodput_on,
+    largest_batch_per_gpu,
+    share_of_ideal,
+    throughput_on,
+)
+from maat.scheduling.belief import Belief, GradientStatistics
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ClusterError
+from maat.scheduling.job import Job
+
+
+def noisy(variance: float) -> Job:
+    """A job of 32 samples a batch at first, whose larger batches are worth the more, the larger the variance."""
+    known = Belief({"t4": type_belief(0.05, replicas=(1, 2))}, GradientStatistics(1.0, variance), 64)
+    return job(spec("job", max_batch_size=65536), known)
+
+
+def scaling(*jobs: Job, nodes: int = 1, cluster: str = "t4=16x4") -> ScalingInput:
+    return ScalingInput(jobs, Cluster.parse(cluster), nodes)
+
+
+def test_goodput_adds_no_nodes_while_larger_batches_are_worth_little() -> None:
+    assert GoodputAutoscaler().node_count(scaling(noisy(0.5))) == 1
+
+
+def test_goodput_adds_more_nodes_the_more_a_larger_batch_is_worth() -> None:
+    wanted = [GoodputAutoscaler().node_count(scaling(noisy(variance))) for variance in (1.0, 30.0, 100.0, 1000.0)]
+    assert wanted == sorted(wanted)
+    assert wanted[0] == 1
+    assert wanted[-1] == 16
+
+
+def test_throughput_does_not_care_what_a_sample_is_worth() -> None:
+    assert ThroughputAutoscaler().node_count(scaling(noisy(0.5))) == ThroughputAutoscaler().node_count(scaling(noisy(1e6))) == 16
+
+
+def test_nodes_are_added_to_where_the_share_of_the_ideal_is_nearest_to_the_lower_limit() -> None:
+    given = scaling(noisy(100.0))
+    share = share_of_ideal(given, goodput_on)
+    assert share[0] > 2 / 3
+    wanted = GoodputAutoscaler(lower=0.6).node_count(given)
+    assert abs(share[wanted - 1] - 0.6) == np.abs(share - 0.6).min()
+    assert GoodputAutoscaler(lower=0.3).node_count(given) > wanted
+
+
+def test_no_node_is_given_back() -> None:
+    assert GoodputAutoscaler().node_count(scaling(noisy(0.0), nodes=9)) == 9
+
+
+def test_one_gpu_is_its_own_ideal_and_several_are_never_more() -> None:
+    for speed in (goodput_on, throughput_on):
+        share = share_of_ideal(scaling(noisy(100.0), cluster="t4=16x1"), speed)
+        assert share[0] == pytest.approx(1.0)
+        assert (share <= 1.0 + 1e-9).all()
+
+
+def test_nothing_is_rented_for_a_job_of_which_nothing_is_known() -> None:
+    for autoscaler in (GoodputAutoscaler(), ThroughputAutoscaler()):
+        assert autoscaler.node_count(scaling(job(spec()))) == 1
+        assert autoscaler.node_count(scaling()) == 1
+
+
+def test_the_largest_batch_fits_memory_and_the_job() -> None:
+    batches = largest_batch_per_gpu(job(spec(max_batch_size=1024)), "t4", np.array([1, 4, 8]))
+    assert batches.tolist() == [256, 256, 128]
+
+
+def test_nodes_that_are_not_alike_are_refused_by_name() -> None:
+    with pytest.raises(ClusterError, match="not alike"):
+        scaling(noisy(1.0), cluster="t4=1x4,a100=1x8")
