@@ -240,8 +240,32 @@ def test_received_time_is_forgotten_when_jobs_change_and_long_enough_has_passed(
         policy = gavel(reset_seconds=reset, break_ties_by_owed=False)
         state = policy.allocate(replace(pair, state=policy.allocate(pair).state)).state
         rows = policy.allocate(replace(three, state=state)).state.data["ledger"]["rows"]  # type: ignore[index]
-        seconds = {ids[0]: received for ids, _, received, _ in rows}
+        seconds = {ids[0]: received for ids, _, received, _, _ in rows}
         assert sum(seconds.values()) == pytest.approx(3 * ROUND / 2 + ROUND * (1 if forgotten else 3))
+
+
+def test_a_change_that_comes_too_soon_after_a_reset_is_not_lost() -> None:
+    """A job comes a round after the first reset; nobody comes later, and yet received time is forgotten when ten rounds have passed."""
+    policy = gavel(reset_seconds=10 * ROUND)
+    three = round_of("t4=1x1", asks("a"), asks("b"), asks("c"), round_seconds=ROUND, now=100_000.0 + ROUND)
+    first = policy.allocate(round_of("t4=1x1", asks("a"), asks("b"), round_seconds=ROUND))
+    soon = policy.allocate(replace(three, state=first.state))
+    later = policy.allocate(replace(three, state=soon.state, now=100_000.0 + 10 * ROUND))
+    resets = [decision.state.data["ledger"]["reset_at"] for decision in (first, soon, later)]  # type: ignore[index]
+    assert resets == [100_000.0, 100_000.0, 100_000.0 + 10 * ROUND]
+
+
+def test_held_shares_leave_a_newcomer_what_nobody_is_due_until_they_are_computed_anew() -> None:
+    long, short = asks("long", work=1e6), asks("short", work=9e6)
+    first = round_of("t4=1x1", long, round_seconds=ROUND)
+    both = round_of("t4=1x1", long, short, round_seconds=ROUND, now=100_000.0 + ROUND)
+    shown = {}
+    for held in (True, False):
+        policy = gavel(objective=Objective.MAKESPAN, hold_shares=held, reset_seconds=10 * ROUND)
+        soon = policy.allocate(replace(both, state=policy.allocate(first).state))
+        later = policy.allocate(replace(both, state=soon.state, now=100_000.0 + 10 * ROUND))
+        shown[held] = (set(soon.grants), set(later.grants))
+    assert shown == {True: ({"long"}, {"short"}), False: ({"short"}, {"short"})}
 
 
 def test_of_equal_priorities_the_one_that_is_owed_most_goes_first() -> None:
