@@ -12,6 +12,7 @@ from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.themis import Themis
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
@@ -50,6 +51,7 @@ POLICIES: Registry[Policy] = Registry(
         Gavel,
         "lowest-numbered",
     ),
+    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
     Entry(
         "gandiva",
         "Gandiva",
