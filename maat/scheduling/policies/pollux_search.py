@@ -63,10 +63,15 @@ class SearchProblem:
     def most(self) -> int:
         return self.allowed.shape[1] - 1
 
-    @property
-    def has_choice(self) -> bool:
-        """Whether anybody may have a GPU."""
-        return bool(self.room.any() and self.allowed[:, 1:].any())
+    @cached_property
+    def ceiling(self) -> float:
+        """Fitness if every job had for itself what is best for it: no individual has more."""
+        count = np.minimum(self.present.sum(axis=1), self.most)
+        several = (np.count_nonzero(self.present, axis=1) > 1).astype(np.int64)
+        stays = self.speedup[np.arange(self.jobs), count, several]
+        reach = np.arange(self.most + 1) <= np.minimum(self.most_on_node.sum(axis=1), self.room.sum())[:, None]
+        best = np.where(reach[:, :, None], self.speedup, 0.0).max(axis=(1, 2))
+        return float(power_mean(np.maximum(stays, best * self.change_factor) + self.least_speedup, self.p))
 
     @cached_property
     def at_most(self) -> IntArray:
@@ -107,7 +112,7 @@ def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions,
     population = repair(problem, np.concatenate((problem.present[None], start)), rng)
     population, value = _survivors(population, fitness(problem, population), options.population)
     best, since, generation = value[0], 0, 0
-    while problem.has_choice and generation < options.generations and since < options.patience:
+    while value[0] < problem.ceiling * (1 - 1e-12) and generation < options.generations and since < options.patience:
         children = repair(problem, offspring(problem, population, value, many=options.population, rng=rng), rng)
         population, value = _survivors(
             np.concatenate((population, children)), np.concatenate((value, fitness(problem, children))), options.population
@@ -125,9 +130,9 @@ def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions,
 def improved(problem: SearchProblem, individual: CountArray, rng: np.random.Generator) -> CountArray:
     """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs."""
     value = float(fitness(problem, individual[None])[0])
-    for _ in range(MOST_EXCHANGES if problem.has_choice else 0):
+    for _ in range(MOST_EXCHANGES):
         giver, taker, kept = _exchanges(problem, individual, rng)
-        if not len(giver):
+        if not len(giver) or value >= problem.ceiling * (1 - 1e-12):
             break
         others = exchanged(problem, np.repeat(individual[None], len(giver), axis=0), giver, taker, kept)
         others = repair(problem, others, rng) if problem.quotas else others
