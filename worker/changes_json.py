@@ -27,6 +27,7 @@ def grant_to_json(grant: Grant) -> JsonObject:
         "node_count": grant.node_count,
         "gpus_by_node": None if grant.gpus_by_node is None else dict(grant.gpus_by_node),
         "share_with": list(grant.share_with),
+        "shared_gpus": grant.shared_gpus,
         "batch": None if grant.batch is None else batch_to_json(grant.batch),
     }
 
@@ -39,6 +40,7 @@ def grant_from_json(data: Mapping[str, Any]) -> Grant:
         node_count=data["node_count"],
         gpus_by_node=data["gpus_by_node"],
         share_with=tuple(data["share_with"]),
+        shared_gpus=data.get("shared_gpus", 0),
         batch=None if batch is None else BatchPlan(**batch),
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.models import SimulationRun
+from backend.simulations.conditions import conditions_of
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import Scenario
-from maat.simulation.fidelity import fidelity
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
 
@@ -24,7 +24,6 @@ def scenario_of(request: Mapping[str, Any], run: SimulationRun, workload: Worklo
         placer=run.placer,
         policy_parameters=run.policy_parameters,
         placer_parameters=asked.get("placer_parameters", {}),
-        fidelity=fidelity(request["fidelity"]),
-        round_seconds=request["round_seconds"],
         seed=run.seed,
+        **conditions_of(request),
     )

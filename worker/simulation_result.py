@@ -94,6 +94,9 @@ def _job(record: JobRecord, rho: float | None) -> dict[str, Any]:
         "finish": record.finish,
         "jct": record.jct,
         "restarts": record.restarts,
+        "adaptivity": record.adaptivity.value,
+        "interruptions": record.interruptions,
+        "lost_gpu_hours": record.lost_gpu_seconds / 3600,
         "gpu_hours_by_type": {kind: seconds / 3600 for kind, seconds in record.gpu_seconds.items()},
         "rho": None if rho is None or math.isnan(rho) else rho,
     }

@@ -20,6 +20,7 @@ _REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
     ReasonCode.WAITING_CAPACITY: (_WAIT, _FEWER, _MORE_TYPES),
     ReasonCode.FRAGMENTED: (_WAIT, _FEWER),
     ReasonCode.BEHIND_IN_ORDER: (_WAIT, _FEWER),
+    ReasonCode.SHARING_NO_GAIN: (_WAIT, _FEWER),
     ReasonCode.LOWER_GOODPUT_GAIN: (_WAIT, _MORE_TYPES),
     ReasonCode.SOLVER_FALLBACK: (_WAIT,),
     ReasonCode.NOT_YET_CONSIDERED: (_WAIT,),

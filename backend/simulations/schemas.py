@@ -8,14 +8,17 @@ from pydantic import BaseModel, Field
 
 from backend.clusters.schemas import Parameters, RoundSeconds
 from backend.simulations.models import Simulation, SimulationRun
-from backend.web.fields import Body, Name, Timestamp
+from backend.web.fields import Body, GpuCount, Name, Timestamp
+from maat.simulation.workloads import MAX_SECONDS
 
 MAX_RUNS = 32
 MAX_SIMULATED_JOBS = 20_000
 MAX_SIMULATED_GPUS = 20_000
 MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
+MAX_RESERVATIONS = 64
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class GeneratedTrace(Body):
@@ -42,6 +45,40 @@ class ClusterTrace(Body):
     cluster_id: Annotated[str, Field(min_length=1, max_length=200)]
 
 
+class FailuresBody(Body):
+    """Nodes fail, each by itself, after times in service of this mean; what a job has done since its last checkpoint is lost with its node."""
+
+    mtbf_hours: Annotated[float, Field(ge=0.1, le=1_000_000, description="Mean hours that a node is in service.")]
+    repair_seconds: Annotated[float, Field(ge=0, le=31_622_400, description="Until it is in service again.")] = 1800.0
+
+
+class TraceReservationBody(Body):
+    """GPUs that everybody but the holder leaves free for a period. The holder: a tenant, or a job of the trace by its name."""
+
+    gpu_type: Annotated[str, Field(min_length=1, max_length=48)]
+    gpu_count: GpuCount
+    tenant: Name | None = None
+    job: Name | None = None
+    start_seconds: Annotated[float, Field(ge=0, le=MAX_SECONDS)] = 0.0
+    end_seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None = Field(default=None, description="It never ends where absent.")
+
+
+class ConditionsBody(Body):
+    """What is simulated under: the same for every run of a simulation and for every point of a sweep."""
+
+    name: Name
+    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
+    fidelity: Annotated[str, Field(max_length=100)] = "paper"
+    profiling: Literal["oracle", "bootstrap", "no-profile"] | None = Field(
+        default=None, description="What is known of a job before it runs; the fidelity's own mode where absent."
+    )
+    round_seconds: RoundSeconds | None = Field(default=None, description="Each policy's own interval where absent.")
+    rigid_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size.")
+    strong_scaling_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's batch size alone.")
+    failures: FailuresBody | None = Field(default=None, description="No node fails where absent.")
+    reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(default_factory=list)
+
+
 class RunBody(Body):
     """One policy with one placer and one seed."""
 
@@ -51,15 +88,11 @@ class RunBody(Body):
     seed: Seed = 0
 
 
-class SimulationBody(Body):
+class SimulationBody(ConditionsBody):
     """One trace on one cluster, run once for every entry of `runs`."""
 
-    name: Name
     trace: Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
-    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
     runs: Annotated[list[RunBody], Field(min_length=1, max_length=MAX_RUNS)]
-    fidelity: Annotated[str, Field(max_length=100)] = "paper"
-    round_seconds: RoundSeconds | None = Field(default=None, description="Each policy's own interval where absent.")
 
 
 class RunOut(BaseModel):
@@ -94,10 +127,11 @@ class SimulationOut(BaseModel):
     @classmethod
     def of(cls, simulation: Simulation, runs: list[SimulationRun]) -> SimulationOut:
         given = simulation.model_dump(include={"id", "name", "operation_id", "created_at"})
-        return cls(**given, request=_without_text(simulation.request), runs=[RunOut.of(run) for run in runs])
+        return cls(**given, request=without_text(simulation.request), runs=[RunOut.of(run) for run in runs])
 
 
-def _without_text(request: dict[str, Any]) -> dict[str, Any]:
+def without_text(request: dict[str, Any]) -> dict[str, Any]:
+    """A stored request as it is shown: of a trace's text, its length."""
     trace = request["trace"]
     if "text" not in trace:
         return request

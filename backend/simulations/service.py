@@ -15,27 +15,28 @@ from backend.database import after_commit
 from backend.operations.models import Operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
+from backend.simulations.conditions import check_conditions, check_reserved_jobs
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.schemas import MAX_SIMULATED_GPUS, RunBody, SimulationBody
+from backend.simulations.schemas import RunBody, SimulationBody
 from backend.simulations.traces import workload_of
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.catalog import load_catalog
-from maat.simulation.fidelity import fidelity
 from maat.simulation.workloads import Workload
 
 
 def request_simulation(session: Session, principal: Principal, body: SimulationBody, queue: Queue) -> Simulation:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
-    cluster = checked_cluster(body.cluster)
-    check_fidelity(body.fidelity)
+    cluster = check_conditions(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     request = body.model_dump(mode="json")
     if body.trace.kind == "cluster":
         request["trace"]["cluster_id"] = cluster_id_of(session, body.trace.cluster_id)
-    check_fits(_checked_workload(session, request["trace"]), cluster)
+    workload = _checked_workload(session, request["trace"])
+    check_fits(workload, cluster)
+    check_reserved_jobs(body, {job.name for job in workload.jobs})
     simulation = _store(session, principal, body, request)
     after_commit(session, lambda: queue.send(RUN_SIMULATION, simulation.id))
     return simulation
@@ -76,25 +77,6 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
             raise Invalid(message, errors=[FieldError("/jobs", "unknown_job", message, "Use names of the result's `jobs`.", name)])
     kept = result.get("allocations", {})
     return {**result, "allocations": {name: kept.get(name, []) for name in jobs}}
-
-
-def checked_cluster(shape: str) -> Cluster:
-    try:
-        cluster = Cluster.parse(shape)
-    except InputError as error:
-        raise invalid_input(error, "/cluster") from None
-    if cluster.gpu_count > MAX_SIMULATED_GPUS:
-        message = "It is larger than this service simulates."
-        remedy = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs, or use `maat simulate` on a machine of your own."
-        raise Invalid(message, errors=[FieldError("/cluster", "too_large", message, remedy, cluster.gpu_count)])
-    return cluster
-
-
-def check_fidelity(name: str) -> None:
-    try:
-        fidelity(name)
-    except InputError as error:
-        raise invalid_input(error, "/fidelity") from None
 
 
 def _check_run(run: RunBody, index: int) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from backend.simulations.conditions import conditions_of
 from backend.simulations.traces import csv_workload
-from maat.simulation.fidelity import fidelity
 from maat.simulation.models import Model, catalog_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup, Sweep, TraceSource, Varied
 
@@ -27,8 +27,7 @@ def base_of(request: Mapping[str, Any]) -> Setup:
         policy=request["policy"],
         placer=request["placer"],
         policy_parameters=request["policy_parameters"],
-        fidelity=fidelity(request["fidelity"]),
-        round_seconds=request["round_seconds"],
+        **conditions_of(request),
     )
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from backend.clusters.schemas import Parameters, RoundSeconds
+from backend.clusters.schemas import Parameters
 from backend.operations.models import Operation, OperationState
-from backend.simulations.schemas import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, Seed
+from backend.simulations.schemas import MAX_SIMULATED_JOBS, ClusterTrace, ConditionsBody, CsvTrace, Seed, without_text
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
-from backend.web.fields import Body, Name, Timestamp
+from backend.web.fields import Body, Timestamp
 from maat.simulation.sweep import Varied, rows_of
 
 MAX_SWEEP_POINTS = 256
@@ -31,23 +31,20 @@ class DrawnTrace(Body):
 
 
 class VaryBody(Body):
-    """One axis: policy, p, idle_penalty, round_seconds, arrival_rate, jobs_per_hour, profiling or cluster_size; and its values."""
+    """One axis (policy, p, idle_penalty, round_seconds, arrival_rate, jobs_per_hour, profiling, rigid_share, strong_scaling_share or
+    cluster_size) and its values."""
 
     name: Annotated[str, Field(max_length=100)]
     values: Annotated[list[float | int | Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=64)]
 
 
-class SweepBody(Body):
+class SweepBody(ConditionsBody):
     """One simulation with one or two of its settings varied, every combination with every seed."""
 
-    name: Name
     trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
-    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
-    fidelity: Annotated[str, Field(max_length=100)] = "paper"
-    round_seconds: RoundSeconds | None = Field(default=None, description="The policy's own interval where absent.")
     vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(default_factory=lambda: [0])
 
@@ -122,7 +119,7 @@ class SweepDetail(SweepOut):
         ended = [(member.settings, member.seed, point.figures) for member, point in whole.points if point.figures is not None]
         rows = [RowOut(settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)) for r in rows_of(ended)]
         points = [_point(member, point, whole.operation) for member, point in whole.points]
-        return cls(**_shown(whole.sweep, whole.operation), request=_without_text(whole.sweep.request), points=points, rows=rows)
+        return cls(**_shown(whole.sweep, whole.operation), request=without_text(whole.sweep.request), points=points, rows=rows)
 
 
 def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
@@ -144,11 +141,3 @@ def _axis(vary: dict[str, Any]) -> AxisOut:
     varied = Varied.of(vary["name"], vary["values"])
     axis = varied.axis
     return AxisOut(name=axis.name, title=axis.title, unit=axis.unit, logarithmic=axis.logarithmic, values=list(varied.values))
-
-
-def _without_text(request: dict[str, Any]) -> dict[str, Any]:
-    trace = request["trace"]
-    if "text" not in trace:
-        return request
-    shown = {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}
-    return request | {"trace": shown}

@@ -16,8 +16,9 @@ from backend.database import after_commit
 from backend.operations.models import Operation, OperationState
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from backend.queue import RUN_SWEEP_POINT, Queue
+from backend.simulations.conditions import check_conditions
 from backend.simulations.schemas import MAX_SIMULATED_GPUS
-from backend.simulations.service import check_fidelity, check_fits, checked_cluster, cluster_id_of
+from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
@@ -32,8 +33,7 @@ SWEEP = "sweep"
 
 def request_sweep(session: Session, principal: Principal, body: SweepBody, queue: Queue) -> Sweep:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
-    checked_cluster(body.cluster)
-    check_fidelity(body.fidelity)
+    check_conditions(body)
     check_parts(body.policy, body.policy_parameters, body.placer, {})
     request = body.model_dump(mode="json")
     if body.trace.kind == "cluster":
@@ -117,11 +117,13 @@ def _pointer(field: str, request: dict[str, Any]) -> str:
     names = [vary["name"] for vary in request["vary"]]
     if field in names:
         return f"/vary/{names.index(field)}/values"
-    if field == "vary" or field in AXES:
+    if field == "vary" or (field in AXES and field not in request):
         unknown = next((i for i, name in enumerate(names) if name not in AXES), None)
         return "/vary" if unknown is None else f"/vary/{unknown}/name"
-    if field == "seeds":
-        return "/seeds"
+    if field.startswith("reservation."):
+        return "/reservations"
+    if field in request:
+        return f"/{field}"
     return "/trace/text" if "text" in request["trace"] else f"/trace/{field}"
 
 

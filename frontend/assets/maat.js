@@ -197,13 +197,14 @@
 
     // dcc.Upload drops a file over its max_size without a word.
     function checkSize(event) {
-        var box = event.target.closest && event.target.closest('#simulate-upload');
+        var box = event.target.closest && event.target.closest('.workload-upload');
         var file = box && ((event.dataTransfer || event.target).files || [])[0];
         if (!file) { return; }
         var most = 20000000;
         var words = file.size > most ? file.name + ' has ' + (file.size / 1e6).toFixed(1) + ' MB, more than the ' + most / 1e6 + ' MB that a workload may have. Choose a smaller file.' : '';
-        window.dash_clientside.set_props('simulate-csv-error', {children: words});
-        if (words) { window.dash_clientside.set_props('simulate-text', {data: null}); window.dash_clientside.set_props('simulate-file', {children: ''}); }
+        var form = box.id.replace(/-upload$/, '');
+        window.dash_clientside.set_props(form + '-csv-error', {children: words});
+        if (words) { window.dash_clientside.set_props(form + '-text', {data: null}); window.dash_clientside.set_props(form + '-file', {children: ''}); }
     }
     document.addEventListener('change', checkSize, true);
     document.addEventListener('drop', checkSize, true);

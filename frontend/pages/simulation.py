@@ -11,20 +11,20 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
+from frontend.components import conditions
 from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, skeleton
-from frontend.components.notices import notice, refusal
-from frontend.components.states import state_chip
+from frontend.components.operations import actions, progress, register_cancel
+from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, number, percent
 from frontend.pages import side_by_side
-from frontend.routing import add_page, aria, one, several
+from frontend.routing import add_page, one, several
 from frontend.runs import run_names
 from maat.client import ApiError, AsyncClient, calls
 
 HEIGHT = 270
-OVER = frozenset({"succeeded", "failed", "cancelled"})
 FIGURES: Mapping[str, Callable[..., Any]] = {
     "simulation-jct": partial(jct_figure, height=HEIGHT),
     "simulation-rho": partial(fairness_figure, height=HEIGHT),
@@ -53,10 +53,17 @@ COMPARED = (
     ("makespan_hours", "Makespan (h)", 3, True),
     ("gpu_hours_per_job", "GPU-hours per job", 3, True),
     ("restarts_per_job", "Restarts per job", 2, True),
+    ("avg_queueing_hours", "Mean queueing delay (h)", 3, True),
+    ("utilisation_busy", "GPUs held (%)", 3, False),
     ("contention_mean", "Mean contention", 3, True),
     ("policy_seconds_median", "Policy time (s)", 2, True),
 )
 UNFINISHED = ("unfinished", "Unfinished", 3, True)
+OF_FAILURES = (
+    ("failures", "Failed nodes", 3, True),
+    ("interruptions", "Interruptions", 3, True),
+    ("lost_gpu_hours", "GPU-hours lost", 3, True),
+)
 OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours"})
 
 
@@ -138,6 +145,7 @@ def _beside(caption: str, button: Any) -> dmc.Group:
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path_template="/simulations/<simulation_id>", name="Simulation", title="Simulation", layout=layout)
     side_by_side.register(app, api)
+    register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
     @app.callback(
         Output("simulation-head", "children"),
@@ -163,38 +171,23 @@ def register(app: Dash, api: Api) -> None:
                 simulation = await maat.send(calls.simulation(simulation_id))
                 operation = await maat.operation(simulation["operation_id"])
                 done = [run for run in simulation["runs"] if run["state"] == "succeeded"]
-                mark = ("over:" if operation["state"] in OVER else "running:") + str(len(done)) + scheme
+                mark = ("over:" if operation["state"] in FINAL_STATES else "running:") + str(len(done)) + scheme
                 results = await _results(maat, simulation_id, done) if mark != seen else None
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(simulation["name"] or simulation_id, className="page-title"), state_chip(operation["state"])], gap=12)
-        actions = (
-            [link_button("New simulation", "/simulate")]
-            if operation["state"] in OVER
-            else dmc.Button("Cancel", id="simulation-cancel", variant="default", size="xs")
+        buttons = actions("simulation", operation["state"], "New simulation", "/simulate")
+        upper = (
+            head,
+            buttons,
+            progress(operation, failed="The simulation failed"),
+            _table(simulation["runs"]),
+            _request(simulation["request"]),
         )
-        upper = (head, actions, _progress(operation), _table(simulation["runs"]), _request(simulation["request"]))
         if results is None:
             return (*upper, *(no_update,) * (2 + len(FIGURES) + len(DEFINED)))
         figures = (draw(results, scheme=scheme) for draw in FIGURES.values())
         return (*upper, _least_fair(results), *figures, *_definitions(results), mark)
-
-    @app.callback(
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("simulation-cancel", "n_clicks"),
-        State("simulation-id", "data"),
-        prevent_initial_call=True,
-    )
-    async def cancel(clicks: int | None, simulation_id: str) -> Any:
-        if not clicks:
-            return no_update
-        try:
-            async with api.visitor() as maat:
-                simulation = await maat.send(calls.simulation(simulation_id))
-                await maat.send(calls.cancel_operation(simulation["operation_id"]))
-        except Failure as error:
-            return refusal(error)
-        return notice("Cancelling", "What has finished stays.")
 
 
 async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -203,37 +196,12 @@ async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping
     return dict(zip(run_names(runs), answers, strict=True))
 
 
-def _progress(operation: Mapping[str, Any]) -> Any:
-    if operation["state"] == "failed":
-        problem = operation["error"] or {}
-        return dmc.Alert(
-            str(problem.get("detail") or operation["message"] or "No reason was kept."),
-            title=str(problem.get("title") or "The simulation failed"),
-            color="red",
-            mb=12,
-        )
-    if operation["state"] in OVER:
-        return None
-    share = operation["done"] / operation["total"] if operation["total"] else 0.0
-    words = (
-        f"{number(operation['done'])} of {number(operation['total'])} {operation['unit']}" if operation["total"] else "waits for a worker"
-    )
-    return card(
-        None,
-        [
-            dmc.Group(
-                [html.Span(operation["message"] or operation["state"]), html.Span(words, className="caption")], justify="space-between"
-            ),
-            dmc.Progress(value=share * 100, size="sm", mt=6, **aria("Progress")),
-        ],
-        mb=12,
-    )
-
-
 def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
-    """Runs x figures of merit; the best of each column is marked. Jobs that did not finish have a column where there are any."""
+    """Runs x figures of merit; the best of each column is marked. Jobs that did not finish, and failures, have columns where there are any."""
     summaries = [_known(run["summary"] or {}) for run in runs]
-    compared = [UNFINISHED, *COMPARED] if any(summary.get("unfinished") for summary in summaries) else COMPARED
+    unfinished = [UNFINISHED] if any(summary.get("unfinished") for summary in summaries) else []
+    failures = OF_FAILURES if any(summary.get("failures") for summary in summaries) else ()
+    compared = (*unfinished, *COMPARED, *failures)
     shown = [(field, head, digits, less) for field, head, digits, less in compared if any(field in summary for summary in summaries)]
     best = {field: _best(summaries, field, less=less) for field, _, _, less in shown}
     head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _, _ in shown]]))
@@ -251,7 +219,9 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
     """A summary without completion times where no job completed: a zero would win the comparison."""
     nothing_finished = bool(summary.get("jobs")) and summary.get("unfinished") == summary["jobs"]
-    return {field: None if nothing_finished and field in OF_FINISHED_JOBS else value for field, value in summary.items()}
+    known = {field: None if nothing_finished and field in OF_FINISHED_JOBS else value for field, value in summary.items()}
+    held = known.get("utilisation_busy")
+    return known if held is None else known | {"utilisation_busy": 100 * held}
 
 
 def _best(summaries: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> float | None:
@@ -310,6 +280,7 @@ def _request(request: Mapping[str, Any]) -> html.Dl:
             ("Trace", ", ".join(f"{name} {value}" for name, value in trace.items())),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
+            *conditions.told(request),
         ]
     )
 

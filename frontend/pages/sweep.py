@@ -9,9 +9,10 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
+from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, skeleton
-from frontend.components.notices import notice, refusal
-from frontend.components.states import FINAL_STATES, state_chip
+from frontend.components.operations import actions, progress, register_cancel
+from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
 from frontend.formatting import number, percent
@@ -60,6 +61,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
 
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout)
+    register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
     in_browser(app, "metricInUrl", Output("sweep-metric", "id"), Input("sweep-metric", "value"), prevent_initial_call=True)
 
     @app.callback(
@@ -85,43 +87,9 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(sweep["name"] or sweep_id, className="page-title"), state_chip(sweep["state"])], gap=12)
-        actions = (
-            link_button("New sweep", "/sweeps")
-            if sweep["state"] in FINAL_STATES
-            else dmc.Button("Cancel", id="sweep-cancel", variant="default", size="xs")
-        )
+        buttons = actions("sweep", sweep["state"], "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
-        return head, actions, progress(sweep, operation), drawn, caption(sweep), table(sweep), request_facts(sweep)
-
-    @app.callback(
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("sweep-cancel", "n_clicks"),
-        State("sweep-id", "data"),
-        prevent_initial_call=True,
-    )
-    async def cancel(clicks: int | None, sweep_id: str) -> Any:
-        if not clicks:
-            return no_update
-        try:
-            async with api.visitor() as maat:
-                sweep = await maat.send(calls.sweep(sweep_id))
-                await maat.send(calls.cancel_operation(sweep["operation_id"]))
-        except Failure as error:
-            return refusal(error)
-        return notice("Cancelling", "Points that have ended stay.")
-
-
-def progress(sweep: Mapping[str, Any], operation: Mapping[str, Any]) -> Any:
-    """How far it is; where it failed, why."""
-    if sweep["state"] == "failed":
-        problem = operation["error"] or {}
-        detail = str(problem.get("detail") or operation["message"])
-        return dmc.Alert(detail, title=str(problem.get("title") or "A point failed"), color="red", mb=12)
-    if sweep["state"] in FINAL_STATES:
-        return None
-    words = f"{sweep['done']} of {sweep['total']} points"
-    line = dmc.Group([html.Span(operation["message"] or sweep["state"]), html.Span(words, className="caption")], justify="space-between")
-    return card(None, [line, dmc.Progress(value=100 * sweep["done"] / max(sweep["total"], 1), size="sm", mt=6, **aria("Progress"))], mb=12)
+        return head, buttons, progress(operation, failed="A point failed"), drawn, caption(sweep), table(sweep), request_facts(sweep)
 
 
 def caption(sweep: Mapping[str, Any]) -> str:
@@ -163,6 +131,7 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
             ("Policy", request["policy"]),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
+            *conditions.told(request),
         ]
     )
 

@@ -10,13 +10,16 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
+from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, link_button, page_title
 from frontend.components.states import state_chip
+from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, trace_of
 from frontend.formatting import clock
-from frontend.pages.simulate import FAMILIES, parse_seeds
+from frontend.forms import parse_seeds, spread
+from frontend.pages.simulate import FIDELITIES
 from frontend.routing import add_page, submits
-from frontend.shell import NO_CLUSTER
-from maat.client import ApiError, calls
+from maat.client import calls
+from maat.client.errors import FieldProblem
 from maat.client.laboratory import SweepBody, VaryBody
 
 NOTHING = "nothing"
@@ -26,14 +29,16 @@ VARIED = (
     ("round_seconds", "Round duration (s)", "60, 120, 300"),
     ("arrival_rate", "Arrival rate, relative to the trace", "0.5, 1, 2"),
     ("jobs_per_hour", "Arrival rate of generated jobs (jobs/h)", "10, 20, 30"),
-    ("profiling", "Profiling mode", "oracle, bootstrap, no-profile"),
+    ("profiling", "Profiling mode", "oracle, requested, bootstrap, no-profile"),
+    ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
+    ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
     ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
     ("policy", "Policy", "sia, fifo, srtf"),
 )
 EXAMPLES = {name: example for name, _, example in VARIED}
-# Where in the form the field of a refusal stands.
-BESIDE = {"name": "name", "cluster": "cluster", "jobs": "jobs", "hours": "hours", "seeds": "seeds", "policy": "policy"}
-ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "values1", "values2")
+# Field of a refusal -> field of the form.
+PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy")} | conditions.PLACES
+ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "values1", "values2", *conditions.ERRORS)
 FORM = ("name", "kind", "family", "jobs", "hours", "cluster", "policy", "fidelity", "vary1", "values1", "vary2", "values2", "seeds")
 
 
@@ -43,18 +48,11 @@ def layout(**_query: Any) -> html.Div:
         [
             html.Div(id="sweeps-problem"),
             dmc.TextInput(id="sweeps-name", label="Name", value="Sensitivity"),
-            _row(
-                _select("sweeps-kind", "Trace", [("generated", "Generated"), ("cluster", "Replay this cluster")]),
-                _select("sweeps-family", "Like", FAMILIES),
-            ),
-            _row(
-                dmc.NumberInput(id="sweeps-jobs", label="Jobs", value=20, min=1, allowDecimal=False),
-                dmc.NumberInput(id="sweeps-hours", label="Arrive within (h)", value=1, min=0, step=0.5),
-            ),
+            *trace_fields("sweeps", jobs=20, hours=1, seed=None),
             dmc.TextInput(id="sweeps-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                _select("sweeps-fidelity", "Fidelity", [("paper", "As in the paper"), ("sia-artifact", "As in the published code")]),
+                _select("sweeps-fidelity", "Fidelity", FIDELITIES),
             ),
             _row(
                 dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
@@ -71,6 +69,7 @@ def layout(**_query: Any) -> html.Div:
                 dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True),
             ),
             dmc.TextInput(id="sweeps-seeds", label="Seeds (each draws its own generated trace)", value="0, 1, 2", placeholder="0, 1, 2"),
+            *conditions.conditions_fields("sweeps"),
             dmc.Group(
                 [dmc.Button("Run sweep", id="sweeps-button", n_clicks=0), html.Span(id="sweeps-count", className="hint")], gap=12, mt=4
             ),
@@ -104,6 +103,8 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
+    register_trace_fields(app, "sweeps")
+    conditions.register_conditions(app, "sweeps")
 
     @app.callback(Output("sweeps-policy", "data"), Input("sweeps-key", "data"))
     async def offer(_key: str) -> Any:
@@ -126,15 +127,6 @@ def register(app: Dash, api: Api) -> None:
     )
     async def second_values(name: str) -> tuple[str, bool]:
         return EXAMPLES.get(name, ""), name == NOTHING
-
-    @app.callback(
-        Output("sweeps-family", "disabled"),
-        Output("sweeps-jobs", "disabled"),
-        Output("sweeps-hours", "disabled"),
-        Input("sweeps-kind", "value"),
-    )
-    async def fields_of(kind: str) -> tuple[bool, bool, bool]:
-        return (kind != "generated",) * 3
 
     @app.callback(
         Output("sweeps-count", "children"),
@@ -160,32 +152,36 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         output={
             "errors": {name: Output(f"sweeps-{name}", "error") for name in ERRORS},
+            "csv": Output("sweeps-csv-error", "children", allow_duplicate=True),
+            "reservations": Output("sweeps-reservations-error", "children", allow_duplicate=True),
+            "open": Output("sweeps-conditions", "value"),
             "problem": Output("sweeps-problem", "children"),
             "go": Output("navigate", "href", allow_duplicate=True),
             "key": Output("sweeps-key", "data", allow_duplicate=True),
         },
         inputs={"clicks": Input("sweeps-button", "n_clicks")},
         state={
-            "form": {name: State(f"sweeps-{name}", "value") for name in FORM},
+            "form": {name: State(f"sweeps-{name}", "value") for name in FORM} | conditions.condition_states("sweeps"),
+            "text": State("sweeps-text", "data"),
             "cluster_id": State("cluster-select", "value"),
             "key": State("sweeps-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("sweeps-button", "loading"), True, False)],
     )
-    async def run(clicks: int | None, form: dict[str, Any], cluster_id: str | None, key: str) -> dict[str, Any]:
-        answer: dict[str, Any] = {"errors": dict.fromkeys(ERRORS, ""), "problem": None, "go": no_update, "key": no_update}
+    async def run(clicks: int | None, form: dict[str, Any], text: str | None, cluster_id: str | None, key: str) -> dict[str, Any]:
         if not clicks:
-            return {**answer, "errors": dict.fromkeys(ERRORS, no_update)}
-        wrong = unfinished(form, cluster_id)
+            return conditions.untouched(ERRORS)
+        wrong = unfinished(form, text, cluster_id)
         if wrong:
-            return {**answer, "errors": {**answer["errors"], **wrong}}
+            return conditions.answered(ERRORS, wrong)
         try:
             async with api.visitor() as maat:
-                started = await maat.send(calls.sweep_settings(body_of(form, cluster_id), idempotency_key=key))
+                started = await maat.send(calls.start_sweep(body_of(form, text=text, cluster_id=cluster_id), idempotency_key=key))
         except Failure as error:
-            return {**answer, **_beside(error, answer["errors"]), "key": uuid4().hex}
-        return {**answer, "go": f"/sweeps/{started['id']}"}
+            beside, problem = spread(error, _place, empty_name="Give the sweep a name.")
+            return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
+        return conditions.answered(ERRORS, {}, go=f"/sweeps/{started['id']}")
 
 
 def parse_values(text: str | None) -> list[float | str]:
@@ -200,7 +196,7 @@ def _value(text: str) -> float | str:
         return text
 
 
-def unfinished(form: Mapping[str, Any], cluster_id: str | None) -> dict[str, str]:
+def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
     if not parse_values(form["values1"]):
@@ -211,47 +207,34 @@ def unfinished(form: Mapping[str, Any], cluster_id: str | None) -> dict[str, str
         wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
-    if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
-        wrong["cluster"] = "There is no cluster to replay. Choose a generated trace."
-    return wrong
+    return wrong | missing_trace(form, text=text, cluster_id=cluster_id)
 
 
-def body_of(form: Mapping[str, Any], cluster_id: str | None) -> SweepBody:
+def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SweepBody:
     """The form as the API's body."""
-    generated = {"kind": "generated", **{name: form[name] for name in ("family", "jobs", "hours")}}
     vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
         vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
     return {
         "name": form["name"] or "",
-        "trace": generated if form["kind"] == "generated" else {"kind": "cluster", "cluster_id": cluster_id},
+        "trace": trace_of(form, text=text, cluster_id=cluster_id),
         "cluster": form["cluster"] or "",
         "policy": form["policy"],
         "fidelity": form["fidelity"],
         "vary": vary,
         "seeds": parse_seeds(form["seeds"]) or [],
+        **conditions.conditions_of(form),  # type: ignore[typeddict-item]  # what is left out has its default
     }
 
 
-def _beside(error: Exception, empty: Mapping[str, str]) -> dict[str, Any]:
-    """A refusal, spread over the fields it names; the rest above the form."""
-    if not isinstance(error, ApiError):
-        return {"problem": error_state(error)}
-    beside, loose = dict(empty), not error.errors
-    for problem in error.errors:
-        field = _field_of(problem.pointer)
-        if field is None:
-            loose = True
-        else:
-            beside[field] = problem.sentence
-    return {"errors": beside, "problem": error_state(error) if loose else None}
-
-
-def _field_of(pointer: str) -> str | None:
-    parts = pointer.strip("/").split("/")
-    if parts[0] == "vary":
-        return "values2" if len(parts) > 1 and parts[1] == "1" else "values1"
-    return BESIDE.get(parts[-1]) or BESIDE.get(parts[0])
+def _place(problem: FieldProblem) -> str | None:
+    """Where in the form a refused field stands."""
+    first, *rest = problem.pointer.strip("/").split("/")
+    if problem.pointer == "/trace/text":
+        return "csv"
+    if first == "vary":
+        return "values2" if rest and rest[0] == "1" else "values1"
+    return "reservations" if first == "reservations" else PLACES.get(rest[-1] if rest else first) or PLACES.get(first)
 
 
 def _table(sweeps: Sequence[Mapping[str, Any]]) -> Any:

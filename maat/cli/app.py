@@ -14,7 +14,6 @@ from maat.cli.compare import compare_command
 from maat.cli.live import cancel, clusters, demo, jobs, submit
 from maat.cli.simulate import simulate_command
 from maat.cli.sweep import sweep_command
-from maat.client import ApiError, Unreachable
 from maat.scheduling.errors import InputError, MaatError
 
 app = typer.Typer(
@@ -59,15 +58,24 @@ def run() -> None:
     """The command line's entry: bad input ends with its message and exit code 2, never with a traceback."""
     try:
         app()
-    except ApiError as problem:
-        lines = [str(problem), *(f"  {field}: {sentence}" for field, sentence in problem.by_field.items())]
-        _end("\n".join(lines), 2 if problem.status < 500 else 1)
-    except Unreachable as nobody:
-        _end(f"{nobody}\nIs Maat running? Start it with `maat up`, or name its address with --url.", 1)
     except InputError as bad:
         _end(str(bad), 2)
     except MaatError as failed:
         _end(str(failed), 1)
+    except Exception as failed:
+        _end_call(failed)
+        raise
+
+
+def _end_call(failed: Exception) -> None:
+    """End with what a call of the service failed with, if that is what happened."""
+    from maat.client import ApiError, Unreachable
+
+    if isinstance(failed, ApiError):
+        lines = [str(failed), *(f"  {field}: {sentence}" for field, sentence in failed.by_field.items())]
+        _end("\n".join(lines), 2 if failed.status < 500 else 1)
+    if isinstance(failed, Unreachable):
+        _end(f"{failed}\nIs Maat running? Start it with `maat up`, or name its address with --url.", 1)
 
 
 def _end(message: str, code: int) -> None:

@@ -32,9 +32,10 @@ from maat.simulation.comparison import (
     run_contest,
     spreads,
 )
-from maat.simulation.fidelity import fidelity_with
+from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import FAMILIES
-from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup
 from maat.simulation.workloads import read_workload
 
@@ -83,13 +84,13 @@ def compare_command(
     """Run every policy with every placer on every trace and seed, and say what differs and how sure that is."""
     contestants = read_contestants(policy, placer)
     against = _baseline(baseline, contestants)
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles) if profiles is not None else shipped_models()
     given = [Trace(f"{path.parent.name}/{path.stem}", GivenTrace(read_workload(path, known_models=models))) for path in traces or []]
     made = [Trace(name, GeneratedTrace(name, job_count, hours)) for name in _families(generated)]
     if not given and not made:
         raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
     base = Setup(
-        (given + made)[0].source, models, cluster, fidelity=fidelity_with(fidelity_name, profiling=profiling), round_seconds=round_seconds
+        (given + made)[0].source, models, cluster, fidelity=fidelity(fidelity_name, profiling=profiling), round_seconds=round_seconds
     )
     contest = Contest(base, contestants, tuple(given + made), read_seeds(seeds))
     if csv_path is not None:

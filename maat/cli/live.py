@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.client import Client
 from maat.scheduling.job import Adaptivity
+
+if TYPE_CHECKING:
+    from maat.client import Client
 
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -89,6 +91,8 @@ def demo(
 
 
 def _client(url: str) -> Client:
+    from maat.client import Client  # brings an HTTP library, which takes longer to import than a small simulation to run
+
     return Client(url, token=os.environ.get("MAAT_TOKEN"))
 
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
-from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import ProfilingMode, fidelity_with
-from maat.simulation.models import Model, catalog_models, measured_models
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.interference import interference
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import Model, measured_models
+from maat.simulation.variability import ScoreDraw, read_variability
 from maat.simulation.workloads import Workload, read_workload
 
 Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
@@ -36,9 +41,24 @@ Hours = Annotated[float | None, typer.Option(min=0.01, help="Hours within which 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")]
 RigidShare = Annotated[float, typer.Option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
 StrongShare = Annotated[float, typer.Option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
-Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
-Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
 WithFairness = Annotated[bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")]
+JobsPerGpu = Annotated[
+    int, typer.Option("--jobs-per-gpu", help="How many jobs may share a GPU; above 1, --interference says what they lose.")
+]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
+VariabilityFolder = Annotated[
+    Path | None, typer.Option("--variability", help="Folder of measured GPUs: how fast each of the cluster's is.")
+]
+DrawRule = Annotated[
+    ScoreDraw | None, typer.Option("--variability-draw", help="Medians of measured GPUs, or single measurements (rows), by --seed.")
+]
+Penalties = Annotated[
+    list[str] | None,
+    typer.Option("--locality-penalty", help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts."),
+]
+FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -82,9 +102,7 @@ def simulate_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[
-        str, typer.Option("--fidelity", help="Preset of modelling switches: paper, sia-artifact or pollux-artifact.")
-    ] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     seed: Seed = 0,
@@ -96,14 +114,25 @@ def simulate_command(
     strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity_with(fidelity_name, profiling=profiling)
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    preset = fidelity(fidelity_name, profiling=profiling)
+    if variability_draw is not None:
+        preset = replace(preset, variability=replace(preset.variability, draw=variability_draw, draw_seed=None))
+    shape = Cluster.parse(cluster)
+    models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
+    measured = None if variability is None else read_variability(variability, gpu_types=shape.type_names)
+    penalties = _penalties(locality_penalty or [], workload)
     names = [name.strip() for name in policy.split(",")]
     if csv_path is not None and len(names) > 1:
         raise InputError(
@@ -115,7 +144,7 @@ def simulate_command(
         Scenario(
             workload,
             models,
-            Cluster.parse(cluster),
+            replace(shape, jobs_per_gpu=jobs_per_gpu),
             policy=name,
             placer=placer or suiting_placer(name),
             policy_parameters=read_settings(setting or []),
@@ -124,7 +153,11 @@ def simulate_command(
             seed=seed,
             rigid_share=rigid_share,
             strong_scaling_share=strong_scaling_share,
-            failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60),
+            failures=read_failures(mtbf_hours, repair_minutes),
+            reservations=read_reservations(reserve or []),
+            interference=None if interference_name is None else interference(interference_name),
+            variability=measured,
+            locality_penalties=penalties,
         )
         for name in names
     ]
@@ -148,6 +181,34 @@ def _workload(
     from maat.simulation.generators import generate
 
     return generate(str(generated), jobs=jobs, hours=hours, seed=seed)
+
+
+def _penalties(texts: Sequence[str], workload: Workload) -> dict[str, float]:
+    """FACTOR for every model of the workload, MODEL=FACTOR for one."""
+    found: dict[str, float] = {}
+    for text in texts:
+        model, equals, factor = text.rpartition("=")
+        if equals and model not in workload.models:
+            raise ParameterError(
+                "is no model of this workload",
+                field="locality_penalty",
+                value=model,
+                remedy=f"It has {', '.join(sorted(workload.models))}.",
+            )
+        found |= dict.fromkeys([model] if equals else sorted(workload.models), _factor(factor, text))
+    return found
+
+
+def _factor(factor: str, text: str) -> float:
+    try:
+        value = float(factor)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value < math.inf:
+        raise ParameterError(
+            "is no factor of at least 1", field="locality_penalty", value=text, remedy="Write for example 1.7, or resnet50=1.2."
+        )
+    return value
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:
@@ -239,6 +300,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
     first = summaries[0]
     typer.echo(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    if first["jobs_per_gpu"] > 1:
+        typer.echo(f"Up to {first['jobs_per_gpu']} jobs per GPU, interference: {first['interference']}")
     table = Table()
     table.add_column("")
     for summary in summaries:

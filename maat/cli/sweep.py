@@ -13,23 +13,28 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
+    FidelityName,
     Generated,
     Hours,
     JobCount,
     PlacerName,
     Profiles,
     Profiling,
+    RigidShare,
     RoundSeconds,
     Setting,
     Shape,
+    StrongShare,
     Trace,
     check_writable,
     read_settings,
 )
 from maat.scheduling.errors import InputError, ParameterError
-from maat.simulation.fidelity import fidelity_with
-from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.fidelity import fidelity
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
 from maat.simulation.workloads import read_workload
@@ -61,18 +66,23 @@ def sweep_command(
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
     policy: Annotated[str, typer.Option(help="Policy; to compare several, use --vary policy=sia,fifo.")] = "sia",
     placer: PlacerName = None,
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches: paper or sia-artifact.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     setting: Setting = None,
     round_seconds: RoundSeconds = None,
     generated: Generated = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    rigid_share: RigidShare = 0.0,
+    strong_scaling_share: StrongShare = 0.0,
+    mtbf_hours: Mtbf = None,
+    repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
-    models = measured_models(profiles) if profiles is not None else catalog_models()
+    models = measured_models(profiles) if profiles is not None else shipped_models()
     base = Setup(
         _source(trace, generated, models, jobs=job_count, hours=hours),
         models,
@@ -80,8 +90,12 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=fidelity_with(fidelity_name, profiling=profiling),
+        fidelity=fidelity(fidelity_name, profiling=profiling),
         round_seconds=round_seconds,
+        rigid_share=rigid_share,
+        strong_scaling_share=strong_scaling_share,
+        failures=read_failures(mtbf_hours, repair_minutes),
+        reservations=read_reservations(reserve or []),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()

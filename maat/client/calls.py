@@ -231,7 +231,7 @@ def sweep(sweep_id: str) -> Call[Sweep]:
     return Call("GET", _path("sweeps", sweep_id))
 
 
-def sweep_settings(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
+def start_sweep(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
     return Call("POST", _path("sweeps"), body=body, headers=_keyed(idempotency_key))
 
 

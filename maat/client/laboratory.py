@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 OperationState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
@@ -15,13 +15,39 @@ class RunBody(TypedDict, total=False):
     seed: int
 
 
-class SimulationBody(TypedDict, total=False):
+class FailuresBody(TypedDict):
+    mtbf_hours: float
+    repair_seconds: NotRequired[float]
+
+
+class TraceReservationBody(TypedDict):
+    """Reserved for a tenant, or for a job of the trace by its name."""
+
+    gpu_type: str
+    gpu_count: int
+    tenant: NotRequired[str]
+    job: NotRequired[str]
+    start_seconds: NotRequired[float]
+    end_seconds: NotRequired[float | None]
+
+
+class ConditionsBody(TypedDict, total=False):
+    """What simulations and sweeps are simulated under."""
+
     name: str
     trace: dict[str, object]
     cluster: str
-    runs: list[RunBody]
     fidelity: str
+    profiling: Literal["oracle", "bootstrap", "no-profile"] | None
     round_seconds: float | None
+    rigid_share: float
+    strong_scaling_share: float
+    failures: FailuresBody | None
+    reservations: list[TraceReservationBody]
+
+
+class SimulationBody(ConditionsBody, total=False):
+    runs: list[RunBody]
 
 
 class SimulationRun(TypedDict):
@@ -51,6 +77,9 @@ class SimulatedJob(TypedDict):
     finish: float | None
     jct: float | None
     restarts: int
+    adaptivity: str
+    interruptions: int
+    lost_gpu_hours: float
     gpu_hours_by_type: dict[str, float]
     rho: float | None
 
@@ -93,15 +122,10 @@ class VaryBody(TypedDict):
     values: Sequence[float | str]
 
 
-class SweepBody(TypedDict, total=False):
-    name: str
-    trace: dict[str, object]
-    cluster: str
+class SweepBody(ConditionsBody, total=False):
     policy: str
     policy_parameters: dict[str, object]
     placer: str | None
-    fidelity: str
-    round_seconds: float | None
     vary: list[VaryBody]
     seeds: list[int]
 

@@ -57,6 +57,10 @@ class TypeBelief:
     samples: tuple[Sample, ...]
     model: FloatArray | Fitter
 
+    def __getstate__(self) -> dict[str, object]:
+        """What it was made of; what follows from that is worked out again."""
+        return {"samples": self.samples, "model": self.model}
+
     @cached_property
     def parameters(self) -> FloatArray:
         """Throughput parameters, shape (7,)."""

@@ -16,6 +16,7 @@ NodeId = str
 
 MAX_GPUS_PER_NODE = 64
 MAX_GPUS = 1_000_000
+MAX_JOBS_PER_GPU = 8
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,47}")
 _GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d+)x(?P<gpus>\d+)")
@@ -96,6 +97,13 @@ class Cluster:
                     value=node.gpu_type,
                     remedy=f"Use one of {names}.",
                 )
+        if not 1 <= self.jobs_per_gpu <= MAX_JOBS_PER_GPU:
+            raise ClusterError(
+                f"is not between 1 and {MAX_JOBS_PER_GPU}",
+                field="jobs_per_gpu",
+                value=self.jobs_per_gpu,
+                remedy="Give 2 to let two jobs share a GPU.",
+            )
         if self.gpu_count == 0:
             raise ClusterError("has no GPUs", field="nodes", value=0, remedy="Add at least one node, such as t4=1x4.")
         if self.gpu_count > MAX_GPUS:

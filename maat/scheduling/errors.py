@@ -53,12 +53,20 @@ class ProfileError(InputError):
     """A measured profile cannot be read."""
 
 
+class VariabilityError(InputError):
+    """Measurements of single GPUs cannot be read, or do not cover a cluster."""
+
+
 class ClusterError(InputError):
     """A cluster description makes no sense."""
 
 
 class JobError(InputError):
     """A job asks for something that no cluster could give it."""
+
+
+class InterferenceError(InputError):
+    """A table of what jobs on the same GPU lose cannot be read, or lacks a pair that may come to share one."""
 
 
 class ParameterError(InputError):

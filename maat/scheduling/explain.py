@@ -22,6 +22,7 @@ class ReasonCode(StrEnum):
     WAITING_CAPACITY = "WAITING_CAPACITY"
     FRAGMENTED = "FRAGMENTED"
     BEHIND_IN_ORDER = "BEHIND_IN_ORDER"
+    SHARING_NO_GAIN = "SHARING_NO_GAIN"
     LOWER_GOODPUT_GAIN = "LOWER_GOODPUT_GAIN"
     SOLVER_FALLBACK = "SOLVER_FALLBACK"
     NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
@@ -40,6 +41,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.WAITING_CAPACITY: "All GPUs that it could use are held by jobs that make more of them.",
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
+    ReasonCode.SHARING_NO_GAIN: "It could only share GPUs, and with nobody who runs: memory has no room, or the two would end later on average.",
     ReasonCode.LOWER_GOODPUT_GAIN: "Another job gains more from the GPUs that are left.",
     ReasonCode.SOLVER_FALLBACK: "The solver gave no better answer in time; the present allocation stays.",
     ReasonCode.NOT_YET_CONSIDERED: "No round has considered it yet.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ class BatchPlan:
     accumulation_steps: int
 
 
+@lru_cache(maxsize=1 << 16)
 def plan_for_batch(total: int, *, replicas: int, largest_per_gpu: int, largest_total: int, accumulate_above: int) -> BatchPlan:
     """A given total batch size with the fewest accumulation steps that fit memory; rounded up to whole samples, within `largest_total`.
 

@@ -55,7 +55,9 @@ class JobSpec:
     scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
     stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
-    it serves together, spread over its replicas.
+    it serves together, spread over its replicas. `variability_class`: which of the cluster's scores of GPUs
+    hold for it, None where none do. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times
+    say.
     """
 
     id: JobId
@@ -80,6 +82,8 @@ class JobSpec:
     weight: float = 1.0
     workload_kind: WorkloadKind = WorkloadKind.TRAINING
     promised_seconds: float | None = None
+    variability_class: str | None = None
+    locality_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
@@ -112,6 +116,13 @@ class JobSpec:
             raise JobError("is missing for a rigid job", field="gpu_count", remedy="Say how many GPUs it needs.")
         if self.has_fixed_batch and self.batch_size is None:
             raise JobError("is missing for a job of fixed batch size", field="batch_size", remedy="Give the total batch size.")
+        if not 1 <= self.locality_penalty < float("inf"):
+            raise JobError(
+                "is no factor of at least 1",
+                field="locality_penalty",
+                value=self.locality_penalty,
+                remedy="Give 1 for none, or a factor such as 1.7.",
+            )
         self._check_promise()
 
     def _check_promise(self) -> None:

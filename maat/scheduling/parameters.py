@@ -50,6 +50,15 @@ def knob(
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """The knobs of a dataclass, in order."""
+    if cls not in _PARAMETERS:
+        _PARAMETERS[cls] = _read_parameters(cls)
+    return _PARAMETERS[cls]
+
+
+_PARAMETERS: dict[type, tuple[Parameter, ...]] = {}  # a class does not change; its hints are slow to read
+
+
+def _read_parameters(cls: type) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(cls)
     found = []
     for field in dataclasses.fields(cls):

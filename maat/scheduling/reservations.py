@@ -85,8 +85,9 @@ def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
     return any(now < reservation.end < float("inf") for reservation in reservations)
 
 
-def check_types(reservations: Sequence[Reservation], cluster: Cluster) -> None:
-    """Raises ClusterError where a reservation is for a GPU type that the cluster lacks."""
+def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *, job_ids: Collection[JobId] | None = None) -> None:
+    """Raises ClusterError where one is for a GPU type that the cluster lacks, ParameterError where it is for none of these jobs, or where a
+    type ever has too many holders."""
     for reservation in reservations:
         if reservation.gpu_type not in cluster.type_index:
             raise ClusterError(
@@ -95,6 +96,15 @@ def check_types(reservations: Sequence[Reservation], cluster: Cluster) -> None:
                 value=reservation.gpu_type,
                 remedy=f"Use one of: {', '.join(cluster.type_names)}.",
             )
+        if job_ids is not None and reservation.job_id is not None and reservation.job_id not in job_ids:
+            raise ParameterError(
+                "is no job of the trace",
+                field="reservation.job_id",
+                value=reservation.job_id,
+                remedy="Use the name of one of its jobs, or reserve for a tenant.",
+            )
+    for start in {reservation.start for reservation in reservations}:
+        reservation_limits(cluster, reservations, start)
 
 
 def _by_holder(reservations: Sequence[Reservation]) -> Mapping[Holder, int]:

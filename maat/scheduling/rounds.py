@@ -29,13 +29,17 @@ from maat.scheduling.solver import SolveReport
 
 @dataclass(frozen=True)
 class Grant:
-    """What one job gets this round: how much, not where (unless the policy decides nodes itself)."""
+    """What one job gets this round: how much, not where (unless the policy decides nodes itself).
+
+    `share_with`: running partners, best first, on whose GPUs `shared_gpus` of the `gpu_count` are to be; the others are nobody's.
+    """
 
     gpu_type: str
     gpu_count: int
     node_count: int | None = None
     gpus_by_node: Mapping[NodeId, int] | None = None
     share_with: tuple[JobId, ...] = ()
+    shared_gpus: int = 0
     batch: BatchPlan | None = None
 
 

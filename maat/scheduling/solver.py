@@ -1,4 +1,4 @@
-"""Solving the assignment programme, and the only code that reads a solver's status.
+"""Solving the assignment programme and linear programmes, and the only code that reads a solver's status.
 
 maximise  sum_p value_p x_p   with  x binary,  at most one pair per job,  places of every limit kept
 
@@ -33,13 +33,25 @@ from maat.scheduling.assignment_problem import (
     trivial_bound,
 )
 from maat.scheduling.errors import ContractViolation
+from maat.scheduling.linear_programme import LinearAnswer, LinearMethod, LinearProgramme, run_clarabel, run_simplex
 from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Prices, Programme, falling_prices
 
-__all__ = ["Assignment", "AssignmentProblem", "SolveOptions", "SolveReport", "SolveStatus", "solve", "solve_highs"]
+__all__ = [
+    "Assignment",
+    "AssignmentProblem",
+    "LinearSolution",
+    "SolveOptions",
+    "SolveReport",
+    "SolveStatus",
+    "solve",
+    "solve_highs",
+    "solve_linear",
+]
 
 ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
 _MOST_FOR_HIGHS = 30_000  # pairs; with more it has not ended in minutes, and does not keep to its time limit
 _EXACT = 1e-8  # relative; a smaller gap is rounding
+_SLACK = 1e-6  # relative to a row's right-hand side: by how much an interior point may overstep it
 _PREFERENCE = 1e-10  # of the largest value: what the least preferred of equal pairs is worth less
 _BITS = 62  # limits whose membership fits one integer
 _WORK_PER_SECOND = 5_000_000  # partial answers that the core search looks at in a CPU second
@@ -108,6 +120,86 @@ def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions
         return _keep_present(problem, began, method=method, message=message, bound=bound)
     best = chosen if found >= at_hand else present
     return _report(problem, best, began, options, method=method, bound=min(said.bound, bound), proved=said.optimal)
+
+
+# ---- linear programmes ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """The variables, shape (V,), never below zero, and the report."""
+
+    x: FloatArray
+    report: SolveReport
+
+
+def solve_linear(
+    programme: LinearProgramme, *, present: FloatArray, method: LinearMethod, row_names: Mapping[int, str] | None = None
+) -> LinearSolution:
+    """The best answer to a linear programme, or `present` where no method gives one that keeps the rows and is not worse.
+
+    `present`: shape (V,), an answer that keeps the rows. `row_names`: rows whose prices the report keeps. The other method is asked where
+    the first one does not end with an optimum.
+    """
+    began = time.process_time()
+    if not np.isfinite(programme.gain).all() or not np.isfinite(programme.entry).all() or not np.isfinite(programme.most).all():
+        return _kept(programme, present, began, "the programme holds a value that is no finite number")
+    said: list[str] = []
+    for name, run in sorted(_LINEAR.items(), key=lambda item: item[0] is not method):
+        answer = run(programme)
+        said.append(f"{name.value} ended with '{answer.status}'")
+        if answer.optimal and _keeps_rows(programme, answer.x):
+            return _believed(programme, answer, began, name, row_names or {}, fallback=name is not method, message="; ".join(said))
+    return _kept(programme, present, began, "; ".join(said))
+
+
+_LINEAR = {LinearMethod.INTERIOR_POINT: run_clarabel, LinearMethod.SIMPLEX: run_simplex}
+
+
+def _keeps_rows(programme: LinearProgramme, x: FloatArray) -> bool:
+    slack = _SLACK * np.maximum(np.abs(programme.most), 1.0)
+    return bool(np.isfinite(x).all() and (x >= -_SLACK).all() and (programme.used(np.maximum(x, 0.0)) <= programme.most + slack).all())
+
+
+def _believed(
+    programme: LinearProgramme,
+    answer: LinearAnswer,
+    began: float,
+    method: LinearMethod,
+    row_names: Mapping[int, str],
+    *,
+    fallback: bool,
+    message: str,
+) -> LinearSolution:
+    x, prices = np.maximum(answer.x, 0.0), np.maximum(answer.prices, 0.0)
+    objective = float(programme.gain @ x)
+    bound = max(float(programme.most @ prices), objective)
+    report = SolveReport(
+        status=SolveStatus.OPTIMAL,
+        method=method.value,
+        objective=objective,
+        bound=bound,
+        gap=(bound - objective) / max(abs(bound), 1e-12),
+        seconds=time.process_time() - began,
+        fallback=fallback,
+        message=message if fallback else "",
+        prices={name: float(prices[row]) for row, name in row_names.items()},
+    )
+    return LinearSolution(x, report)
+
+
+def _kept(programme: LinearProgramme, present: FloatArray, began: float, message: str) -> LinearSolution:
+    objective = float(np.nan_to_num(programme.gain, posinf=0.0, neginf=0.0) @ present)
+    report = SolveReport(
+        status=SolveStatus.KEPT_PRESENT,
+        method="linear",
+        objective=objective,
+        bound=objective,
+        seconds=time.process_time() - began,
+        fallback=True,
+        message=f"{message}; the present shares stay",
+    )
+    return LinearSolution(present, report)
 
 
 # ---- from a problem to a programme ------------------------------------------------------------------------------------------------

@@ -52,32 +52,43 @@ class SimulatedJob:
     lost_gpu_seconds: float = 0.0
     _speeds: tuple[object, Candidates, FloatArray] | None = None
     _steps: tuple[int, float] | None = None
+    _ran: tuple[object, float] | None = None
 
     @property
     def total_work(self) -> float:
         return self.epoch_ends[-1]
 
-    def as_seen(self, *, with_steps: bool = False) -> Job:
-        """What the scheduler may know of it; `with_steps`: also how many steps it has left."""
+    def as_seen(self, *, remaining_steps: float | None = None) -> Job:
+        """What the scheduler may know of it; `remaining_steps` where it may know those too."""
         return Job(
             spec=self.spec,
             belief=self.belief,
             remaining_work=max(self.total_work - self.done_work, 0.0),
-            work_source=WorkSource.ORACLE if with_steps else WorkSource.DECLARED,
+            work_source=WorkSource.DECLARED if remaining_steps is None else WorkSource.ORACLE,
             allocation=self.allocation,
             attained_gpu_seconds=dict(self.gpu_seconds),
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
-            remaining_steps=self.steps_left() if with_steps else None,
+            remaining_steps=remaining_steps,
         )
 
-    def steps_left(self) -> float:
-        """Optimiser steps at the requested batch size from the end of the present epoch, at least 1, as the published Optimus is told."""
+    def steps_left(self, *, from_epoch_end: bool = False) -> float:
+        """Optimiser steps at the requested batch size to the end of training.
+
+        `from_epoch_end`: those after the present epoch alone, at least 1, as the published Optimus is told.
+        """
         if self._steps is None or self._steps[0] != self.epoch:
             share = self.total_work / self.truth.epoch_ends[-1]
-            self._steps = (self.epoch, max(share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size), 1.0))
-        return self._steps[1]
+            self._steps = (self.epoch, share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size))
+        return max(self._steps[1], 1.0) if from_epoch_end else self._steps[1] + self._steps_in_epoch()
+
+    def _steps_in_epoch(self) -> float:
+        """Steps at the requested batch size that the present epoch has left."""
+        total, initial = self.spec.requested_batch_size, self.truth.initial_batch_size
+        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), total)
+        per_step = initial * (gain(gradient, total / initial) if self.spec.learns else total / initial)
+        return (self.epoch_ends[self.epoch] - self.done_work) / per_step
 
     def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
         """Live from `now` to `until` on the present allocation; stops at the end of training, whose time is kept."""
@@ -123,6 +134,14 @@ class SimulatedJob:
         self.allocation, self.shape, self.fixed_plan, self.plan = None, (), None, None
         self.restart_left, self.goodput = 0.0, 0.0
 
+    def progress(self) -> Mapping[str, object]:
+        """How the job stands, for `put_back`."""
+        return {**vars(self), "gpu_seconds": dict(self.gpu_seconds)}
+
+    def put_back(self, progress: Mapping[str, object]) -> None:
+        """Stand as it did when `progress` was taken; what is put back is not taken again."""
+        vars(self).update(progress)
+
     def learn(self, gpu_type: str, samples: list[Sample], *, fitter: Fitter) -> None:
         """Samples from outside the job's own running: its profile on one GPU."""
         self.belief = self.belief.with_samples(gpu_type, samples, fitter=fitter)
@@ -155,6 +174,10 @@ class SimulatedJob:
         """Choose the batch plan by what the agent believes, run it in truth, learn from it. Effective samples per second."""
         kind, replicas = self._held.gpu_type, self.replicas()
         plan = self.plan = self._choose(kind, replicas)
+        as_before = (kind, self.shape, plan, self.epoch, self.pace)
+        if self._ran is not None and self._ran[0] == as_before:
+            self.goodput = self._ran[1]
+            return self.goodput
         time = self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
         gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
         sample = Sample(len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds)
@@ -163,11 +186,12 @@ class SimulatedJob:
         seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
         scale = plan.total_batch_size / self.truth.initial_batch_size
         self.goodput = self.truth.initial_batch_size * (gain(gradient, scale) if self.spec.learns else scale) / seconds
+        self._ran = (as_before, self.goodput)
         return self.goodput
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
         if self.fixed_plan is not None:
-            return self._within_memory(self.fixed_plan.total_batch_size, kind, replicas)
+            return self._as_told(self.fixed_plan, kind, replicas)
         if self.spec.has_fixed_batch and self.spec.batch_size is not None:
             return self._within_memory(self.spec.batch_size, kind, replicas)
         known = self.belief.by_type.get(kind)
@@ -175,6 +199,13 @@ class SimulatedJob:
             least = max(self.truth.initial_batch_size, self.truth.smallest_per_gpu(kind) * replicas)
             return self._within_memory(least, kind, replicas)
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
+
+    def _as_told(self, plan: BatchPlan, kind: str, replicas: int) -> BatchPlan:
+        """A given plan; split anew where memory or the number of replicas is not what it was made for."""
+        meant_for_this = plan.total_batch_size == replicas * plan.per_gpu_batch_size * (plan.accumulation_steps + 1)
+        if meant_for_this and plan.per_gpu_batch_size <= self.truth.largest_per_gpu(kind, self._held.gpu_count):
+            return plan
+        return self._within_memory(plan.total_batch_size, kind, replicas)
 
     def _within_memory(self, total: int, kind: str, replicas: int) -> BatchPlan:
         return self.plan_for(total, kind, gpu_count=self._held.gpu_count, replicas=replicas)

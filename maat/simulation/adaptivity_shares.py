@@ -22,7 +22,7 @@ def draw_adaptivity(
     With one seed, a larger rigid share only adds rigid jobs. Jobs of hybrid-parallel models stay adaptive: the count in a trace is in GPUs,
     and need be no whole number of replicas. Raises ParameterError where a share, or both together, is outside 0-1.
     """
-    _check(rigid_share, strong_scaling_share)
+    check_shares(rigid_share, strong_scaling_share)
     drawn = {job.name: Adaptivity.ADAPTIVE for job in jobs}
     bindable = [job.name for job in jobs if all(size == 1 for size in models[job.model].gpus_per_replica.values())]
     order = np.random.default_rng((seed, _STREAM)).permutation(len(bindable))
@@ -33,7 +33,8 @@ def draw_adaptivity(
     return drawn
 
 
-def _check(rigid_share: float, strong_scaling_share: float) -> None:
+def check_shares(rigid_share: float, strong_scaling_share: float) -> None:
+    """Raises ParameterError where a share, or both together, is outside 0-1."""
     for name, share in (("rigid_share", rigid_share), ("strong_scaling_share", strong_scaling_share)):
         if not 0 <= share <= 1:
             raise ParameterError("is not between 0 and 1", field=name, value=share, remedy="Give a share of the jobs, such as 0.5.")

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from maat.scheduling.parameters import parameters_of
-from maat.simulation.engine import Scenario, build_parts
+from maat.simulation.engine import Scenario, build_parts, round_seconds_of
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures: old results are then not found.
 SIMULATION_VERSION = 1
@@ -44,7 +44,7 @@ def content_key(scenario: Scenario) -> str:
             "models": {name: scenario.models[name] for name in scenario.workload.models},
             "policy_parameters": _knobs(policy),
             "placer_parameters": _knobs(placer),
-            "round_seconds": policy.round_seconds if scenario.round_seconds is None else scenario.round_seconds,
+            "round_seconds": round_seconds_of(scenario, policy),
         }
     )
 

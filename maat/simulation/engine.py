@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import TraceError
+from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.reservations import Reservation, check_types
+from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.rounds import Changes, ClusterState, Placer, Policy, RoundResult, StoredState
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.adaptivity_shares import draw_adaptivity
+from maat.simulation.conditions import Condition, SharedGpus, UnequalGpus
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
+from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.variability import Variability, draw_scores
 from maat.simulation.workloads import Workload
 
 Progress = Callable[["Position"], None]
@@ -49,6 +52,9 @@ class Scenario:
     """All that a run follows from: the same scenario gives the same result.
 
     `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
+    `interference`: what jobs on one GPU lose; needed where the cluster lets several share one.
+    `variability`: measurements from which the scores of the cluster's GPUs are drawn; None: the cluster's own scores, if any. `locality_penalties`:
+    by model, instead of the model's own.
     """
 
     workload: Workload
@@ -66,6 +72,9 @@ class Scenario:
     rigid_share: float = 0.0
     strong_scaling_share: float = 0.0
     reservations: tuple[Reservation, ...] = ()
+    interference: Interference | None = None
+    variability: Variability | None = None
+    locality_penalties: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
@@ -118,6 +127,8 @@ class SimulationResult:
             "fidelity": scenario.fidelity.name,
             "trace": scenario.workload.name,
             "cluster": scenario.cluster.describe(),
+            "jobs_per_gpu": scenario.cluster.jobs_per_gpu,
+            "interference": None if scenario.interference is None else scenario.interference.name,
             "seed": scenario.seed,
             "rounds": len(self.round_times),
             "complete": self.complete,
@@ -132,10 +143,13 @@ class SimulationResult:
 def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
     began = time.perf_counter()
-    check_types(scenario.reservations, scenario.cluster)
+    scenario = _with_scores(scenario)
+    check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    executor = SimulatedExecutor(scenario.cluster, clock, scenario.fidelity.told_to(scenario.policy), outages=outages)
+    slowdowns = slowdowns_of(scenario)
+    told = scenario.fidelity.told_to(scenario.policy)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, outages=outages, conditions=_conditions(scenario, slowdowns))
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -145,8 +159,9 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
         executor=executor,
         store=recorder,
         clock=clock,
-        round_seconds=scenario.round_seconds,
+        round_seconds=round_seconds_of(scenario, policy),
         reservations=scenario.reservations,
+        interference=slowdowns,
         projection=projection_of(scenario),
         seed=scenario.seed,
     )
@@ -163,7 +178,14 @@ def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
     """The policy and placer of a scenario, with its fidelity's parameters where the scenario sets none of its own."""
     preset = scenario.fidelity.policy_parameters.get(scenario.policy, {})
     policy = POLICIES.build(scenario.policy, {**preset, **scenario.policy_parameters})
-    return policy, PLACERS.build(scenario.placer, scenario.placer_parameters)
+    preset = scenario.fidelity.placer_parameters.get(scenario.placer, {})
+    return policy, PLACERS.build(scenario.placer, {**preset, **scenario.placer_parameters})
+
+
+def round_seconds_of(scenario: Scenario, policy: Policy) -> float:
+    """Between rounds: as the scenario says, else its fidelity, else the policy."""
+    said = (scenario.round_seconds, scenario.fidelity.round_seconds)
+    return next((seconds for seconds in said if seconds is not None), policy.round_seconds)
 
 
 def projection_of(scenario: Scenario) -> Projection:
@@ -171,6 +193,42 @@ def projection_of(scenario: Scenario) -> Projection:
     if not scenario.fidelity.project_by_constant:
         return project_by_profile
     return ProjectByConstant({name: model.reference_throughput for name, model in scenario.true_models.items()})
+
+
+def slowdowns_of(scenario: Scenario) -> Mapping[tuple[str, str, int], float]:
+    """(victim model, partner model, GPU count) -> slowdown for what may meet on a GPU; nothing where no GPU is shared.
+
+    Raises InterferenceError where GPUs are shared and it is not known what that costs.
+    """
+    if scenario.cluster.jobs_per_gpu == 1:
+        return {}
+    if scenario.interference is None:
+        raise InterferenceError(
+            "is missing where several jobs may share a GPU",
+            field="interference",
+            remedy="Give a table of measured pairs, 'synthetic', or a constant such as 1.25.",
+        )
+    most = max([scenario.fidelity.most_gpus_per_job, *(job.gpu_count for job in scenario.workload.jobs)])
+    return scenario.interference.between(scenario.workload.models, range(1, most + 1))
+
+
+def _conditions(scenario: Scenario, slowdowns: Mapping[tuple[str, str, int], float]) -> tuple[Condition, ...]:
+    apart = any(_penalty(scenario, name) > 1 for name in scenario.workload.models)
+    unequal = (UnequalGpus(scenario.cluster),) if scenario.cluster.scores or apart else ()
+    return (*unequal, SharedGpus(slowdowns)) if slowdowns else unequal
+
+
+def _with_scores(scenario: Scenario) -> Scenario:
+    if scenario.variability is None:
+        return scenario
+    rules = scenario.fidelity.variability
+    needed = {rules.classes[name] for name in scenario.workload.models if name in rules.classes}
+    scores = draw_scores(scenario.variability, scenario.cluster, rules, needed=needed, seed=scenario.seed)
+    return replace(scenario, cluster=replace(scenario.cluster, scores=scores))
+
+
+def _penalty(scenario: Scenario, model: str) -> float:
+    return scenario.locality_penalties.get(model, scenario.models[model].locality_penalty)
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
@@ -185,6 +243,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     for row, job in enumerate(scenario.workload.jobs, start=2):
         model = scenario.true_models[job.model]
         spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
+        spec = replace(spec, locality_penalty=_penalty(scenario, job.model))
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
             raise TraceError(

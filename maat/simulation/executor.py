@@ -15,7 +15,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
-from maat.simulation.conditions import Condition, set_paces
+from maat.simulation.conditions import Condition, coupled, set_paces
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.truth import Truth
@@ -83,7 +83,11 @@ class SimulatedExecutor:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
         failures = self._outages.between(self._now, now)
-        events = [event for job in self.jobs.values() for event in self._live(job, failures, now)]
+        every = tuple(self.jobs.values())
+        alone, groups = coupled(every) if self._conditions else (every, ())
+        events = [event for job in alone for event in self._live(job, failures, self._now, now)]
+        for group in groups:
+            events += self._live_together(group, failures, now)
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
             self.finished[job_id] = self.jobs.pop(job_id)
         events += self._arrivals(now)
@@ -93,8 +97,10 @@ class SimulatedExecutor:
         return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
 
     def _as_seen(self) -> tuple[Job, ...]:
-        with_steps = self._fidelity.profiling is ProfilingMode.REQUEST_ORACLE
-        return tuple(job.as_seen(with_steps=with_steps) for job in self.jobs.values())
+        if self._fidelity.profiling is not ProfilingMode.REQUEST_ORACLE:
+            return tuple(job.as_seen() for job in self.jobs.values())
+        late = self._fidelity.steps_from_epoch_end
+        return tuple(job.as_seen(remaining_steps=job.steps_left(from_epoch_end=late)) for job in self.jobs.values())
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
@@ -108,10 +114,33 @@ class SimulatedExecutor:
             set_paces(tuple(self.jobs.values()), self._conditions)
         return events
 
-    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], now: float) -> Iterable[Event]:
+    def _live_together(self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float) -> list[Event]:
+        """Advance jobs that share GPUs in order of events: when one ends or loses its GPUs, the others' pace changes at that moment.
+
+        All go ahead to now; whoever leaves first was right to do so, the others are put back and go ahead to that moment instead.
+        """
+        begin, events, left = self._now, list[Event](), list(group)
+        while left:
+            before = [job.progress() for job in left]
+            lived = [list(self._live(job, failures, begin, now)) for job in left]
+            ends = [_left_at(job, happened) for job, happened in zip(left, lived, strict=True)]
+            first = min(range(len(left)), key=lambda i: ends[i])
+            if ends[first] >= now:
+                return events + [event for happened in lived for event in happened]
+            events += lived[first]
+            for i, job in enumerate(left):
+                if i != first:
+                    job.put_back(before[i])
+                    events += self._live(job, failures, begin, ends[first])
+            left = [job for i, job in enumerate(left) if i != first and job.allocation is not None and job.finished_at is None]
+            set_paces(left, self._conditions)
+            begin = ends[first]
+        return events
+
+    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float) -> Iterable[Event]:
         """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
-        hit = next((failure for failure in failures if failure.node in self._nodes_of(job)), None)
-        yield from self._advance(job, now if hit is None else hit.time)
+        hit = next((failure for failure in failures if begin < failure.time <= now and failure.node in self._nodes_of(job)), None)
+        yield from self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
             undone = job.done_work - job.saved_work
             job.interrupt()
@@ -121,9 +150,11 @@ class SimulatedExecutor:
     def _nodes_of(self, job: SimulatedJob) -> set[str]:
         return set() if job.allocation is None else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
 
-    def _advance(self, job: SimulatedJob, now: float) -> Iterable[Event]:
-        begin, left = self._now, job.restart_left
+    def _advance(self, job: SimulatedJob, begin: float, now: float) -> Iterable[Event]:
+        left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
+        if job.finished_at is not None and self._fidelity.completion_at_round_end:
+            job.finished_at = now
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
@@ -180,6 +211,8 @@ class SimulatedExecutor:
         match self._fidelity.profiling:
             case ProfilingMode.REQUEST_ORACLE:
                 return profile_request(job, kind, self._filled_shapes(job.spec, kind))
+            case ProfilingMode.REQUESTED:
+                return requested_pace(job, kind, self.cluster)
             case ProfilingMode.ORACLE:
                 return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]
             case _:
@@ -222,6 +255,32 @@ class SimulatedExecutor:
                 restore(entry[2], row, fitter=self._fitter)
                 self.jobs[entry[2].spec.id] = entry[2]
         self._to_come = waiting
+
+
+def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
+    """When the job that held GPUs gave them up: its end, or the failure of a node; infinite while it holds them."""
+    if job.finished_at is not None:
+        return job.finished_at
+    return lived[-1].time if job.allocation is None else float("inf")
+
+
+def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
+    """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
+    cannot run so or nobody measured it."""
+    spec, unit, per_node = job.spec, job.spec.replica_gpus(kind), int(cluster.gpus_per_node[cluster.type_index[kind]])
+    count = spec.requested_gpus
+    if not per_node or count % unit or count > cluster.usable_gpus[cluster.type_index[kind]]:
+        return []
+    whole, rest = divmod(count, per_node)
+    shape = (per_node,) * whole + ((rest,) if rest else ())
+    batch = job.truth.initial_batch_size if spec.batch_size is None else spec.batch_size
+    plan = job.plan_for(batch, kind, gpu_count=count, replicas=count // unit)
+    try:
+        time = job.truth.step(kind, shape, plan.per_gpu_batch_size)
+    except InputError:
+        return []
+    slow = job.truth.slowdown
+    return [Sample(len(shape), count // unit, plan.per_gpu_batch_size, time.step_seconds * slow, time.sync_seconds * slow)]
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:

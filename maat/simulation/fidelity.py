@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
+from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 
 
 class ProfilingMode(StrEnum):
@@ -14,9 +15,11 @@ class ProfilingMode(StrEnum):
 
     REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
     that batch size it has left (Pollux section 5.2, Optimus+Oracle).
+    REQUESTED: its true pace, calibration included, at the GPU count and batch size that it asks for, on every type; free of charge.
     """
 
     ORACLE = "oracle"
+    REQUESTED = "requested"
     BOOTSTRAP = "bootstrap"
     NO_PROFILE = "no-profile"
     REQUEST_ORACLE = "request-oracle"
@@ -37,12 +40,14 @@ class Fidelity:
     the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
     `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
     slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
-    holds most, not in the cluster's order; step times were measured by order.
+    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
+    left is told those after the present epoch, at least 1; else all of them.
     """
 
     name: str
     summary: str
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # what baselines are told that others must learn
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
@@ -54,21 +59,25 @@ class Fidelity:
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
     policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
+    round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
+    completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
+    variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
-    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # the published Optimus is told what Pollux must learn
     flat_restart_seconds: float | None = None
     largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)
     rigid_models: frozenset[str] = frozenset()
     calibrated: bool = True
     fullest_node_first: bool = False
+    steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """This fidelity with what it reveals to that policy."""
-        return replace(self, profiling=self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by."""
+        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
 
-    def revealing(self, profiling: ProfilingMode) -> Fidelity:
-        """This fidelity with the same revealed to every policy."""
-        return replace(self, profiling=profiling, profiling_by_policy={})
+    def revealing(self, mode: ProfilingMode) -> Fidelity:
+        """With this profiling, whatever the policy."""
+        return replace(self, profiling=mode, profiling_by_policy={})
 
 
 FIDELITIES: Mapping[str, Fidelity] = {
@@ -77,11 +86,21 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
         profiling=ProfilingMode.NO_PROFILE,
+        profiling_by_policy={"gavel": ProfilingMode.REQUESTED},
         whole_second_epochs=True,
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
-        policy_parameters={"sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True}},
+        policy_parameters={
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+            "gavel": {
+                "objective": "max-sum-throughput",
+                "isolated_rule": "whole-job",
+                "reset_seconds": None,
+                "break_ties_by_owed": False,
+                "unfit_throughput": 0.1,
+            },
+        },
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
@@ -97,18 +116,26 @@ FIDELITIES: Mapping[str, Fidelity] = {
         rigid_models=frozenset({"ncf"}),
         calibrated=False,
         fullest_node_first=True,
+        steps_from_epoch_end=True,
+    ),
+    "pal-artifact": Fidelity(
+        "pal-artifact",
+        "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
+        profiling=ProfilingMode.NO_PROFILE,
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
+        policy_parameters={"srtf": {"head_of_line": "block"}},
+        placer_parameters={"pal": {"binning": "two"}, "pm-first": {"binning": "two"}},
+        round_seconds=360.0,
+        flat_restart_seconds=0.0,
+        completion_at_round_end=True,
+        variability=ARTIFACT_VARIABILITY,
     ),
 }
 
 
-def fidelity(name: str) -> Fidelity:
-    """The preset of that name. Raises UnknownNameError listing those that exist."""
+def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
+    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
         raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
-    return FIDELITIES[name]
-
-
-def fidelity_with(name: str, *, profiling: ProfilingMode | None) -> Fidelity:
-    """The preset of that name, in another profiling mode where one is given."""
-    preset = fidelity(name)
-    return preset if profiling is None else preset.revealing(profiling)
+    preset = FIDELITIES[name]
+    return preset if profiling is None else preset.revealing(ProfilingMode(profiling))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,10 @@ DEFAULT_RESTART_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its truth, and what its owner would declare of it."""
+    """One model: its truth, and what its owner would declare of it.
+
+    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    """
 
     name: str
     truth: Truth
@@ -26,6 +29,7 @@ class Model:
     memory: Mapping[str, MemoryLimits]
     gpus_per_replica: Mapping[str, int]
     reference_throughput: Mapping[str, float]
+    locality_penalty: float = 1.0
 
     @property
     def work(self) -> float:
@@ -71,6 +75,8 @@ class Model:
             batch_size=batch_size,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            variability_class=fidelity.variability.classes.get(self.name),
+            locality_penalty=self.locality_penalty,
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
@@ -90,9 +96,12 @@ def catalog_models() -> Mapping[str, Model]:
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
 
 
-def measured_models(folder: Path) -> Mapping[str, Model]:
-    """The models of a profiles folder, true to the measurements. Raises ProfileError naming file, row and field."""
-    return {name: _measured(measured) for name, measured in read_profiles(folder).items()}
+def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+    """The models of a profiles folder, true to the measurements; of these GPU types alone, where some are named.
+
+    Raises ProfileError naming file, row and field.
+    """
+    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
 
 
 def _measured(measured: MeasuredModel) -> Model:

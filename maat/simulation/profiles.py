@@ -7,7 +7,7 @@ A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -165,11 +165,14 @@ class MeasuredModel:
     epochs: EpochTable
 
 
-def read_profiles(folder: Path) -> Mapping[str, MeasuredModel]:
-    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy."""
+def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, MeasuredModel]:
+    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
+
+    `gpu_types`: read step times of these alone; of a model that was measured on none of them, all.
+    """
     if not folder.is_dir():
         raise ProfileError("is no folder", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model.")
-    models = [_read_model(child) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
+    models = [_read_model(child, gpu_types) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
     if not models:
         raise ProfileError(
             "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
@@ -183,13 +186,15 @@ def normalised_placement(placement: str) -> str:
     return min((digits[i:] + digits[:i] for i in range(len(digits))), default="")
 
 
-def _read_model(folder: Path) -> MeasuredModel:
+def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
     suffixes = sorted({name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)})
     if not suffixes:
         raise ProfileError(
             "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
         )
-    steps = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): _read_steps(folder, suffix) for suffix in suffixes}
+    suffix_of = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): suffix for suffix in suffixes}
+    wanted = suffix_of if gpu_types is None else {t: suffix_of[t] for t in suffix_of if t in gpu_types} or suffix_of
+    steps = {gpu_type: _read_steps(folder, suffix) for gpu_type, suffix in wanted.items()}
     epochs = _read_epochs(folder)
     if folder.name in PIPELINES:
         epochs = epochs.starting_at(PIPELINES[folder.name].micro_batches)

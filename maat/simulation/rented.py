@@ -16,7 +16,7 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
-from maat.scheduling.placement.packed import Packed
+from maat.scheduling.placement.packed import PackedSticky
 from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, RoundResult, StoredState
 from maat.scheduling.solver import SolveReport
 from maat.simulation.engine import JumpingClock
@@ -66,7 +66,7 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
     inner.submit(spec, model.truth, restart_seconds=revealed.flat_restart_seconds or model.restart_seconds)
     executor = _RentedNodes(inner, training.cluster, autoscaler)
     loop = RoundLoop(
-        policy=_Everything(largest_batch), placer=Packed(), executor=executor, store=_Latest(), clock=clock, round_seconds=training.round_seconds
+        policy=_Everything(largest_batch), placer=PackedSticky(), executor=executor, store=_Latest(), clock=clock, round_seconds=training.round_seconds
     )
     loop.run()
     return executor.outcome(spec.id)

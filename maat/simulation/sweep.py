@@ -15,8 +15,11 @@ from typing import Protocol
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
 from maat.scheduling.policies import suiting_placer
+from maat.scheduling.reservations import Reservation, check_reservations
+from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.content import content_key
 from maat.simulation.engine import Scenario
+from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.models import Model
@@ -86,20 +89,31 @@ class Setup:
     arrival_rate: float = 1.0
     jobs_per_hour: float | None = None
     cluster_size: int = 1
+    rigid_share: float = 0.0
+    strong_scaling_share: float = 0.0
+    failures: Failures = ()
+    reservations: tuple[Reservation, ...] = ()
 
     def scenario(self) -> Scenario:
-        """What the engine plays. Raises InputError where trace or cluster cannot be used."""
+        """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
+        check_shares(self.rigid_share, self.strong_scaling_share)
+        cluster = grown(Cluster.parse(self.cluster), self.cluster_size)
         drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
+        check_reservations(self.reservations, cluster, job_ids={job.name for job in drawn.jobs})
         return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
-            cluster=grown(Cluster.parse(self.cluster), self.cluster_size),
+            cluster=cluster,
             policy=self.policy,
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
             fidelity=self.fidelity,
             round_seconds=self.round_seconds,
             seed=self.seed,
+            rigid_share=self.rigid_share,
+            strong_scaling_share=self.strong_scaling_share,
+            failures=self.failures,
+            reservations=self.reservations,
         )
 
 
@@ -166,7 +180,7 @@ def _profiled(setup: Setup, value: AxisValue) -> Setup:
     return replace(setup, fidelity=setup.fidelity.revealing(ProfilingMode(str(value))))
 
 
-# What the sensitivity figures of the Sia paper vary. A share of rigid or strong-scaling jobs would stand here, as a field of Setup.
+# What the sensitivity figures of the Sia paper vary.
 AXES: Mapping[str, Axis] = {
     axis.name: axis
     for axis in (
@@ -195,6 +209,18 @@ AXES: Mapping[str, Axis] = {
             unit="jobs/h",
         ),
         Axis("profiling", "Profiling mode", _profiling, _profiled),
+        Axis(
+            "rigid_share",
+            "Share of rigid jobs",
+            _number("rigid_share", least=0, most=1),
+            lambda setup, value: replace(setup, rigid_share=float(value)),
+        ),
+        Axis(
+            "strong_scaling_share",
+            "Share of strong-scaling jobs",
+            _number("strong_scaling_share", least=0, most=1),
+            lambda setup, value: replace(setup, strong_scaling_share=float(value)),
+        ),
         Axis(
             "cluster_size",
             "Cluster size and jobs, times",

@@ -72,6 +72,7 @@ class MeasuredTruth:
         self.max_batch_size = int(epochs.batch_sizes[-1])
         self.epoch_ends: tuple[float, ...] = tuple((epochs.progress.min(axis=0) * self.initial_batch_size).tolist())
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
+        self._gradients: dict[tuple[int, int], GradientStatistics] = {}
         self._surfaces: dict[str, _Surface] = {}
         self._largest = {t: _largest_by_count(table) for t, table in model.steps.items()}
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
@@ -106,6 +107,12 @@ class MeasuredTruth:
         return float(points[(points[:, 0] == 1) & (points[:, 1] == gpu_count), 3].max())
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
+        found = self._gradients.get((epoch, total_batch_size))
+        if found is None:
+            found = self._gradients[epoch, total_batch_size] = self._interpolated(epoch, total_batch_size)
+        return found
+
+    def _interpolated(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         table = self._model.epochs
         at = float(total_batch_size)
         square = float(np.interp(at, self._batch_sizes, table.gradient_square[:, epoch]))

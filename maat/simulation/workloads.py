@@ -19,6 +19,7 @@ from maat.simulation.profiles import MODEL_BY_FOLDER
 
 MAX_JOBS = 200_000
 MAX_SECONDS = 1e10
+MAX_WORK_SCALE = 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,14 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """The columns that tell a format, and how one of its rows is read. `model_column`: where an unknown model is to be blamed."""
+    """The columns that tell a format, and how one of its rows is read.
+
+    `model_column`, `name_column`: where an unknown model and a name that stands twice are to be blamed.
+    """
 
     columns: tuple[str, ...]
     model_column: str
+    name_column: str
     parse: Callable[[Row], TraceJob]
 
 
@@ -83,7 +88,9 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
         job = trace_format.parse(row)
         _check_model(job, row, trace_format, known_models)
         if job.name in jobs:
-            raise row.blame("stands twice", field="name", value=job.name, row=row.line, remedy="Give every job a name of its own.")
+            raise row.blame(
+                "stands twice", field=trace_format.name_column, value=job.name, row=row.line, remedy="Give every job a name of its own."
+            )
         jobs[job.name] = job
     if not jobs:
         raise table.blame("holds no jobs", field="rows", remedy="Add at least one row below the header.")
@@ -150,10 +157,26 @@ def _sia_job(row: Row) -> TraceJob:
         model=MODEL_BY_FOLDER.get(model, model),
         gpu_count=row.whole_number("num_replicas", maximum=MAX_GPUS),
         batch_size=row.whole_number("batch_size") if row.cells["batch_size"] else None,
-        work_scale=row.number(WORK_SCALE, above=0.0, maximum=1e6) if WORK_SCALE in row.cells else 1.0,
+        work_scale=row.number(WORK_SCALE, above=0.0, maximum=MAX_WORK_SCALE) if WORK_SCALE in row.cells else 1.0,
+    )
+
+
+# --- the format of the PAL artifact: `duration` counts iterations ---
+
+PAL_COLUMNS = ("job_id", "num_gpus", "submit_time", "duration", "model")
+
+
+def _pal_job(row: Row) -> TraceJob:
+    return TraceJob(
+        name=_name(row, "job_id"),
+        submit_seconds=row.number("submit_time", minimum=0.0, maximum=MAX_SECONDS),
+        model=row.cells["model"],
+        gpu_count=row.whole_number("num_gpus", maximum=MAX_GPUS),
+        work_scale=row.number("duration", above=0.0, maximum=MAX_WORK_SCALE),
     )
 
 
 FORMATS: Mapping[str, TraceFormat] = {
-    "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", parse=_sia_job),
+    "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job),
+    "pal": TraceFormat(columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job),
 }

@@ -60,7 +60,7 @@ def test_what_follows_a_commit_sees_it_and_does_not_follow_a_rollback(database: 
 
 def test_writers_wait_for_each_other_and_lose_nothing(database: Database) -> None:
     with database.session_scope() as session:
-        session.add(Cluster(name="c", policy="sia", placer="packed", round_seconds=60))
+        session.add(Cluster(name="c", policy="sia", placer="packed-sticky", round_seconds=60))
 
     def bump(_: int) -> None:
         with database.session_scope() as session:
@@ -95,7 +95,7 @@ def test_what_a_foreign_key_names_must_exist(database: Database) -> None:
 def test_large_state_comes_back_as_it_was(database: Database) -> None:
     state = {"jobs": [{"id": f"job_{i}", "work": i / 3} for i in range(500)], "none": None, "text": "\u00e9\u4e2d"}
     with database.session_scope() as session:
-        cluster = Cluster(name="c", policy="sia", placer="packed", round_seconds=60)
+        cluster = Cluster(name="c", policy="sia", placer="packed-sticky", round_seconds=60)
         session.add(cluster)
         session.flush()
         session.add(ClusterRuntime(cluster_id=cluster.id, executor_state=state))

@@ -18,7 +18,7 @@ CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nb
 
 
 def body(**fields: Any) -> dict[str, Any]:
-    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed", "seed": 3}]
+    runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed-sticky", "seed": 3}]
     return {"name": "compare", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
 
 
@@ -30,7 +30,7 @@ def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestCli
     assert queue.sent == [("maat.run_simulation", simulation["id"])]
     assert [(run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]] == [
         ("sia", "whole-node", 0, "queued"),
-        ("fifo", "packed", 3, "queued"),
+        ("fifo", "packed-sticky", 3, "queued"),
     ]
     operation = client.get(answer.headers["Location"]).json()
     assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2, "runs")
@@ -106,6 +106,19 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"trace": {**GENERATED, "jobs": 10_000_000}}, "/trace/generated/jobs"),
         ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
         ({"name": ""}, "/name"),
+        ({"profiling": "psychic"}, "/profiling"),
+        ({"rigid_share": 1.5}, "/rigid_share"),
+        ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
+        ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
+        ({"failures": {"mtbf_hours": 1, "repair_seconds": -1}}, "/failures/repair_seconds"),
+        ({"reservations": [{"gpu_type": "h100", "gpu_count": 1, "tenant": "x"}]}, "/reservations/0"),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1}]}, "/reservations/0"),
+        (
+            {"reservations": [{"gpu_type": "t4", "gpu_count": 1, "tenant": "x", "start_seconds": 9.0, "end_seconds": 9.0}]},
+            "/reservations/0",
+        ),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": "nobody"}]}, "/reservations/0/job"),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "tenant": f"t{i}"} for i in range(7)]}, "/reservations"),
     ],
     ids=str,
 )

@@ -53,6 +53,19 @@ def test_an_axis_has_the_values_that_its_points_are_found_by_however_they_were_w
     assert [list(point["settings"].values()) for point in sweep["points"]] == [[p, s] for p in policies for s in seconds]
 
 
+def test_what_all_points_are_simulated_under_is_part_of_their_content(client: TestClient) -> None:
+    conditions: list[dict[str, Any]] = [
+        {},
+        {"rigid_share": 0.5},
+        {"strong_scaling_share": 0.5},
+        {"profiling": "oracle"},
+        {"failures": {"mtbf_hours": 10.0}},
+        {"reservations": [{"gpu_type": "t4", "gpu_count": 2, "tenant": "vision", "end_seconds": 3600.0}]},
+    ]
+    keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in conditions]
+    assert len(set(keys)) == len(keys)
+
+
 def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
     first = client.post(SWEEPS, json=body()).json()
     end_points(database, *(point["key"] for point in first["points"]))
@@ -125,6 +138,10 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"trace": {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}}, "/trace/text"),
         ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
         ({"name": ""}, "/name"),
+        ({"vary": [{"name": "rigid_share", "values": [0, 0.6]}], "strong_scaling_share": 0.5}, "/strong_scaling_share"),
+        ({"vary": [{"name": "strong_scaling_share", "values": [0, 0.6]}], "rigid_share": 0.5}, "/vary/0/values"),
+        ({"rigid_share": 0.6, "strong_scaling_share": 0.5}, "/strong_scaling_share"),
+        ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": "nobody"}]}, "/reservations"),
     ],
     ids=str,
 )

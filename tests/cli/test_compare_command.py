@@ -29,13 +29,13 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
 
 
 def test_every_policy_meets_every_placer(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
-    compare("--policy", "srtf,fifo", "--placer", "packed,whole-node", "--json")
+    compare("--policy", "srtf,fifo", "--placer", "packed-sticky,whole-node", "--json")
 
     found = json.loads(capsys.readouterr().out)
     assert [(c["policy"], c["placer"]) for c in found["contestants"]] == [
-        ("srtf", "packed"),
+        ("srtf", "packed-sticky"),
         ("srtf", "whole-node"),
-        ("fifo", "packed"),
+        ("fifo", "packed-sticky"),
         ("fifo", "whole-node"),
     ]
     assert len(found["paired"]) == 3
@@ -48,14 +48,14 @@ def test_the_table_gives_spread_and_interval(compare: Compare, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "2 run(s) of each; mean ± sample standard deviation over runs" in shown
     assert "in brackets the 95 % interval over traces and seeds" in shown
-    assert "srtf + packed" in shown
+    assert "srtf + packed-sticky" in shown
 
 
 def test_the_baseline_can_be_chosen(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
     compare("--policy", "srtf,fifo", "--baseline", "fifo", "--json")
 
     found = json.loads(capsys.readouterr().out)
-    assert found["baseline"] == {"policy": "fifo", "placer": "packed"}
+    assert found["baseline"] == {"policy": "fifo", "placer": "packed-sticky"}
     assert [d["contestant"]["policy"] for d in found["paired"]] == ["srtf"]
 
 

@@ -106,7 +106,7 @@ def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
 
 def test_several_policies_are_compared_in_one_list(trace: Path) -> None:
     found = figures(str(trace), *SMALL, "--policy", "sia, fifo,srtf")
-    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed"), ("srtf", "packed")]
+    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed-sticky"), ("srtf", "packed-sticky")]
 
 
 def test_without_json_a_table_is_printed(trace: Path) -> None:
@@ -172,6 +172,14 @@ def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
     assert len(lines) == 1, stderr
     assert lines[0].startswith("maat: ")
     return lines[0].removeprefix("maat: ")
+
+
+def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trace: Path) -> None:
+    arguments = (str(trace), *SMALL, "--policy", "fifo")
+    kept_out = figures(*arguments, "--reserve", "t4=8,tenant=vision,until=0.5")
+    served = figures(*arguments, "--reserve", "t4=1,job=a,until=0.5", "--reserve", "t4=2,job=b,until=0.5")
+    assert kept_out["avg_queueing_hours"] > 0.4
+    assert served["avg_queueing_hours"] < 0.1
 
 
 @pytest.fixture
@@ -248,8 +256,15 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
         (("--cluster", "t4=0x4"), "cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node"),
         (("--cluster", "four cards"), "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4"),
         (("--policy", "lifo"), "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf"),
-        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed"),
+        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed-sticky, packed"),
         (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
+        (("--reserve", "t4"), "reserve: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME"),
+        (("--reserve", "t4=2,owner=x"), "reserve: does not read as a reservation"),
+        (("--reserve", "t4=2,tenant=x,from=soon"), "reserve: does not read as a reservation"),
+        (("--reserve", "t4=2"), "reservation: is for a tenant or for a job, one of them"),
+        (("--reserve", "t4=2,tenant=x,from=2,until=1"), "end: is not after the start (got 3600.0)"),
+        (("--reserve", "h100=2,tenant=x"), "reservation.gpu_type: is no GPU type of this cluster (got 'h100')"),
+        (("--reserve", "t4=2,job=nobody"), "reservation.job_id: is no job of the trace (got 'nobody')"),
         (("--failures-mtbf-hours", "0"), "mtbf_hours: is no time above zero (got 0.0). Give hours, such as 100."),
         (("--failures-mtbf-hours", "1", "--repair-minutes", "-1"), "repair_seconds: is no time from zero up (got -60.0). Give seconds"),
         (("--rigid-share", "1.5"), "rigid_share: is not between 0 and 1 (got 1.5). Give a share of the jobs, such as 0.5."),

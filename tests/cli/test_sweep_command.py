@@ -77,6 +77,13 @@ def test_a_point_has_the_figures_that_maat_simulate_prints(trace: Path) -> None:
         assert point["figures"][name] == alone[name]
 
 
+def test_a_share_of_bound_jobs_is_varied_on_a_base_that_binds_others(trace: Path) -> None:
+    points = result(str(trace), *SMALL, "--vary", "rigid_share=0,0.5", "--strong-scaling-share", "0.5")["points"]
+    one = maat("simulate", str(trace), *SMALL, "--rigid-share", "0.5", "--strong-scaling-share", "0.5", "--json")
+    assert points[1]["figures"]["avg_jct_hours"] == json.loads(one.stdout)["avg_jct_hours"]
+    assert points[0]["figures"]["avg_jct_hours"] != points[1]["figures"]["avg_jct_hours"]
+
+
 def test_what_the_cache_has_is_not_simulated_again_and_damage_is_said(trace: Path, tmp_path: Path) -> None:
     arguments = (str(trace), *SMALL, "--vary", "round_seconds=60,120", "--workers", "1", "--cache", str(tmp_path / "kept"))
     first = maat("sweep", *arguments)
@@ -111,6 +118,7 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         (("--vary", "p=1", "--seeds", "a"), "seeds: are not whole numbers with commas between (got 'a')"),
         (("--vary", "p=1", "--seeds", "1,1"), "seeds: are not different whole numbers"),
         (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),
+        (("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"), "strong_scaling_share: and rigid_share together are more than"),
         (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
         (("--vary", "p=1", "--cluster", "abacus=1x4"), "application: cannot run on any GPU type of this cluster (abacus)"),
         (("--vary", "p=1", "--cache", "/dev/null"), "cache: cannot be written"),

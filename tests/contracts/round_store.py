@@ -27,9 +27,9 @@ def round_result(number: int) -> RoundResult:
     """That round, really planned: both jobs start; policy and placer leave a state that names the round."""
     observed = observed_at(number)
     round_input = RoundInput(observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER))
-    result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed"))
+    result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed-sticky"))
     decision = replace(result.decision, state=PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}))
-    placement = replace(result.placement, state=PolicyState("packed", "def", {"job-b": number}))
+    placement = replace(result.placement, state=PolicyState("packed-sticky", "def", {"job-b": number}))
     return replace(result, decision=decision, placement=placement)
 
 
@@ -61,7 +61,7 @@ class RoundStoreContract:
             loaded = store.load()
             assert loaded.next_round_number == number + 1
             assert loaded.policy_state == PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}})
-            assert loaded.placer_state == PolicyState("packed", "def", {"job-b": number})
+            assert loaded.placer_state == PolicyState("packed-sticky", "def", {"job-b": number})
 
     def test_a_round_is_committed_once(self, store: RoundStore) -> None:
         assert commit(store, 1)

@@ -63,7 +63,7 @@ class Driven:
     def decide(self, state: ClusterState) -> Changes:
         limits, pins = standing_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
         round_input = RoundInput(state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins)
-        placer = PLACERS.build("whole-node" if self.policy == "sia" else "packed")
+        placer = PLACERS.build("whole-node" if self.policy == "sia" else "packed-sticky")
         return plan_round(round_input, POLICIES.build(self.policy), placer).changes
 
     def play(self, rounds: int, *, times_applied: int = 1) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from sweep_samples import axis, row, sweep
 
+from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
-from frontend.pages.sweep import caption, progress, table
-from frontend.pages.sweeps import body_of, parse_values, unfinished
+from frontend.pages.sweep import caption, table
+from frontend.pages.sweeps import _place, body_of, parse_values, unfinished
 from frontend.theme import DARK, LIGHT
+from maat.client.errors import FieldProblem
 
 FORM: dict[str, Any] = {
     "name": "s",
@@ -27,6 +29,12 @@ FORM: dict[str, Any] = {
     "vary2": "nothing",
     "values2": "",
     "seeds": "0, 1",
+    "profiling": "fidelity",
+    "rigid_share": 0,
+    "strong_scaling_share": 0,
+    "mtbf_hours": "",
+    "repair_minutes": 30,
+    "reservations": [],
 }
 
 
@@ -96,18 +104,32 @@ def test_the_table_has_a_row_per_combination_with_mean_and_spread() -> None:
 
 
 def test_progress_stands_until_the_end_and_says_why_a_point_failed() -> None:
-    assert "6 of 8 points" in text_of(progress(sweep(), {"message": "Points: 6 succeeded.", "error": None}))
-    assert progress(sweep(state="succeeded"), {"message": "", "error": None}) is None
-    failed = progress(sweep(state="failed"), {"message": "m", "error": {"title": "Bad", "detail": "p is out of range"}})
+    operation = {"state": "running", "message": "Points: 6 succeeded.", "error": None, "done": 6.0, "total": 8.0, "unit": "points"}
+    assert "6 of 8 points" in text_of(progress(operation, failed="A point failed"))
+    assert progress({**operation, "state": "succeeded"}, failed="A point failed") is None
+    failed = progress({**operation, "state": "failed", "error": {"detail": "p is out of range"}}, failed="A point failed")
     assert "p is out of range" in text_of(failed)
+    assert "A point failed" in text_of(failed)
 
 
 def test_the_form_is_sent_as_the_api_wants_it() -> None:
-    assert body_of(FORM, None)["vary"] == [{"name": "p", "values": [-1.0, 0.5]}]
-    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, "c1")
+    plain = body_of(FORM, text=None, cluster_id=None)
+    assert plain["vary"] == [{"name": "p", "values": [-1.0, 0.5]}]
+    assert plain["trace"] == {"kind": "generated", "family": "philly", "jobs": 20, "hours": 1}
+    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, text=None, cluster_id="c1")
     assert both["vary"][1] == {"name": "policy", "values": ["sia", "fifo"]}
     assert (both["trace"], both["seeds"]) == ({"kind": "cluster", "cluster_id": "c1"}, [0, 1])
+    bound = body_of({**FORM, "kind": "csv", "strong_scaling_share": 0.5}, text="a,b\n", cluster_id=None)
+    assert (bound["trace"], bound["strong_scaling_share"]) == ({"kind": "csv", "text": "a,b\n"}, 0.5)
     assert parse_values(" 1,, oracle ") == [1.0, "oracle"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "field"),
+    [("/vary/1/values", "values2"), ("/vary", "values1"), ("/strong_scaling_share", "strong_scaling_share"), ("/x", None)],
+)
+def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | None) -> None:
+    assert _place(FieldProblem(pointer, "", "")) == field
 
 
 @pytest.mark.parametrize(
@@ -118,9 +140,10 @@ def test_the_form_is_sent_as_the_api_wants_it() -> None:
         ({"vary2": "p", "values2": "1"}, "values2"),
         ({"seeds": "one"}, "seeds"),
         ({"kind": "cluster"}, "cluster"),
+        ({"kind": "csv"}, "csv"),
     ],
     ids=str,
 )
 def test_what_the_form_can_see_itself_is_said_beside_the_field(change: dict[str, Any], field: str) -> None:
-    assert set(unfinished({**FORM, **change}, None)) == {field}
-    assert unfinished(FORM, None) == {}
+    assert set(unfinished({**FORM, **change}, None, None)) == {field}
+    assert unfinished(FORM, None, None) == {}

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
+from frontend.components.conditions import reservation_of, told
+from frontend.components.reservation_fields import unfinished_reservation
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
+from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
+from frontend.pages.simulate import _place
 from frontend.pages.simulate import body_of as simulation_body
-from frontend.pages.simulate import parse_seeds
 from frontend.pages.simulation import _table
 from frontend.pages.submit import body_of
 from frontend.problems import worded
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
-from maat.client.errors import FieldProblem
+from maat.client.errors import ApiError, FieldProblem
 
 
 @pytest.mark.parametrize(
@@ -183,9 +186,92 @@ def test_an_empty_name_is_asked_for_in_plain_words() -> None:
     assert worded(FieldProblem.parse({**raw, "code": "string_too_short"}), empty_name="Give the job a name.") == "Give the job a name."
 
 
-def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
-    form = {"name": "n", "kind": "csv", "family": "", "jobs": 1, "hours": 1, "seed": 0, "cluster": "", "fidelity": "paper"}
+FORM: dict[str, Any] = {
+    "name": "n",
+    "kind": "csv",
+    "family": "",
+    "jobs": 1,
+    "hours": 1,
+    "seed": 0,
+    "cluster": "",
+    "fidelity": "paper",
+    "policies": ["sia", "fifo"],
+    "seeds": "0,1",
+    "profiling": "fidelity",
+    "rigid_share": 0,
+    "strong_scaling_share": "",
+    "mtbf_hours": "",
+    "repair_minutes": 30,
+    "reservations": [],
+}
 
-    body = simulation_body({**form, "policies": ["sia", "fifo"], "seeds": "0,1"}, text="", cluster_id=None)
+
+def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
+    body = simulation_body(FORM, text="", cluster_id=None)
 
     assert body["runs"] == [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]
+
+
+def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_set() -> None:
+    values = {"type": " a100", "gpus": 4, "for": "job", "holder": "bert-1", "from": 0, "until": 1.5}
+    asked = {"profiling": "oracle", "rigid_share": 0.5, "mtbf_hours": 100, "reservations": [reservation_of(values)]}
+
+    body = simulation_body({**FORM, **asked}, text="", cluster_id=None)
+
+    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, text="", cluster_id=None))
+    assert (body["profiling"], body["rigid_share"], body["failures"]) == ("oracle", 0.5, {"mtbf_hours": 100.0, "repair_seconds": 1800.0})
+    assert body["reservations"] == [{"gpu_type": "a100", "gpu_count": 4, "job": "bert-1", "start_seconds": 0.0, "end_seconds": 5400.0}]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"type": " "}, "GPU type"), ({"gpus": ""}, "how many GPUs"), ({"holder": ""}, "tenant"), ({"from": 2, "until": 2}, "end after")],
+)
+def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], words: str) -> None:
+    values = {"type": "a100", "gpus": 4, "for": "tenant", "holder": "vision", "from": 0, "until": ""}
+
+    assert unfinished_reservation(values) is None
+    assert words in str(unfinished_reservation({**values, **change}))
+
+
+def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -> None:
+    reserved = {"gpu_type": "a100", "gpu_count": 4, "tenant": "vision", "job": None, "start_seconds": 0.0, "end_seconds": 7200.0}
+    request = {"profiling": None, "rigid_share": 0.5, "strong_scaling_share": 0.0, "failures": None, "reservations": [reserved]}
+
+    assert told(request) == [("Share of jobs", "0.5 rigid"), ("Reserved", "4 × a100 for tenant vision, until 2 h")]
+    assert told({"profiling": None, "failures": None, "reservations": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("pointer", "field"),
+    [
+        ("/trace/text", "csv"),
+        ("/trace/generated/jobs", "jobs"),
+        ("/runs/0/policy", "policies"),
+        ("/failures/mtbf_hours", "mtbf_hours"),
+        ("/reservations/0/job", "reservations"),
+        ("/name", "name"),
+    ],
+)
+def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field: str) -> None:
+    problem = FieldProblem(pointer, pointer.rsplit("/", 1)[-1], "It is wrong.", "code", "Mend it.")
+
+    assert spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="") == ({field: "It is wrong. Mend it."}, None)
+
+
+def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
+    problem = FieldProblem("/placer", "placer", "It is wrong.")
+
+    beside, above = spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="")
+
+    assert beside == {}
+    assert above is not None
+
+
+def test_failures_have_columns_only_where_a_node_failed() -> None:
+    def heads(**summary: float) -> list[Any]:
+        run = {"id": "r", "policy": "sia", "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        return [cell.children for cell in _table([run]).children[0].children.children]
+
+    assert heads(failures=0, interruptions=0) == ["Run", "State"]
+    assert heads(failures=2, interruptions=1, lost_gpu_hours=0.5) == ["Run", "State", "Failed nodes", "Interruptions", "GPU-hours lost"]

@@ -240,7 +240,7 @@ class Bench:
 
 def loop_on(bench: Bench) -> RoundLoop:
     return RoundLoop(
-        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed"), executor=bench, store=bench, clock=bench, round_seconds=30.0
+        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed-sticky"), executor=bench, store=bench, clock=bench, round_seconds=30.0
     )
 
 
@@ -295,7 +295,7 @@ def test_limits_beyond_the_clusters_own_are_kept_by_every_round() -> None:
     bench = Bench((job(spec("a", gpu_count=2)), job(spec("b", gpu_count=2))))
     quota = Limit("quota", LimitKind.QUOTA, 2, tenant="default")
     loop = RoundLoop(
-        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed"), executor=bench, store=bench, clock=bench, extra_limits=[quota]
+        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed-sticky"), executor=bench, store=bench, clock=bench, extra_limits=[quota]
     )
     stepped = loop.step()
     assert stepped is not None

@@ -1,13 +1,17 @@
-"""FIFO and SRTF: who goes first, who may pass, and on which type a job runs."""
+"""FIFO, SJF, SRTF and LAS: who goes first, who may pass, and on which type a job runs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from scheduling.examples import belief, job, round_of, spec
 
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Job
+from maat.scheduling.fitting import Sample
+from maat.scheduling.job import Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, RoundInput
@@ -94,3 +98,73 @@ def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
     assert set(decision.grants) == {"b"}
     assert decision.reasons["a"].primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
     assert decision.reasons["a"].evidence == {"binding_limit": "quota:default", "places": 2}
+
+
+# ---- SJF and LAS ------------------------------------------------------------------------------------------------------------------
+
+
+def test_sjf_serves_the_shortest_of_those_that_wait() -> None:
+    long, short = asks("long", 2, submitted=1.0, work=2e6), asks("short", 2, submitted=2.0, work=1e6)
+    assert set(decide("sjf", round_of("t4=1x2", long, short)).grants) == {"short"}
+
+
+def test_sjf_reckons_time_and_not_work() -> None:
+    quick, slow = asks("quick", 2, submitted=2.0, work=2e6, t4=0.1), asks("slow", 2, submitted=1.0, work=1e6, t4=10.0)
+    assert set(decide("sjf", round_of("t4=1x2", quick, slow)).grants) == {"quick"}
+
+
+def test_sjf_preempts_nobody() -> None:
+    runs, short = asks("runs", 2, work=9e6, held=(0, 1)), asks("short", 2, submitted=2.0, work=1e3)
+    assert set(decide("sjf", round_of("t4=1x2", runs, short)).grants) == {"runs"}
+
+
+def test_las_preempts_whoever_has_had_most() -> None:
+    runs, waits = asks("runs", 2, held=(0, 1)), asks("waits", 2, submitted=2.0)
+    runs = replace(runs, attained_gpu_seconds={"t4": 100.0, "a100": 20.0})
+    assert set(decide("las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 110.0}))).grants) == {"waits"}
+    assert set(decide("las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 130.0}))).grants) == {"runs"}
+
+
+def test_las_counts_gpu_time_or_time_alone() -> None:
+    wide, narrow = asks("wide", 4), asks("narrow", 1)
+    jobs = (replace(wide, attained_gpu_seconds={"t4": 400.0}), replace(narrow, attained_gpu_seconds={"t4": 200.0}))
+    assert set(decide("las", round_of("t4=1x4", *jobs)).grants) == {"narrow"}
+    assert set(decide("las", round_of("t4=1x4", *jobs), service="seconds").grants) == {"wide"}
+
+
+@pytest.mark.parametrize("policy", ["sjf", "srtf", "las", "fifo", "tiresias"])
+def test_the_head_of_the_line_blocks_where_it_is_told_to(policy: str) -> None:
+    first, second, third = asks("first", 2, work=1e3), asks("second", 3, work=2e3, submitted=1.0), asks("third", 1, work=3e3, submitted=2.0)
+    assert set(decide(policy, round_of("t4=1x4", first, second, third), head_of_line="block").grants) == {"first"}
+    assert set(decide(policy, round_of("t4=1x4", first, second, third), head_of_line="backfill").grants) == {"first", "third"}
+
+
+# ---- requests are evaluated when they are read ------------------------------------------------------------------------------------
+
+
+class Unreadable:
+    """A fit that nobody may ask for."""
+
+    def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
+        raise AssertionError("somebody read the model")
+
+
+def unread(name: str, gpus: int, **changes: object) -> Job:
+    known = Belief({kind: TypeBelief((Sample(1, 1, 32, 0.5, 0.0),), Unreadable()) for kind in ("t4", "a100")})
+    return job(spec(name, gpu_count=gpus, batch_size=64, **changes), known)
+
+
+def test_on_one_gpu_type_the_order_of_arrival_needs_no_model() -> None:
+    decision = decide("fifo", round_of("t4=1x4", unread("a", 2), unread("b", 4)))
+    assert set(decision.grants) == {"a"}
+    assert decision.reasons["b"].primary is ReasonCode.WAITING_CAPACITY
+
+
+def test_the_choice_of_a_type_needs_one() -> None:
+    with pytest.raises(AssertionError, match="somebody read the model"):
+        decide("fifo", round_of("t4=1x4,a100=1x4", unread("a", 2)))
+
+
+def test_a_batch_that_memory_has_no_room_for_is_refused_on_one_type_too() -> None:
+    tight = replace(asks("x", 4), spec=spec("x", gpu_count=4, batch_size=64, memory={"t4": MemoryLimits(32, 64)}))
+    assert decide("fifo", round_of("t4=1x4", tight)).reasons["x"].primary is ReasonCode.NO_CONFIGURATION

@@ -34,8 +34,8 @@ def test_a_bad_parameter_is_refused_by_name_value_and_remedy(policy: str, values
 
 
 def test_a_flag_takes_no_number() -> None:
-    with pytest.raises(ParameterError, match=r"sticky: is no boolean \(got 1\). Give a boolean."):
-        PLACERS.build("packed", {"sticky": 1})
+    with pytest.raises(ParameterError, match=r"random_ties: is no boolean \(got 1\). Give a boolean."):
+        POLICIES.build("sia", {"random_ties": 1})
 
 
 def test_parameters_arrive_as_their_types() -> None:
@@ -53,7 +53,9 @@ def test_none_may_be_given_where_it_is_the_default() -> None:
 def test_an_unknown_name_is_refused_with_the_names_that_exist() -> None:
     with pytest.raises(UnknownNameError, match=r"policy: is no policy that Maat has \(got 'lifo'\). Use one of: sia, fifo, srtf"):
         POLICIES.build("lifo")
-    with pytest.raises(UnknownNameError, match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed"):
+    with pytest.raises(
+        UnknownNameError, match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed-sticky, packed"
+    ):
         PLACERS.entry("anywhere")
 
 

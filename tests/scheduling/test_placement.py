@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
@@ -15,12 +17,18 @@ from maat.scheduling.solver import SolveReport
 
 
 def place(
-    placer: str, cluster: Cluster, grants: Mapping[str, Grant], held: Mapping[str, Sequence[int]] | None = None, *, pinned: bool = False
+    placer: str,
+    cluster: Cluster,
+    grants: Mapping[str, Grant],
+    held: Mapping[str, Sequence[int]] | None = None,
+    *,
+    pinned: bool = False,
+    round_number: int = 1,
 ) -> PlacementResult:
     """Place grants of t4 GPUs to jobs that hold what `held` says."""
     allocations = {job_id: Allocation("t4", tuple(gpus)) for job_id, gpus in (held or {}).items()}
     jobs = tuple(Job(_spec(job_id, not pinned), Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
-    round_input = RoundInput(0.0, 1, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
+    round_input = RoundInput(0.0, round_number, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
     return PLACERS.build(placer).place(Decision(grants, SolveReport(), {}), round_input)
 
 
@@ -78,23 +86,52 @@ def test_whole_node_uses_no_drained_gpu_even_one_that_its_job_holds() -> None:
 
 def test_packed_takes_the_node_that_fits_exactly_and_then_the_fewest_nodes() -> None:
     cluster = Cluster.parse("t4=1x4,t4=1x2")
-    assert place("packed", cluster, {"a": t4(2)}).placement.by_job == {"a": (4, 5)}
-    assert place("packed", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
+    assert place("packed-sticky", cluster, {"a": t4(2)}).placement.by_job == {"a": (4, 5)}
+    assert place("packed-sticky", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
 
 
-def test_packed_keeps_a_jobs_gpus_unless_told_to_place_anew() -> None:
-    cluster = Cluster.parse("t4=2x4")
-    held = {"a": (2, 3)}
+def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_anew() -> None:
+    cluster, held = Cluster.parse("t4=2x4"), {"a": (2, 3)}
+    assert place("packed-sticky", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {"b": (0, 1), "a": (2, 3)}
     assert place("packed", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {"b": (0, 1), "a": (2, 3)}
-    round_input = RoundInput(
-        0.0, 1, 60.0, (Job(_spec("a", True), Belief(), 1.0, allocation=Allocation("t4", (2, 3))),), cluster, standing_limits(cluster)
-    )
-    anew = PLACERS.build("packed", {"sticky": False}).place(Decision({"a": t4(2)}, SolveReport(), {}), round_input)
-    assert anew.placement.by_job == {"a": (0, 1)}
+    assert place("packed", cluster, {"a": t4(2)}, held).placement.by_job == {"a": (0, 1)}
+    assert place("random-sticky", cluster, {"a": t4(2)}, held).placement.by_job == {"a": (2, 3)}
+
+
+def test_the_last_of_the_order_gives_way_where_one_before_it_finds_no_room() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "second": (0,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "wide": t4(2), "second": t4(1)}, held)
+    assert placed.placement.by_job == {"first": (0,), "wide": (0, 1), "second": (1,)}
+
+
+def test_nobody_gives_way_in_vain() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "twin": (0,), "second": (1,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "twin": t4(1), "wide": t4(2), "second": t4(1)}, held)
+    assert placed.placement.by_job == {"first": (0,), "twin": (0,), "second": (1,)}
+    assert placed.unplaced["wide"].primary is ReasonCode.FRAGMENTED
+
+
+def test_nobody_pinned_gives_way() -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
+    held = {"first": (0,), "second": (0,)}
+    placed = place("packed-sticky", cluster, {"first": t4(1), "wide": t4(2), "second": t4(1)}, held, pinned=True)
+    assert placed.placement.by_job == held
+    assert "wide" in placed.unplaced
+
+
+def test_random_placement_draws_every_gpu_alike_and_anew_each_round() -> None:
+    cluster = Cluster.parse("t4=4x4")
+    drawn = [place("random", cluster, {"a": t4(8)}, round_number=number).placement.by_job["a"] for number in range(200)]
+    times = np.bincount(np.concatenate(drawn), minlength=16)
+    assert len(set(drawn)) > 190
+    assert times.min() > 70, "each of 16 GPUs is drawn 100 times of 200, give or take four standard deviations"
+    assert times.max() < 130
 
 
 def test_packed_says_so_where_gpus_are_lacking() -> None:
-    placed = place("packed", Cluster.parse("t4=1x2"), {"a": t4(2), "b": t4(1)})
+    placed = place("packed-sticky", Cluster.parse("t4=1x2"), {"a": t4(2), "b": t4(1)})
     assert placed.placement.by_job == {"a": (0, 1)}
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
 
@@ -111,3 +148,98 @@ def test_a_job_never_gets_two_places_on_one_gpu_but_two_jobs_may_share_it() -> N
         assert placed.placement.by_job.get("a") == (0, 1, 2), placer
         others = placed.placement.by_job.get("b")
         assert others == (0, 1, 2) or "b" in placed.unplaced, placer
+
+
+def sharing(count: int, *partners: str, shared: int) -> Grant:
+    return Grant("t4", count, share_with=partners, shared_gpus=shared)
+
+
+TWO_PER_GPU = Cluster.of([Node("t4-0", "t4", 4), Node("t4-1", "t4", 4)], jobs_per_gpu=2)
+
+
+def test_shared_gives_idle_gpus_on_one_node_to_whom_names_no_partner() -> None:
+    placed = place("shared", TWO_PER_GPU, {"a": t4(3), "b": t4(3), "c": t4(3)}, {"a": (0, 1, 2)})
+    assert placed.placement.by_job == {"a": (0, 1, 2), "b": (4, 5, 6)}
+    assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 3, "idle_gpus": 2}
+
+
+def test_shared_puts_partners_on_the_same_gpus_best_first_and_takes_no_more_than_needed() -> None:
+    grants = {"a": t4(2), "b": t4(4), "new": sharing(5, "b", "a", shared=3)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (4, 5, 6, 7)})
+    assert placed.placement.by_job["new"] == (2, 3, 4, 5, 6)
+
+
+def test_shared_goes_on_to_the_next_partner_and_to_gpus_of_nodes_that_it_has_already() -> None:
+    grants = {"a": t4(1), "b": t4(4), "new": sharing(3, "a", "b", shared=3)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (4,), "b": (0, 1, 2, 5)})
+    assert placed.placement.by_job["new"] == (0, 4, 5)
+
+
+def test_shared_lets_no_third_job_onto_a_gpu() -> None:
+    grants = {"a": t4(2), "b": sharing(2, "a", shared=2), "c": sharing(2, "a", "b", shared=2)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (0, 1)})
+    assert placed.placement.by_job == {"a": (0, 1), "b": (0, 1)}
+    assert "c" in placed.unplaced
+
+
+def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
+    placed = place("shared", TWO_PER_GPU, {"a": t4(8), "b": sharing(2, "a", shared=2)})
+    assert placed.placement.by_job["b"] == (0, 1)
+
+
+def test_shared_shares_nothing_where_a_gpu_holds_one_job() -> None:
+    placed = place("shared", Cluster.parse("t4=1x4"), {"a": t4(4), "b": sharing(2, "a", shared=2)})
+    assert placed.placement.by_job == {"a": (0, 1, 2, 3)}
+
+
+# ---- most-free --------------------------------------------------------------------------------------------------------------------
+
+
+def test_most_free_takes_gpus_from_the_node_with_most_of_them_and_goes_on_with_the_next() -> None:
+    held = {"old": (0,), "three": (4, 5, 6)}
+    placed = place("most-free", Cluster.parse("t4=3x4"), {"old": t4(1), "three": t4(3), "new": t4(6)}, held).placement.by_job
+    assert placed == {**held, "new": (1, 2, 8, 9, 10, 11)}
+
+
+def test_most_free_spreads_small_jobs_where_packed_would_fill_a_node() -> None:
+    grants = {"a": t4(1), "b": t4(1), "c": t4(1)}
+    assert place("most-free", Cluster.parse("t4=2x4"), grants).placement.by_job == {"a": (0,), "b": (4,), "c": (1,)}
+    assert place("packed", Cluster.parse("t4=2x4"), grants).placement.by_job == {"a": (0,), "b": (1,), "c": (2,)}
+
+
+def test_most_free_keeps_an_unchanged_allocation_and_moves_a_changed_one() -> None:
+    placed = place("most-free", Cluster.parse("t4=2x4"), {"grows": t4(3), "stays": t4(2)}, {"grows": (0, 1), "stays": (2, 3)})
+    assert placed.placement.by_job == {"grows": (4, 5, 6), "stays": (2, 3)}
+
+
+def test_most_free_says_what_it_cannot_place() -> None:
+    placed = place("most-free", Cluster.parse("t4=1x4"), {"a": t4(3), "b": t4(3)})
+    assert placed.placement.by_job == {"a": (0, 1, 2)}
+    assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
+
+
+# ---- together ---------------------------------------------------------------------------------------------------------------------
+
+
+def paired(count: int, partner: str) -> Grant:
+    return Grant("t4", count, share_with=(partner,))
+
+
+def test_together_puts_a_pair_on_one_set_of_gpus_and_nobody_else_on_them() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": paired(2, "b"), "c": t4(2), "b": paired(2, "a")}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (0, 1), "c": (2, 3)}
+
+
+def test_together_forms_a_pair_on_the_gpus_of_its_first_member_that_holds_any() -> None:
+    grants = {"new": paired(2, "runs"), "runs": paired(2, "new")}
+    assert place("together", TWO_PER_GPU, grants, {"runs": (4, 5)}).placement.by_job == {"new": (4, 5), "runs": (4, 5)}
+
+
+def test_together_moves_one_of_a_pair_that_is_dissolved() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": t4(2)}, {"a": (0, 1), "b": (0, 1)}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (2, 3)}
+
+
+def test_together_pairs_only_who_name_each_other() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": paired(2, "a")}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (2, 3)}

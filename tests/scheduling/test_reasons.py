@@ -74,7 +74,7 @@ def test_a_wide_job_runs_across_the_pieces_that_drained_nodes_leave_where_the_po
     halves = Cluster.of([Node(f"n{i}", "t4", 4, drained=frozenset({3})) for i in range(3)])
     wide = known("x", adaptivity=Adaptivity.RIGID, gpu_count=8, batch_size=320)
     for policy in ("fifo", "srtf"):
-        placed = plan_round(round_of(halves, wide), POLICIES.build(policy), PLACERS.build("packed")).placement.placement
+        placed = plan_round(round_of(halves, wide), POLICIES.build(policy), PLACERS.build("packed-sticky")).placement.placement
         assert len(placed.by_job["x"]) == 8
 
 

@@ -95,7 +95,7 @@ def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> 
     """One job from the beginning, which wants all, and one that comes after ten minutes."""
     jobs = (TraceJob("early", 0.0, "cifar10", 4, 512, 0.5), TraceJob("late", 600.0, "cifar10", 2, 256, 0.1))
     workload = Workload("two", jobs, "sia")
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     return simulate(Scenario(workload, catalog_models(), Cluster.parse(cluster), policy=policy, placer=placer, reservations=reservations))
 
 

@@ -151,6 +151,26 @@ def test_a_plan_that_the_policy_fixed_is_run() -> None:
     assert one.plan == BatchPlan(40, 20, 0)
 
 
+def test_more_passes_than_memory_asks_for_are_run_where_the_policy_fixed_them() -> None:
+    """Two passes of 20 samples would fit; a job that leaves memory to another makes four of ten, at a second each."""
+    one = running(gpus=1)
+    give(one, 1, now=0.0, plan=BatchPlan(40, 10, 3))
+    live(one, 0.0, 8.0)
+    assert one.plan == BatchPlan(40, 10, 3)
+    assert one.goodput == pytest.approx(10.0 / 4.0)
+
+
+def test_the_steps_left_are_those_that_it_will_take_and_those_after_the_epoch_where_that_is_asked() -> None:
+    """Batches of 40 at noise 30 are worth 40 x 40 / 70: 22.9 samples a step of 2 s on one GPU that holds 30; 1000 samples are 43.75 steps."""
+    one = running(gpus=1, job_spec=spec(batch_size=40, adaptivity="rigid", gpu_count=1), model=truth(noise_scale=30.0))
+    assert one.steps_left() == pytest.approx(43.75)
+    assert one.steps_left(from_epoch_end=True) == pytest.approx(43.75 * 3 / 4)
+    live(one, 0.0, 30.0)
+    assert one.steps_left() == pytest.approx(43.75 - 15.0)
+    live(one, 30.0, 200.0)
+    assert one.finished_at == pytest.approx(2 * 43.75)
+
+
 def test_a_new_job_runs_at_the_initial_batch_and_grows_it_once_noise_is_seen() -> None:
     one = running(model=truth(noise_scale=1e6, work=1e6), gpus=4)
     live(one, 0.0, 0.5)

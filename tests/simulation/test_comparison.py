@@ -13,7 +13,7 @@ from maat.simulation.comparison import Basis, Contest, Contestant, Outcome, Trac
 from maat.simulation.models import catalog_models
 from maat.simulation.sweep import GeneratedTrace, Setup
 
-ONE, OTHER = Contestant("sia", "whole-node"), Contestant("fifo", "packed")
+ONE, OTHER = Contestant("sia", "whole-node"), Contestant("fifo", "packed-sticky")
 
 
 def outcome(who: Contestant, hours: dict[str, float], *, trace: str = "t", seed: int = 0, jobs: int | None = None) -> Outcome:

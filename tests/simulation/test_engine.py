@@ -28,7 +28,7 @@ PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 
 def scenario(policy: str = "sia", **changes: object) -> Scenario:
     """Ten short jobs within half an hour on a small cluster of three types."""
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = generate("philly", jobs=10, hours=0.5, seed=3, work_scale=0.1)
     return replace(Scenario(workload, catalog_models(), Cluster.parse(CLUSTER), policy=policy, placer=placer), **changes)
 

@@ -76,6 +76,24 @@ def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
     assert executor.jobs["x"].profiling_gpu_seconds == {}
 
 
+def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
+    clock = JumpingClock()
+    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].profiled(ProfilingMode.REQUESTED))
+    executor.submit(spec(gpu_count=3, batch_size=120), truth(slowdown=1.5), restart_seconds=0.0)
+    (job,) = executor.observe().jobs
+    assert {kind: known.samples for kind, known in job.belief.by_type.items()} == {
+        "t4": (pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),)  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
+    }
+    assert executor.jobs["x"].profiling_gpu_seconds == {}
+
+
+def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
+    preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
+    assert preset.for_policy("fifo").profiling is ProfilingMode.ORACLE
+    assert preset.for_policy("srtf").profiling is ProfilingMode.NO_PROFILE
+    assert preset.profiled(ProfilingMode.BOOTSTRAP).for_policy("fifo").profiling is ProfilingMode.BOOTSTRAP
+
+
 def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_them() -> None:
     clock = JumpingClock()
     executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"])

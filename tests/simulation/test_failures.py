@@ -168,7 +168,7 @@ def test_to_go_on_after_a_failure_is_a_restart_that_is_paid_for() -> None:
 
 
 def played(policy: str, failures: Failures, *, jobs: int = 8, seed: int = 3) -> SimulationResult:
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = generate("philly", jobs=jobs, hours=0.5, seed=seed, work_scale=0.05)
     cluster = Cluster.parse("t4=4x4,rtx=2x8,a100=1x8")
     return simulate(Scenario(workload, catalog_models(), cluster, policy=policy, placer=placer, failures=failures, seed=seed))
@@ -211,7 +211,7 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_job_waits_for_the_repair_of_the_only_node_that_can_run_it(policy: str) -> None:
     workload = Workload("one", (TraceJob("only", 0.0, "cifar10", 4, 512, 0.2),), "sia")
-    one = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed")
+    one = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky")
     broken = simulate(replace(one, failures=(NodeFailure(200.0, "t4-0", 7200.0),)))
     assert broken.complete
     assert broken.records[0].interruptions == 1

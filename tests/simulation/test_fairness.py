@@ -18,7 +18,7 @@ PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 
 
 def played(*jobs: TraceJob, policy: str = "sia") -> SimulationResult:
-    placer = "whole-node" if policy == "sia" else "packed"
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = Workload("hand-made", jobs, "sia")
     return simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4,a100=1x4"), policy=policy, placer=placer))
 

@@ -66,14 +66,31 @@ def test_profiling_and_policy_can_be_varied_together() -> None:
     assert [(p.scenario.policy, p.scenario.placer, p.scenario.fidelity.profiling.value) for p in points] == [
         ("sia", "whole-node", "oracle"),
         ("sia", "whole-node", "no-profile"),
-        ("fifo", "packed", "oracle"),
-        ("fifo", "packed", "no-profile"),
+        ("fifo", "packed-sticky", "oracle"),
+        ("fifo", "packed-sticky", "no-profile"),
     ]
+
+
+def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
+    base = replace(BASE, strong_scaling_share=0.5)
+    points = sweep_of(base, rigid_share=[0, "0.5"]).points()
+    assert [(p.scenario.rigid_share, p.scenario.strong_scaling_share) for p in points] == [(0.0, 0.5), (0.5, 0.5)]
+    assert len({point.key for point in points}) == 2
+    (other,) = sweep_of(strong_scaling_share=[0.5]).points()
+    assert other.key == points[0].key
+
+
+def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_played() -> None:
+    with pytest.raises(
+        InputError, match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4"
+    ):
+        sweep_of(replace(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
 
 
 @pytest.mark.parametrize(
     ("axes", "says"),
     [
+        ({"rigid_share": [1.5]}, "rigid_share: is no number from 0 to 1 (got 1.5)"),
         ({"p": ["high"]}, "p: is no number from -10 to 10 (got 'high')"),
         ({"p": [0]}, "p: makes all configurations equal (got 0.0)"),
         ({"p": [True]}, "p: is no number"),
@@ -128,7 +145,7 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
         replace(BASE, seed=1),
         replace(BASE, policy_parameters={"p": -1}),
         replace(BASE, policy="fifo"),
-        replace(BASE, placer="packed"),
+        replace(BASE, placer="packed-sticky"),
         replace(BASE, round_seconds=61),
         replace(BASE, cluster="t4=4x2"),
         replace(BASE, fidelity=FIDELITIES["sia-artifact"]),

@@ -23,10 +23,12 @@ def request_simulation(
     policies: tuple[str, ...] = ("sia", "srtf"),
     trace: dict[str, Any] | None = None,
     cluster: str = "t4=4x4,a100=2x8",
+    **conditions: Any,
 ) -> str:
     owner, tenant = make_owner(database)
     runs = [{"policy": policy, "policy_parameters": {}, "placer": "whole-node", "placer_parameters": {}, "seed": 0} for policy in policies]
     request = {"trace": SMALL if trace is None else trace, "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
+    request |= conditions
     with database.session_scope() as session:
         operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant)
         session.add(operation)

@@ -134,7 +134,7 @@ def test_a_job_keeps_its_gpus_when_a_node_before_them_goes(database: Database) -
 
 
 def test_a_job_whose_node_goes_is_preempted_and_finds_another_place(database: Database) -> None:
-    cluster_id = make_cluster(database, policy="fifo", placer="packed")
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
     (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["t4"], gpu_count=4)
     step_at(database, cluster_id, 30, 150)
     assert job(database, job_id).gpus == [0, 1, 2, 3]
@@ -230,7 +230,7 @@ def test_a_cluster_may_change_its_policy_between_rounds(database: Database) -> N
     step_at(database, cluster_id, 30)
     with database.session_scope() as session:
         row = session.get_one(Cluster, cluster_id)
-        row.policy, row.policy_parameters, row.placer = "srtf", {}, "packed"
+        row.policy, row.policy_parameters, row.placer = "srtf", {}, "packed-sticky"
         session.add(row)
     step_at(database, cluster_id, 90)
     with database.session_scope(writes=False) as session:

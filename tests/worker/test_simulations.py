@@ -47,6 +47,20 @@ def test_the_jobs_that_a_cluster_had_can_be_replayed_under_another_policy(databa
     assert len(run.result["jobs"]) == 3
 
 
+def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) -> None:
+    reserved = {"gpu_type": "a100", "gpu_count": 16, "tenant": "vision", "job": None, "start_seconds": 0.0, "end_seconds": None}
+    asked = {"profiling": "no-profile", "rigid_share": 1.0, "failures": {"mtbf_hours": 0.5, "repair_seconds": 600.0}}
+    simulation_id = request_simulation(database, policies=("fifo",), reservations=[reserved], **asked)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    jobs = run.result["jobs"]
+    assert {job["adaptivity"] for job in jobs} == {"rigid"}
+    assert {kind for job in jobs for kind in job["gpu_hours_by_type"]} == {"t4"}
+    assert run.summary["failures"] > 0
+    assert run.summary["interruptions"] == sum(job["interruptions"] for job in jobs)
+    assert run.summary["lost_gpu_hours"] == pytest.approx(sum(job["lost_gpu_hours"] for job in jobs))
+
+
 def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(database: Database) -> None:
     text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,-5,cifar10,1,128\n"
     simulation_id = request_simulation(database, trace={"kind": "csv", "text": text})

@@ -13,15 +13,17 @@ from maat.scheduling.cluster import Cluster
 class FreeGpus:
     """Usable GPUs with a free place, by node, lowest number first. A job takes one place on each of its GPUs.
 
-    Counts by node stand in arrays, so that looking for a node costs one pass of numpy and not one of Python.
+    `places`: of one GPU; as many as jobs may share it where left out. Counts by node stand in arrays, so that looking for a node costs one
+    pass of numpy and not one of Python.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, places: int | None = None) -> None:
         self.cluster = cluster
+        each = cluster.jobs_per_gpu if places is None else places
         offsets = cluster.node_offsets.tolist()
         available = cluster.gpu_available.tolist()
         self._places: list[dict[int, int]] = [
-            {gpu: cluster.jobs_per_gpu for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]} for n in range(len(cluster.nodes))
+            {gpu: each for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]} for n in range(len(cluster.nodes))
         ]
         self._node_of: list[int] = cluster.gpu_node.tolist()
         self._taken = np.zeros(len(cluster.nodes), dtype=np.int64)
@@ -32,6 +34,10 @@ class FreeGpus:
     def nodes_of_type(self, gpu_type: str) -> IntArray:
         """Node numbers of a type, ascending."""
         return self._nodes[gpu_type]
+
+    def of_type(self, gpu_type: str) -> IntArray:
+        """Free GPUs of a type, ascending."""
+        return np.array([gpu for node in self._nodes[gpu_type].tolist() for gpu in sorted(self._places[node])], dtype=np.int64)
 
     def idle_nodes(self, gpu_type: str) -> IntArray:
         """Nodes with usable GPUs of which nobody holds one."""

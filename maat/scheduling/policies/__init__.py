@@ -1,9 +1,17 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gandiva import Gandiva
+from maat.scheduling.policies.gavel import Gavel
+from maat.scheduling.policies.las import Las
+from maat.scheduling.policies.optimus import Optimus
 from maat.scheduling.policies.pollux import Pollux
 from maat.scheduling.policies.sia import Sia
+from maat.scheduling.policies.sjf import Sjf
+from maat.scheduling.policies.sjf_bsbf import SjfBsbf
+from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
 
@@ -12,10 +20,60 @@ POLICIES: Registry[Policy] = Registry(
     Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
     Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
-    Entry("pollux", "Pollux", "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.", Pollux, "as-decided"),
+    Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
+    Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
+    Entry(
+        "tiresias",
+        "Tiresias",
+        "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
+        Tiresias,
+        "most-free",
+    ),
+    Entry(
+        "optimus",
+        "Optimus",
+        "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
+        Optimus,
+        "most-free",
+    ),
+    Entry(
+        "gavel",
+        "Gavel",
+        "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
+        Gavel,
+        "lowest-numbered",
+    ),
+    Entry(
+        "gandiva",
+        "Gandiva",
+        "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
+        Gandiva,
+        "together",
+    ),
+    Entry(
+        "sjf-ffs",
+        "SJF-FFS",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
+        SjfFfs,
+        "shared",
+    ),
+    Entry(
+        "sjf-bsbf",
+        "SJF-BSBF",
+        "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
+        SjfBsbf,
+        "shared",
+    ),
+    Entry(
+        "pollux",
+        "Pollux",
+        "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
+        Pollux,
+        "as-decided",
+    ),
 )
 
 
 def suiting_placer(policy: str) -> str:
-    """The placer that a policy's line names, else packed: its counts are no configurations. Raises UnknownNameError."""
-    return POLICIES.entry(policy).placer or "packed"
+    """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
+    return POLICIES.entry(policy).placer or "packed-sticky"

@@ -19,5 +19,5 @@ class Fifo:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
-        order = in_order({row: (job.spec.submitted_at,) for row, job in enumerate(wanted.jobs)})
+        order = in_order({row: (job.spec.submitted_at,) for row, job in enumerate(round_input.jobs)})
         return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=True, state=round_input.state)

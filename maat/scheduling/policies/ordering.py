@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan, plan_for_batch
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import Pairs, evaluate_pairs
@@ -25,61 +28,159 @@ class HeadOfLine(StrEnum):
     BACKFILL = "backfill"
 
 
-@dataclass(frozen=True)
-class Requests:
-    """What each of J jobs would make of the GPUs that it asked for, on every type T: goodput (J, T), zero where it cannot run."""
+class ServiceUnit(StrEnum):
+    """What counts as service: seconds for which GPUs were held, times their number, or alone."""
 
-    jobs: tuple[Job, ...]
-    pairs: Pairs
-    pair_of: IntArray
-    goodput: FloatArray
+    GPU_SECONDS = "gpu-seconds"
+    SECONDS = "seconds"
+
+
+def attained_service(job: Job, unit: ServiceUnit) -> float:
+    """Service so far on all GPU types; seconds alone are those on the GPUs that it asks for."""
+    gpu_seconds = sum(job.attained_gpu_seconds.values())
+    return gpu_seconds if unit is ServiceUnit.GPU_SECONDS else gpu_seconds / job.spec.requested_gpus
+
+
+def asked_for(spec: JobSpec, _gpu_type: str, /) -> int:
+    """The GPUs that a job asks for, of whatever type."""
+    return spec.requested_gpus
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """What each of J jobs would make of the GPUs that it asked for, on every type T. Evaluated when first read: most orders need none of it.
+
+    `gpus_of`: how many GPUs of a type a job is to have, where that is not what it asked for.
+    """
+
+    round_input: RoundInput
+    gpus_of: Callable[[JobSpec, str], int] = asked_for
+
+    def gpu_count(self, row: int, t: int) -> int:
+        """GPUs that the job of a row is to have on a type."""
+        return self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
+
+    @cached_property
+    def jobs(self) -> tuple[Job, ...]:
+        """The jobs, bound to their batch size where they declared one: these policies adapt nothing."""
+        return tuple(replace(job, spec=_as_requested(job)) for job in self.round_input.jobs)
+
+    @cached_property
+    def usable(self) -> tuple[tuple[int, ...], ...]:
+        """By job, the types whose GPUs suffice for it."""
+        many = range(len(self.round_input.cluster.type_names))
+        return tuple(tuple(t for t in many if self._can_run(row, t)) for row in range(len(self.round_input.jobs)))
+
+    def _can_run(self, row: int, t: int) -> bool:
+        cluster, spec = self.round_input.cluster, self.round_input.jobs[row].spec
+        name = cluster.type_names[t]
+        if not spec.may_use(name):
+            return False
+        count = self.gpu_count(row, t)
+        allowed = spec.max_gpus is None or count <= spec.max_gpus
+        return allowed and count <= cluster.usable_gpus[t] and count % spec.replica_gpus(name) == 0
+
+    @cached_property
+    def pair_of(self) -> IntArray:
+        """Number of the pair of a job on a type, shape (J, T); -1 for none."""
+        pair_of = np.full((len(self.usable), len(self.round_input.cluster.type_names)), -1, dtype=np.int64)
+        for pair, (row, t) in enumerate((row, t) for row, types in enumerate(self.usable) for t in types):
+            pair_of[row, t] = pair
+        return pair_of
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        cluster = self.round_input.cluster
+        rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(self.pair_of >= 0))
+        count = np.array([self.gpu_count(row, t) for row, t in zip(rows.tolist(), kinds.tolist(), strict=True)], dtype=np.int64)
+        nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
+        return evaluate_pairs(
+            self.jobs,
+            cluster,
+            job=rows,
+            gpu_type=kinds,
+            gpu_count=count,
+            node_count=nodes,
+            column=np.zeros_like(rows),
+            projection=self.round_input.projection,
+        )
+
+    @cached_property
+    def goodput(self) -> FloatArray:
+        """Effective samples per second, shape (J, T): next to nothing where nobody knows, zero where it cannot run."""
+        goodput = np.zeros(self.pair_of.shape)
+        goodput[self.pairs.job, self.pairs.gpu_type] = np.where(self.pairs.known, self.pairs.goodput, 1e-9)
+        return goodput
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether anybody has read a goodput."""
+        return "goodput" in self.__dict__
 
     def remaining_seconds(self) -> FloatArray:
         """Time to the end on the fastest type, shape (J,); infinite where a job can run nowhere."""
         best = self.goodput.max(axis=1, initial=0.0)
-        work = np.array([job.remaining_work for job in self.jobs])
+        work = np.array([job.remaining_work for job in self.round_input.jobs])
         seconds: FloatArray = np.divide(work, best, out=np.full(len(work), np.inf), where=best > 0)
         return seconds
 
+    def fastest_types(self, row: int) -> list[int]:
+        """The types on which a job can run, fastest first. Where one is all there is and its batch fits there, no speed is looked at."""
+        only = self.usable[row]
+        if not self.evaluated and (not only or (len(only) == 1 and self._surely_runs(row, only[0]))):
+            return list(only)
+        goodput = self.goodput[row]
+        return [int(t) for t in np.argsort(-goodput, kind="stable") if goodput[t] > 0]
+
+    def _surely_runs(self, row: int, t: int) -> bool:
+        return self.round_input.jobs[row].spec.promised_seconds is None and self._declared_plan(row, t) is not None
+
+    def plan(self, row: int, t: int) -> BatchPlan | None:
+        """How the job trains: its declared batch size, else the best one by what is known; None where that is nothing."""
+        declared = self._declared_plan(row, t)
+        if declared is not None:
+            return declared
+        pair = int(self.pair_of[row, t])
+        return self.pairs.plans.plan(pair) if self.pairs.known[pair] else None
+
+    def _declared_plan(self, row: int, t: int) -> BatchPlan | None:
+        spec, name = self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t]
+        if spec.batch_size is None:
+            return None
+        return declared_plan(spec, name, replicas=self.gpu_count(row, t) // spec.replica_gpus(name))
+
+
+def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan | None:
+    """The job's requested batch size on that many replicas with the fewest accumulation steps; None where memory has no room for it."""
+    total, memory = spec.requested_batch_size, spec.memory[gpu_type]
+    plan = plan_for_batch(
+        total,
+        replicas=replicas,
+        largest_per_gpu=memory.largest_per_gpu,
+        largest_total=max(spec.max_batch_size, total),
+        accumulate_above=spec.initial_batch_size if spec.learns else total,
+    )
+    return plan if plan.per_gpu_batch_size >= memory.smallest_per_gpu and total >= replicas * memory.smallest_per_gpu else None
+
 
 def requests(round_input: RoundInput) -> Requests:
-    """Evaluate every job at its own request: its GPU count and, where it declared one, its batch size."""
-    cluster = round_input.cluster
-    jobs = tuple(replace(job, spec=_as_requested(job)) for job in round_input.jobs)
-    can = np.array([[_can_run(job, t, round_input) for t in range(len(cluster.type_names))] for job in jobs], dtype=bool)
-    can = can.reshape(len(jobs), len(cluster.type_names))
-    rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(can))
-    count = np.array([job.spec.requested_gpus for job in jobs], dtype=np.int64)[rows] if jobs else rows
-    nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
-    pairs = evaluate_pairs(
-        jobs,
-        cluster,
-        job=rows,
-        gpu_type=kinds,
-        gpu_count=count,
-        node_count=nodes,
-        column=np.zeros_like(rows),
-        projection=round_input.projection,
-    )
-    pair_of = np.full(can.shape, -1, dtype=np.int64)
-    pair_of[rows, kinds] = np.arange(len(rows))
-    goodput = np.zeros(can.shape)
-    goodput[rows, kinds] = np.where(pairs.known, pairs.goodput, 1e-9)
-    return Requests(jobs, pairs, pair_of, goodput)
+    """Every job at its own request: its GPU count and, where it declared one, its batch size."""
+    return Requests(round_input)
 
 
 def walk(
     round_input: RoundInput, wanted: Requests, order: Sequence[int], *, head_of_line: HeadOfLine, keep_running: bool, state: PolicyState
 ) -> Decision:
     """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at."""
-    walker = _Walker(round_input, wanted)
+    walker = Walker(round_input, wanted)
+    jobs = round_input.jobs
     if keep_running:
         for row in order:
-            if wanted.jobs[row].allocation is not None:
+            if jobs[row].allocation is not None:
                 walker.offer(row)
     blocked = False
     for row in order:
-        if wanted.jobs[row].id in walker.grants:
+        if jobs[row].id in walker.grants:
             continue
         if blocked or not walker.offer(row):
             walker.refuse(row)
@@ -87,12 +188,37 @@ def walk(
     return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
 
 
-class _Walker:
-    """Grants given so far in one round, and the places that are left."""
+def grant_chosen(
+    round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
+) -> tuple[dict[JobId, Grant], dict[JobId, Reasons]]:
+    """Grants for the (row, GPU type) pairs that a policy chose itself, after the pinned ones; and why everybody else waits.
+
+    The choice keeps the limits already.
+    """
+    walker = Walker(round_input, wanted)
+    for row, gpu_type in chosen:
+        walker.take(row, gpu_type)
+    for row, job in enumerate(round_input.jobs):
+        if job.id not in walker.grants:
+            walker.refuse(row)
+    return walker.grants, walker.reasons
+
+
+class _Need(NamedTuple):
+    """GPUs that a job is to have on a type, and the numbers of the limits that they count against."""
+
+    gpus: int
+    limits: tuple[int, ...]
+
+
+class Walker:
+    """Grants given so far in one round, and the places that are left: `free`, by limit."""
 
     def __init__(self, round_input: RoundInput, wanted: Requests) -> None:
         self._input, self._wanted = round_input, wanted
-        self._free = free_places(round_input)
+        self.free: list[int] = free_places(round_input).tolist()
+        self._types: dict[int, list[int]] = {}
+        self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons: dict[JobId, Reasons] = {
             job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
@@ -100,74 +226,95 @@ class _Walker:
 
     def offer(self, row: int) -> bool:
         """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
-        job = self._wanted.jobs[row]
-        if job.id in self.grants:
+        if self._input.jobs[row].id in self.grants:
             return True
         for t in self._types_in_order(row):
-            if self._fits(job, t):
-                self._grant(row, t)
+            need = self._need(row, t)
+            if self._fits(need):
+                self._grant(row, t, need)
                 return True
         return False
 
+    def offer_on(self, row: int, gpu_type: int) -> bool:
+        """Grant the job its request on this type alone; False where it cannot run there or there is no room."""
+        if self._input.jobs[row].id in self.grants:
+            return True
+        need = self._need(row, gpu_type)
+        if gpu_type not in self._types_in_order(row) or not self._fits(need):
+            return False
+        self._grant(row, gpu_type, need)
+        return True
+
+    def refuse_unless_granted(self, row: int) -> None:
+        if self._input.jobs[row].id not in self.grants:
+            self.refuse(row)
+
+    def take(self, row: int, gpu_type: int) -> None:
+        """Grant the job its request on this type."""
+        self._grant(row, gpu_type, self._need(row, gpu_type))
+
     def refuse(self, row: int) -> None:
         job = self._input.jobs[row]
-        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row, job)
+        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Whether the job would run if it were alone."""
-        return any(not self._too_small(self._wanted.jobs[row], t) for t in self._types_in_order(row))
+        return any(not self._too_small(row, t) for t in self._types_in_order(row))
 
     def _waiting(self, row: int, job: Job) -> Reasons:
-        needed, types = job.spec.requested_gpus, self._types_in_order(row)
-        if any(self._fits(job, t) for t in types):
-            return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
-        possible = next(t for t in types if not self._too_small(job, t))
-        lacking = next(self._input.limits[r] for r in self._rows(job, possible) if self._free[r] < needed)
-        return Reasons(waiting_for(lacking), {"needed_gpus": needed, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
-
-    def _never(self, row: int, job: Job) -> Reasons:
         types = self._types_in_order(row)
-        if not types:
-            return never_fits(self._wanted.jobs[row], self._input, needed=job.spec.requested_gpus)
-        return exceeds(self._too_small(job, types[0]))
+        if any(self._fits(self._need(row, t)) for t in types):
+            needed = self._need(row, types[0]).gpus
+            return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
+        need = self._need(row, next(t for t in types if not self._too_small(row, t)))
+        lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
+        return Reasons(waiting_for(lacking), {"needed_gpus": need.gpus, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
 
-    def _too_small(self, job: Job, t: int) -> list[Limit]:
+    def _never(self, row: int) -> Reasons:
+        types, job = self._types_in_order(row), self._wanted.jobs[row]
+        if not types:
+            counts = [self._wanted.gpus_of(job.spec, name) for name in self._input.cluster.type_names if job.spec.may_use(name)]
+            return never_fits(job, self._input, needed=min(counts, default=job.spec.requested_gpus))
+        return exceeds(self._too_small(row, types[0]))
+
+    def _too_small(self, row: int, t: int) -> list[Limit]:
         """The limits that the job's request breaks by itself on a type."""
-        return [limit for r in self._rows(job, t) if (limit := self._input.limits[r]).places < job.spec.requested_gpus]
+        need = self._need(row, t)
+        return [limit for r in need.limits if (limit := self._input.limits[r]).places < need.gpus]
 
     def _types_in_order(self, row: int) -> list[int]:
-        goodput = self._wanted.goodput[row]
-        fastest = [int(t) for t in np.argsort(-goodput, kind="stable") if goodput[t] > 0]
-        held = self._wanted.jobs[row].allocation
-        if held is None:
-            return fastest
-        present = self._input.cluster.type_index[held.gpu_type]
-        return [present, *(t for t in fastest if t != present)] if goodput[present] > 0 else fastest
+        """What the job holds, then the fastest."""
+        if row not in self._types:
+            fastest, held = self._wanted.fastest_types(row), self._input.jobs[row].allocation
+            present = None if held is None else self._input.cluster.type_index[held.gpu_type]
+            self._types[row] = sorted(fastest, key=lambda t: t != present)
+        return self._types[row]
 
-    def _rows(self, job: Job, t: int) -> list[int]:
-        name, count = self._input.cluster.type_names[t], job.spec.requested_gpus
-        return [r for r, limit in enumerate(self._input.limits) if limit.counts(job.spec, name, count)]
+    def _need(self, row: int, t: int) -> _Need:
+        """What a grant on a type takes, and of which limits."""
+        need = self._needs.get((row, t))
+        if need is None:
+            spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
+            count = self._wanted.gpu_count(row, t)
+            limits = tuple(r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count))
+            need = self._needs[row, t] = _Need(count, limits)
+        return need
 
-    def _fits(self, job: Job, t: int) -> bool:
-        return all(self._free[r] >= job.spec.requested_gpus for r in self._rows(job, t))
+    def _fits(self, need: _Need) -> bool:
+        return all(self.free[r] >= need.gpus for r in need.limits)
 
-    def _grant(self, row: int, t: int) -> None:
-        job, pair = self._wanted.jobs[row], int(self._wanted.pair_of[row, t])
-        self._free[self._rows(job, t)] -= job.spec.requested_gpus
-        pairs = self._wanted.pairs
-        plan = pairs.plans.plan(pair) if pairs.known[pair] else None
-        name = self._input.cluster.type_names[t]
-        self.grants[job.id] = Grant(name, job.spec.requested_gpus, batch=plan)
-        evidence: dict[str, float | int | str | None] = {
-            "gpu_type": name,
-            "gpu_count": job.spec.requested_gpus,
-            "goodput_samples_per_second": float(pairs.goodput[pair]),
-        }
+    def _grant(self, row: int, t: int, need: _Need) -> None:
+        job, name, count = self._input.jobs[row], self._input.cluster.type_names[t], need.gpus
+        for r in need.limits:
+            self.free[r] -= count
+        self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
+        evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
+        if self._wanted.evaluated:
+            evidence["goodput_samples_per_second"] = float(self._wanted.pairs.goodput[self._wanted.pair_of[row, t]])
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
 
     def _most_free(self, row: int) -> int:
-        job = self._wanted.jobs[row]
-        free = [min((int(self._free[r]) for r in self._rows(job, t)), default=0) for t in self._types_in_order(row)]
+        free = [min((self.free[r] for r in self._need(row, t).limits), default=0) for t in self._types_in_order(row)]
         return max(free, default=0)
 
 
@@ -176,12 +323,6 @@ def _as_requested(job: Job) -> JobSpec:
     if job.spec.batch_size is None:
         return job.spec
     return replace(job.spec, adaptivity=Adaptivity.RIGID, gpu_count=job.spec.requested_gpus)
-
-
-def _can_run(job: Job, t: int, round_input: RoundInput) -> bool:
-    cluster = round_input.cluster
-    name, count = cluster.type_names[t], job.spec.requested_gpus
-    return job.spec.may_use(name) and count <= cluster.usable_gpus[t] and count % job.spec.replica_gpus(name) == 0
 
 
 def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:

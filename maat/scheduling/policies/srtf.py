@@ -20,5 +20,5 @@ class Srtf:
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
         remaining = wanted.remaining_seconds()
-        order = in_order({row: (float(remaining[row]), job.spec.submitted_at) for row, job in enumerate(wanted.jobs)})
+        order = in_order({row: (float(remaining[row]), job.spec.submitted_at) for row, job in enumerate(round_input.jobs)})
         return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=False, state=round_input.state)

@@ -1,0 +1,214 @@
+"""The part of a form that says what is simulated under: what is known beforehand, jobs that are bound, nodes that fail, reservations.
+
+Simulations and sweeps have it alike. Most are left as they are, so it is folded away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from frontend.components.reservation_fields import held_for, hours_of, reservation_fields, reservation_states, unfinished_reservation
+from frontend.formatting import duration, number, plural
+from frontend.routing import aria
+from maat.client.laboratory import ConditionsBody
+
+PROFILING = (
+    ("fidelity", "As the fidelity has it"),
+    ("oracle", "Oracle: everything known"),
+    ("bootstrap", "Bootstrap: one GPU of each type first"),
+    ("no-profile", "No profile"),
+)
+VALUES = ("profiling", "rigid_share", "strong_scaling_share", "mtbf_hours", "repair_minutes")
+ERRORS = ("rigid_share", "strong_scaling_share", "mtbf_hours", "repair_minutes")
+# Field of a refusal -> where in the form it stands.
+PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
+OPEN = "conditions"
+
+
+def conditions_fields(prefix: str) -> list[Any]:
+    """`prefix`: of every id."""
+    fields = [
+        dmc.Select(
+            id=f"{prefix}-profiling",
+            label="Known of a job before it runs",
+            data=[{"value": value, "label": label} for value, label in PROFILING],
+            value="fidelity",
+            allowDeselect=False,
+        ),
+        html.Div(
+            [
+                _share(prefix, "rigid_share", "Rigid jobs (share, 0–1)"),
+                _share(prefix, "strong_scaling_share", "Strong-scaling jobs (share, 0–1)"),
+            ],
+            className="form-row",
+        ),
+        html.Div(
+            [
+                dmc.NumberInput(
+                    id=f"{prefix}-mtbf_hours", label="A node fails about every (h)", placeholder="never", value="", min=0, step=10
+                ),
+                dmc.NumberInput(id=f"{prefix}-repair_minutes", label="and is repaired after (min)", value=30, min=0, step=5),
+            ],
+            className="form-row",
+        ),
+        html.Div("Reserved GPUs, which everybody else leaves free; hours count from the first second of the trace", className="hint"),
+        *reservation_fields(prefix, job_placeholder="its name"),
+        html.Div(id=f"{prefix}-reservations-error", className="form-error", role="alert"),
+        html.Div(id=f"{prefix}-reservations-list"),
+    ]
+    item = dmc.AccordionItem(
+        [
+            dmc.AccordionControl("Profiling, bound jobs, failures, reservations"),
+            dmc.AccordionPanel(html.Div(fields, className="form-stack")),
+        ],
+        value=OPEN,
+    )
+    folded = dmc.Accordion([item], id=f"{prefix}-conditions", value=None, chevronPosition="left", transitionDuration=0)
+    return [folded, dcc.Store(id=f"{prefix}-reservations", data=[])]
+
+
+def _share(prefix: str, name: str, label: str) -> dmc.NumberInput:
+    return dmc.NumberInput(id=f"{prefix}-{name}", label=label, value=0, min=0, max=1, step=0.1, decimalScale=4)
+
+
+def register_conditions(app: Dash, prefix: str) -> None:
+    @app.callback(
+        output={
+            "kept": Output(f"{prefix}-reservations", "data"),
+            "listed": Output(f"{prefix}-reservations-list", "children"),
+            "error": Output(f"{prefix}-reservations-error", "children"),
+        },
+        inputs={
+            "_add": Input(f"{prefix}-reserve-add", "n_clicks"),
+            "_remove": Input({"unreserve": prefix, "index": ALL}, "n_clicks"),
+        },
+        state={"values": reservation_states(prefix), "kept": State(f"{prefix}-reservations", "data")},
+        prevent_initial_call=True,
+    )
+    async def reserve(_add: int, _remove: list[int | None], values: dict[str, Any], kept: list[dict[str, Any]]) -> dict[str, Any]:
+        if not ctx.triggered or not ctx.triggered[0]["value"]:
+            return {"kept": no_update, "listed": no_update, "error": no_update}
+        if isinstance(ctx.triggered_id, dict):
+            left = [one for index, one in enumerate(kept) if index != ctx.triggered_id["index"]]
+            return {"kept": left, "listed": _listed(prefix, left), "error": ""}
+        wrong = unfinished_reservation(values)
+        if wrong:
+            return {"kept": no_update, "listed": no_update, "error": wrong}
+        more = [*kept, reservation_of(values)]
+        return {"kept": more, "listed": _listed(prefix, more), "error": ""}
+
+
+def reservation_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields as the API's reservation of a trace."""
+    until = hours_of(values["until"])
+    return {
+        "gpu_type": values["type"].strip(),
+        "gpu_count": int(values["gpus"]),
+        values["for"]: values["holder"].strip(),
+        "start_seconds": (hours_of(values["from"]) or 0.0) * 3600,
+        "end_seconds": None if until is None else until * 3600,
+    }
+
+
+def condition_states(prefix: str) -> dict[str, State]:
+    """What `conditions_of` takes."""
+    values = {name: State(f"{prefix}-{name}", "value") for name in VALUES}
+    return values | {"reservations": State(f"{prefix}-reservations", "data")}
+
+
+def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
+    """The fields as the API names them; what is left as it is, is left out."""
+    given: ConditionsBody = {}
+    for name in ("rigid_share", "strong_scaling_share"):
+        if isinstance(form[name], int | float) and form[name]:
+            given[name] = form[name]
+    if form["profiling"] != "fidelity":
+        given["profiling"] = form["profiling"]
+    mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
+    if mtbf is not None:
+        given["failures"] = {"mtbf_hours": mtbf} if repair is None else {"mtbf_hours": mtbf, "repair_seconds": repair * 60}
+    if form["reservations"]:
+        given["reservations"] = form["reservations"]
+    return given
+
+
+def told(request: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The conditions of a request that are not as they always are, in words."""
+    lines = []
+    if request.get("profiling"):
+        lines.append(("Profiling", str(request["profiling"])))
+    if request.get("round_seconds"):
+        lines.append(("Round duration", f"{number(request['round_seconds'])} s"))
+    bound = [f"{number(request[f'{name}_share'])} {words}" for name, words in _BOUND if request.get(f"{name}_share")]
+    if bound:
+        lines.append(("Share of jobs", ", ".join(bound)))
+    failures = request.get("failures")
+    if failures:
+        lines.append(("Failures", f"each node about every {number(failures['mtbf_hours'])} h, for {duration(failures['repair_seconds'])}"))
+    if request.get("reservations"):
+        lines.append(("Reserved", "; ".join(reserved(one) for one in request["reservations"])))
+    return lines
+
+
+_BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
+
+
+def reserved(one: Mapping[str, Any]) -> str:
+    """`4 × a100 for job bert-3, until 2 h`."""
+    holder = f"tenant {one['tenant']}" if one.get("tenant") else f"job {one['job']}"
+    return f"{one['gpu_count']} × {one['gpu_type']} for {holder}, {held_for(one['start_seconds'], one['end_seconds'])}"
+
+
+def _listed(prefix: str, kept: Sequence[Mapping[str, Any]]) -> Any:
+    if not kept:
+        return None
+    rows = [
+        html.Tr(
+            [
+                html.Td(reserved(one)),
+                html.Td(
+                    dmc.Button(
+                        "Remove",
+                        id={"unreserve": prefix, "index": index},
+                        variant="subtle",
+                        size="compact-xs",
+                        **aria(f"Remove the reservation of {plural(one['gpu_count'], 'GPU')}"),
+                    ),
+                    className="number",
+                ),
+            ]
+        )
+        for index, one in enumerate(kept)
+    ]
+    return html.Table(html.Tbody(rows), className="plain-table")
+
+
+# ---- what a form with conditions answers ------------------------------------------------------------------------------------------
+
+
+def untouched(errors: Sequence[str]) -> dict[str, Any]:
+    """Nothing happened."""
+    return {
+        "errors": dict.fromkeys(errors, no_update),
+        **dict.fromkeys(("csv", "reservations", "open", "problem", "go", "key"), no_update),
+    }
+
+
+def answered(
+    errors: Sequence[str], beside: Mapping[str, str], *, problem: Any = None, go: Any = no_update, key: Any = no_update
+) -> dict[str, Any]:
+    """What was refused beside its fields, unfolding them where they are folded away; or where to go."""
+    folded = {"reservations", *ERRORS} & beside.keys()
+    return {
+        "errors": {name: beside.get(name, "") for name in errors},
+        "csv": beside.get("csv", ""),
+        "reservations": beside.get("reservations", ""),
+        "open": OPEN if folded else no_update,
+        "problem": problem,
+        "go": go,
+        "key": key,
+    }

@@ -1,0 +1,61 @@
+"""How far long work is, and its cancelling: on the page of a simulation and of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import card, link_button
+from frontend.components.notices import notice, refusal
+from frontend.components.states import FINAL_STATES
+from frontend.formatting import number
+from frontend.routing import aria
+from maat.client import calls
+from maat.client.calls import Call
+
+
+def progress(operation: Mapping[str, Any], *, failed: str) -> Any:
+    """A bar until its end; where it failed, why, below `failed` if the service gave it no title. Nothing where all went well."""
+    if operation["state"] == "failed":
+        problem = operation["error"] or {}
+        detail = str(problem.get("detail") or operation["message"] or "No reason was kept.")
+        return dmc.Alert(detail, title=str(problem.get("title") or failed), color="red", mb=12)
+    if operation["state"] in FINAL_STATES:
+        return None
+    done, total = operation["done"], operation["total"]
+    words = f"{number(done)} of {number(total)} {operation['unit']}" if total else "waits for a worker"
+    line = [html.Span(operation["message"] or operation["state"]), html.Span(words, className="caption")]
+    bar = dmc.Progress(value=100 * done / total if total else 0, size="sm", mt=6, **aria("Progress"))
+    return card(None, [dmc.Group(line, justify="space-between"), bar], mb=12)
+
+
+def actions(prefix: str, state: str, again: str, href: str) -> Any:
+    """Cancel while it runs, then the way to the next one."""
+    if state in FINAL_STATES:
+        return link_button(again, href)
+    return dmc.Button("Cancel", id=f"{prefix}-cancel", variant="default", size="xs")
+
+
+def register_cancel(app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str) -> None:
+    """The callback of the button of `actions`. `find`: the call for what has the operation."""
+
+    @app.callback(
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input(f"{prefix}-cancel", "n_clicks"),
+        State(f"{prefix}-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def cancel(clicks: int | None, found_id: str) -> Any:
+        if not clicks:
+            return no_update
+        try:
+            async with api.visitor() as maat:
+                found = await maat.send(find(found_id))
+                await maat.send(calls.cancel_operation(found["operation_id"]))
+        except Failure as error:
+            return refusal(error)
+        return notice("Cancelling", stays)

@@ -1,0 +1,43 @@
+"""What forms share: a refusal of the service spread over the fields it names, and what several fields hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from frontend.components.cards import error_state
+from frontend.problems import worded
+from maat.client import ApiError
+from maat.client.errors import FieldProblem
+
+
+def spread(error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str) -> tuple[dict[str, str], Any]:
+    """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
+
+    `place`: the form's name for the field that a problem is about, None where it has none. A problem with a file is told as the service
+    told it, with row and value.
+    """
+    if not isinstance(error, ApiError):
+        return {}, error_state(error)
+    beside: dict[str, str] = {}
+    loose = not error.errors
+    for problem in error.errors:
+        field = place(problem)
+        if field is None:
+            loose = True
+            continue
+        words = _row_words(error, problem) if field == "csv" else worded(problem, empty_name=empty_name)
+        beside[field] = " ".join(filter(None, (beside.get(field), words)))
+    return beside, error_state(error) if loose else None
+
+
+def parse_seeds(text: str | None) -> list[int] | None:
+    """`0, 1, 2` as numbers, None where one is no whole number from 0 up."""
+    parts = [part for part in (text or "").replace(",", " ").split() if part]
+    return [int(part) for part in parts] if parts and all(part.isdecimal() for part in parts) else None
+
+
+def _row_words(error: ApiError, problem: FieldProblem) -> str:
+    """What is wrong in a file: the detail names row and value, which the field's own message leaves out."""
+    words = error.detail or problem.message
+    return words if not problem.remedy or problem.remedy in words else f"{words} {problem.remedy}"

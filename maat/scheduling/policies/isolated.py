@@ -1,0 +1,150 @@
+"""What each job makes of its own request on each GPU type, and how long it would take alone on its equal part of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.efficiency import efficiency
+from maat.scheduling.job import Job, JobId
+from maat.scheduling.matrix import NO_LOSS
+from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.rounds import PolicyState, RoundInput
+
+
+class ThroughputUnit(StrEnum):
+    """What a sum of throughputs adds up: optimiser steps, samples, or each job's part of its own best."""
+
+    STEPS = "steps"
+    SAMPLES = "samples"
+    RELATIVE = "relative"
+
+
+class IsolatedRule(StrEnum):
+    """How long a job would have taken alone on its equal part: reckoned as it went along, or for the whole job as things are now."""
+
+    CUMULATIVE = "cumulative"
+    WHOLE_JOB = "whole-job"
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Of J jobs at their own requests on T types, shapes (J, T): steps/s, samples/s, effective samples/s; zero where a job cannot run.
+
+    Of a type that nothing is known of, a job counts as fast as the fastest that is known, so that somebody finds out.
+    """
+
+    steps: FloatArray
+    samples: FloatArray
+    goodput: FloatArray
+
+    @classmethod
+    def of(cls, round_input: RoundInput, wanted: Requests) -> Speeds:
+        """As measured where just this request was measured on that type, else as the models say."""
+        pairs, shape = wanted.pairs, wanted.goodput.shape
+        total = np.maximum(pairs.plans.total_batch_size, 1).astype(np.float64)
+        worth = _worth_of_a_sample(wanted, total)
+        modelled = np.divide(pairs.goodput, worth * total, out=np.zeros(len(pairs)), where=worth > 0)
+        steps = np.where(pairs.goodput > 0, _measured(round_input, wanted, modelled), 0.0)
+        promised = np.array([job.spec.promised_seconds is not None for job in wanted.jobs], dtype=bool)[pairs.job]
+        by_pair = (steps, steps * total, np.where(promised, pairs.goodput, steps * total * worth))
+        found = []
+        for values in by_pair:
+            wide = np.zeros(shape)
+            wide[pairs.job, pairs.gpu_type] = np.where(pairs.known, values, values.max(initial=0.0) or 1.0)
+            found.append(wide)
+        return cls(*found)
+
+    def in_unit(self, unit: ThroughputUnit) -> FloatArray:
+        """Shape (J, T)."""
+        match unit:
+            case ThroughputUnit.STEPS:
+                return self.steps
+            case ThroughputUnit.SAMPLES:
+                return self.samples
+            case ThroughputUnit.RELATIVE:
+                best = self.goodput.max(axis=1, initial=0.0, keepdims=True)
+                relative: FloatArray = np.divide(self.goodput, best, out=np.zeros_like(self.goodput), where=best > 0)
+                return relative
+
+
+def _worth_of_a_sample(wanted: Requests, total: FloatArray) -> FloatArray:
+    """Progress per sample of each pair's batch relative to the initial one, shape (P,)."""
+    at = wanted.pairs.job
+    phi = [job.belief.noise_scale(job.spec.initial_batch_size) if job.spec.learns else NO_LOSS for job in wanted.jobs]
+    initial = [job.spec.initial_batch_size if job.spec.learns else job.spec.max_batch_size for job in wanted.jobs]
+    worth: FloatArray = efficiency(np.array(phi, dtype=np.float64)[at], np.array(initial, dtype=np.float64)[at], total)
+    return worth
+
+
+def _measured(round_input: RoundInput, wanted: Requests, modelled: FloatArray) -> FloatArray:
+    """Steps/s of each pair, shape (P,): from the sample of its very nodes, replicas and batch, where there is one."""
+    pairs, names = wanted.pairs, round_input.cluster.type_names
+    steps = modelled.copy()
+    for p, (j, t) in enumerate(zip(pairs.job.tolist(), pairs.gpu_type.tolist(), strict=True)):
+        job, plan = wanted.jobs[j], pairs.plans
+        known = job.belief.by_type.get(names[t])
+        if known is not None:
+            key = (int(pairs.node_count[p]), int(pairs.gpu_count[p]) // job.spec.replica_gpus(names[t]), int(plan.per_gpu_batch_size[p]))
+            sample = next((s for s in known.samples if s[:3] == key), None)
+            if sample is not None:
+                extra = int(plan.accumulation_steps[p]) * (sample.step_seconds - sample.sync_seconds)
+                steps[p] = 1.0 / (sample.step_seconds + extra)
+    return steps
+
+
+@dataclass(frozen=True)
+class IsolatedTimes:
+    """How J jobs would do alone on an equal part of the cluster, of which every job has W_t / J GPUs of each type.
+
+    isolated_rate, equal_rate: effective samples/s with those GPUs, or with an equal split of the time on all types; so_far: seconds in which
+    it would alone have done what it has done until now. Shapes (J,).
+    """
+
+    job_ids: tuple[JobId, ...] = ()
+    isolated_rate: FloatArray = field(default_factory=lambda: np.zeros(0))
+    equal_rate: FloatArray = field(default_factory=lambda: np.zeros(0))
+    so_far: FloatArray = field(default_factory=lambda: np.zeros(0))
+    remaining: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def at(cls, state: PolicyState, round_input: RoundInput, wanted: Requests, goodput: FloatArray) -> IsolatedTimes:
+        """This round's, from what `data` wrote in the last one. `goodput`: shape (J, T)."""
+        gpus = round_input.cluster.usable_gpus.astype(np.float64)
+        asked = np.array([job.spec.requested_gpus for job in wanted.jobs], dtype=np.float64)
+        share = gpus / np.maximum(len(wanted.jobs), 1) / asked[:, None]
+        share /= np.maximum(share.sum(axis=1, keepdims=True), 1.0)
+        remaining = np.array([job.remaining_work for job in wanted.jobs], dtype=np.float64)
+        ids = tuple(job.id for job in wanted.jobs)
+        so_far = np.array([_so_far(state, job_id, left) for job_id, left in zip(ids, remaining.tolist(), strict=True)], dtype=np.float64)
+        return cls(ids, (goodput * share).sum(axis=1), goodput @ (gpus / max(gpus.sum(), 1.0)), so_far, remaining)
+
+    def data(self) -> dict[str, list[float]]:
+        """As JSON data, by job: seconds so far, what remained, the rate since."""
+        columns = zip(self.so_far.tolist(), self.remaining.tolist(), self.isolated_rate.tolist(), strict=True)
+        return {job_id: list(row) for job_id, row in zip(self.job_ids, columns, strict=True)}
+
+    def seconds(self, rule: IsolatedRule, jobs: Sequence[Job]) -> FloatArray:
+        """Each job's whole time alone, shape (J,); infinite where it can run nowhere."""
+        rate = self.isolated_rate
+        if rule is IsolatedRule.WHOLE_JOB:
+            start = np.array([job.spec.restart_seconds for job in jobs], dtype=np.float64)
+            return start + _seconds_for(np.array([job.spec.work for job in jobs], dtype=np.float64), rate)
+        return self.so_far + _seconds_for(self.remaining, rate)
+
+
+def _so_far(state: PolicyState, job_id: JobId, remaining: float) -> float:
+    rows = state.data.get("isolated")
+    if not isinstance(rows, Mapping) or job_id not in rows:
+        return 0.0
+    seconds, before, rate = rows[job_id]
+    return float(seconds + (max(before - remaining, 0.0) / rate if rate > 0 else 0.0))
+
+
+def _seconds_for(work: FloatArray, rate: FloatArray) -> FloatArray:
+    seconds: FloatArray = np.divide(work, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+    return seconds

@@ -1,0 +1,168 @@
+"""Optimus: one GPU for everybody, then GPU by GPU to the job whose remaining time it shortens most. Knows nothing of nodes."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maat.scheduling.belief import TypeBelief
+from maat.scheduling.efficiency import efficiency
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.job import Job, JobId, JobSpec
+from maat.scheduling.parameters import knob
+from maat.scheduling.policies.ordering import Requests, Walker, declared_plan
+from maat.scheduling.rounds import Decision, Grant, RoundInput
+from maat.scheduling.solver import SolveReport
+from maat.scheduling.throughput import pass_seconds, step_seconds
+
+
+@dataclass(frozen=True)
+class Optimus:
+    """Marginal gains at each job's own batch size: (T(k) - T(k + 1)) x the optimiser steps that it has left, greedily, while any is positive.
+
+    T(k): seconds of a step on k GPUs, nodes filled one by one: as measured where it was, else by the fitted model. A job of which nothing is
+    known keeps its first GPU until something is. On several GPU types, a job starts on its fastest with room and grows there.
+    """
+
+    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", source="published Pollux simulator", minimum=1.0, maximum=86400.0)
+    name: str = "optimus"
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        walker = Walker(round_input, Requests(round_input, least_gpus))
+        for row in range(len(round_input.jobs)):
+            if not walker.offer(row):
+                walker.refuse(row)
+        growth = _Growth(round_input, walker)
+        growth.run()
+        grants = dict(sorted(growth.grants().items(), key=lambda item: item[1].gpu_count))
+        return Decision(grants, SolveReport(), {**walker.reasons, **growth.reasons()}, state=round_input.state)
+
+
+def least_gpus(spec: JobSpec, gpu_type: str, /) -> int:
+    """One replica, or as many as make up `min_gpus`; what it asks for, of a job that cannot grow."""
+    if not _grows(spec):
+        return spec.requested_gpus
+    unit = spec.replica_gpus(gpu_type)
+    return unit * max(math.ceil(spec.min_gpus / unit), 1)
+
+
+def _grows(spec: JobSpec) -> bool:
+    return not spec.is_rigid and spec.promised_seconds is None
+
+
+class _Growth:
+    """Who has how many GPUs, and what the next one would bring each."""
+
+    def __init__(self, round_input: RoundInput, walker: Walker) -> None:
+        self._input, self._walker = round_input, walker
+        granted = [job for job in round_input.jobs if job.id in walker.grants and job.id not in round_input.pinned]
+        self._tasks = [_Task(job, walker.grants[job.id], round_input) for job in granted]
+
+    def run(self) -> None:
+        """Hand out what is free, largest gain first, ties to the job that came first."""
+        waiting = [(-task.gain(), i) for i, task in enumerate(self._tasks) if _grows(task.job.spec)]
+        heapq.heapify(waiting)
+        while waiting and waiting[0][0] < 0:
+            i = waiting[0][1]
+            if self._grow(self._tasks[i]):
+                heapq.heapreplace(waiting, (-self._tasks[i].gain(), i))
+            else:
+                heapq.heappop(waiting)
+
+    def _more(self, task: _Task) -> Mapping[int, int]:
+        """Places that one more replica takes of each limit; a limit on large grants counts all of one that becomes large."""
+        spec, kind, now = task.job.spec, task.gpu_type, task.count
+        then = now + task.unit
+        limits = enumerate(self._input.limits)
+        return {r: then - (now if limit.counts(spec, kind, now) else 0) for r, limit in limits if limit.counts(spec, kind, then)}
+
+    def _grow(self, task: _Task) -> bool:
+        """One more replica; False where there is no room for it, now or later."""
+        places, free = self._more(task), self._walker.free
+        if any(free[r] < more for r, more in places.items()):
+            return False
+        for r, more in places.items():
+            free[r] -= more
+        task.grow()
+        return True
+
+    def grants(self) -> dict[JobId, Grant]:
+        """Everybody's grant, in the order of the jobs."""
+        grown = {task.job.id: replace(task.grant, gpu_count=task.count, batch=task.plan()) for task in self._tasks}
+        return {job_id: grown.get(job_id, grant) for job_id, grant in self._walker.grants.items()}
+
+    def reasons(self) -> dict[JobId, Reasons]:
+        return {task.job.id: task.reason() for task in self._tasks}
+
+
+class _Task:
+    """One job on its type while it grows."""
+
+    def __init__(self, job: Job, grant: Grant, round_input: RoundInput) -> None:
+        self.job, self.grant, self.gpu_type, self.count = job, grant, grant.gpu_type, grant.gpu_count
+        spec, cluster = job.spec, round_input.cluster
+        t = cluster.type_index[self.gpu_type]
+        self.unit = spec.replica_gpus(self.gpu_type)
+        self._per_node = int(cluster.gpus_per_node[t])
+        by_batch = spec.requested_batch_size // spec.memory[self.gpu_type].smallest_per_gpu * self.unit
+        declared = by_batch if spec.max_gpus is None else min(by_batch, spec.max_gpus)
+        self.most = min(declared, int(cluster.usable_gpus[t]))
+        source = round_input.projection(job, self.gpu_type, cluster.type_names)
+        self._known: TypeBelief | None = None if source is None else job.belief.by_type[source[0]]
+        self._factor = 1.0 if source is None else source[1]
+        self._steps = remaining_steps(job)
+        self._now, self._next = self._seconds(self.count), self._seconds(self.count + self.unit)
+
+    def gain(self) -> float:
+        """Seconds by which another replica shortens what is left; 0 where nobody knows, or nobody may have it."""
+        if self._now is None or self._next is None or self.count + self.unit > self.most:
+            return 0.0
+        return (self._now - self._next) * self._steps
+
+    def grow(self) -> None:
+        self.count += self.unit
+        self._now, self._next = self._next, self._seconds(self.count + self.unit)
+
+    def plan(self) -> BatchPlan | None:
+        if not _grows(self.job.spec):
+            return self.grant.batch
+        return declared_plan(self.job.spec, self.gpu_type, replicas=self.count // self.unit)
+
+    def reason(self) -> Reasons:
+        evidence: dict[str, float | int | str | None] = {"gpu_type": self.gpu_type, "gpu_count": self.count, "remaining_steps": self._steps}
+        if self._now is not None:
+            evidence["step_seconds"] = self._now
+        return Reasons(ReasonCode.GRANTED, evidence)
+
+    def _seconds(self, count: int) -> float | None:
+        """Seconds of an optimiser step at the requested batch size; None where nothing is known, or no such batch fits."""
+        replicas = count // self.unit
+        plan = declared_plan(self.job.spec, self.gpu_type, replicas=replicas) if self._known is not None and count <= self.most else None
+        if self._known is None or plan is None:
+            return None
+        nodes = -(-count // self._per_node)
+        return step_time(self._known, plan, node_count=nodes, replica_count=replicas) / self._factor
+
+
+def step_time(known: TypeBelief, plan: BatchPlan, *, node_count: int, replica_count: int) -> float:
+    """Seconds of an optimiser step under a batch plan: as measured, else by the fitted model (Pollux eq. 8-11)."""
+    measured = known.by_key.get((node_count, replica_count, plan.per_gpu_batch_size))
+    if measured is not None:
+        return measured.step_seconds + plan.accumulation_steps * (measured.step_seconds - measured.sync_seconds)
+    batch, nodes, replicas = (np.asarray(float(x)) for x in (plan.per_gpu_batch_size, node_count, replica_count))
+    whole = float(step_seconds(known.parameters, batch, node_count=nodes, replica_count=replicas))
+    return whole + plan.accumulation_steps * float(pass_seconds(known.parameters, batch))
+
+
+def remaining_steps(job: Job) -> float:
+    """Optimiser steps left at the requested batch size: as told, else as the present gradients foretell."""
+    if job.remaining_steps is not None:
+        return job.remaining_steps
+    initial, batch = np.asarray(float(job.spec.initial_batch_size)), np.asarray(float(job.spec.requested_batch_size))
+    worth = float(efficiency(np.asarray(job.belief.noise_scale(job.spec.initial_batch_size)), initial, batch)) if job.spec.learns else 1.0
+    return job.remaining_work / (job.spec.requested_batch_size * worth)

@@ -1,0 +1,126 @@
+"""Tiresias: discretised least attained service. Queues by service thresholds; within a queue, first come first served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from maat.scheduling.errors import ParameterError
+from maat.scheduling.job import Job, JobId
+from maat.scheduling.parameters import knob, parameter_hash
+from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, requests, walk
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+
+_SLACK = 1e-6  # seconds are summed in floating point; a threshold is met at what it says
+
+
+@dataclass(frozen=True)
+class Tiresias:
+    """Jobs that have had little service go first; one that reaches a threshold falls to the end of the next queue.
+
+    Thresholds in use: 57600 GPU-seconds (Pollux's simulator, the default), 18000 (Lucid), 3250,7200,18000 (SymbioticLab/Tiresias), 700
+    (SJF-BSBF). What a preemption costs belongs to the cluster, not to the policy: the jobs' restart seconds.
+    """
+
+    thresholds: str = knob(
+        "57600",
+        "Attained service at which a job falls to the next queue: one number per queue but the last, ascending, commas between.",
+        unit="GPU-seconds, or seconds",
+        source="published Pollux simulator",
+    )
+    service: ServiceUnit = knob(ServiceUnit.GPU_SECONDS, "What the thresholds count.", source="Tiresias: dlas-gpu, dlas")
+    promote_after: float = knob(
+        0.0,
+        "A demoted job that has waited this many times its time on GPUs starts again in the first queue; 0: never.",
+        source="Tiresias, PromoteKnob; off in Pollux's and Lucid's simulators",
+        minimum=0.0,
+        maximum=1000.0,
+    )
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit.", source="published Pollux simulator"
+    )
+    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    name: str = "tiresias"
+
+    def __post_init__(self) -> None:
+        self.levels()
+
+    def levels(self) -> tuple[float, ...]:
+        """The thresholds as numbers. Raises ParameterError."""
+        try:
+            levels = tuple(float(text) for text in self.thresholds.split(","))
+        except ValueError:
+            levels = ()
+        rising = all(low < high for low, high in zip((0.0, *levels), levels, strict=False))
+        if not levels or not rising or levels[-1] == float("inf"):
+            raise ParameterError(
+                "are no ascending numbers above zero",
+                field="thresholds",
+                value=self.thresholds,
+                remedy="Write for example 3250,7200,18000.",
+            )
+        return levels
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        memory = round_input.state.for_owner(self.name, parameter_hash(self))
+        levels = self.levels()
+        queues = _Queues.recall(memory.data, round_input.jobs, many=len(levels) + 1)
+        for job in round_input.jobs:
+            self._demote(job, queues, levels)
+            if self.promote_after > 0:
+                self._promote(job, queues, now=round_input.now)
+        row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
+        order = [row_of[job_id] for queue in queues.queues for job_id in queue]
+        state = PolicyState(memory.owner, memory.parameter_hash, queues.remembered())
+        return walk(round_input, requests(round_input), order, head_of_line=self.head_of_line, keep_running=False, state=state)
+
+    def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
+        served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
+        level = sum(served >= threshold for threshold in levels)
+        if level > queues.level[job.id]:
+            queues.move(job.id, level)
+
+    def _promote(self, job: Job, queues: _Queues, *, now: float) -> None:
+        if job.allocation is not None or job.started_at is None:
+            queues.waiting.pop(job.id, None)
+            return
+        since = queues.waiting.setdefault(job.id, now)
+        executed = (attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0)) / self._served_per_second(job)
+        if queues.level[job.id] > 0 and executed > 0 and now - since >= self.promote_after * executed:
+            queues.forgiven[job.id] = attained_service(job, self.service)
+            queues.waiting[job.id] = now
+            queues.move(job.id, 0)
+
+    def _served_per_second(self, job: Job) -> int:
+        return job.spec.requested_gpus if self.service is ServiceUnit.GPU_SECONDS else 1
+
+
+@dataclass
+class _Queues:
+    """Jobs by queue in order of entry. `forgiven`: service before a promotion, not counted any more. `waiting`: since when, by job."""
+
+    queues: list[list[JobId]]
+    level: dict[JobId, int]
+    forgiven: dict[JobId, float] = field(default_factory=dict)
+    waiting: dict[JobId, float] = field(default_factory=dict)
+
+    @classmethod
+    def recall(cls, data: Mapping[str, Any], jobs: Sequence[Job], *, many: int) -> _Queues:
+        """The queues as they were, without those that have ended, the new ones at the end of the first."""
+        there = {job.id for job in jobs}
+        queues = [[job_id for job_id in queue if job_id in there] for queue in data.get("queues", [[] for _ in range(many)])]
+        known = {job_id for queue in queues for job_id in queue}
+        queues[0] += [job.id for job in jobs if job.id not in known]
+        level = {job_id: number for number, queue in enumerate(queues) for job_id in queue}
+        kept = ({job_id: value for job_id, value in data.get(name, {}).items() if job_id in there} for name in ("forgiven", "waiting"))
+        return cls(queues, level, *kept)
+
+    def move(self, job_id: JobId, level: int) -> None:
+        """To the end of another queue."""
+        self.queues[self.level[job_id]].remove(job_id)
+        self.queues[level].append(job_id)
+        self.level[job_id] = level
+
+    def remembered(self) -> dict[str, object]:
+        return {"queues": self.queues, "forgiven": self.forgiven, "waiting": self.waiting}

@@ -1,0 +1,224 @@
+"""How much jobs on the same GPU slow each other: measured tables, the shipped synthetic one, a constant. Says so of itself in its name.
+
+A table's format is recognised by its contents: Gavel's throughputs (JSON), PAL's co-location measurements (CSV), or Maat's own columns (CSV).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from maat.scheduling.errors import InterferenceError
+from maat.simulation.csv_input import CsvInput, Row, read_csv
+
+SYNTHETIC = "synthetic"
+MAX_SLOWDOWN = 1000.0
+MAX_GPUS_PER_JOB = 1_000_000
+GAVEL_TYPE = "v100"
+
+Pair = tuple[str, str]
+ByCount = Mapping[int, float]
+
+# Which measured model stands for a model of the catalog that nobody measured in company: image and language models of like size.
+GAVEL_STANDS_FOR: Mapping[str, str] = {
+    "ResNet-18 (batch size 64)": "cifar10",
+    "ResNet-50 (batch size 64)": "imagenet",
+    "Transformer (batch size 64)": "bert",
+    "LM (batch size 20)": "deepspeech2",
+    "Recommendation (batch size 2048)": "ncf",
+}
+PAL_STANDS_FOR: Mapping[str, str] = {"resnet50": "imagenet", "vgg19": "yolov3", "Bert-Base": "bert"}
+
+
+@dataclass(frozen=True)
+class Interference:
+    """(victim model, partner model) -> GPU count of the victim -> slowdown, at least 1; infinite where the two do not fit on one GPU.
+
+    `everywhere`: one slowdown for all pairs instead of a table.
+    """
+
+    name: str
+    pairs: Mapping[Pair, ByCount] = field(default_factory=dict)
+    everywhere: float | None = None
+
+    @classmethod
+    def constant(cls, xi: float) -> Interference:
+        """Every job in company is slowed by the same factor. Raises InterferenceError below 1."""
+        if not 1.0 <= xi <= MAX_SLOWDOWN:
+            raise InterferenceError(
+                f"is no slowdown from 1 to {MAX_SLOWDOWN:g}",
+                field="interference",
+                value=xi,
+                remedy="Give solo over shared speed, such as 1.25.",
+            )
+        return cls(f"constant {xi:g}", everywhere=float(xi))
+
+    def between(self, models: Collection[str], gpu_counts: Collection[int]) -> dict[tuple[str, str, int], float]:
+        """The slowdown of every model beside every other at these GPU counts, as policies and simulator look it up.
+
+        A count that was not measured has the figure of the next smaller measured one, else of the smallest. Raises InterferenceError for a
+        pair that the table lacks: an unknown slowdown is not none.
+        """
+        pairs = [(victim, partner) for victim in sorted(models) for partner in sorted(models)]
+        return {(victim, partner, n): self._slowdown((victim, partner), n) for victim, partner in pairs for n in gpu_counts}
+
+    def _slowdown(self, pair: Pair, gpu_count: int) -> float:
+        if self.everywhere is not None:
+            return self.everywhere
+        by_count = self.pairs.get(pair)
+        if not by_count:
+            known = ", ".join(sorted({victim for victim, _ in self.pairs})[:12])
+            raise InterferenceError(
+                f"says nothing of {pair[0]} beside {pair[1]}",
+                field="interference",
+                value=self.name,
+                remedy=f"Use a table with that pair, or a constant such as 1.25. It knows {known}.",
+            )
+        smaller = [n for n in by_count if n <= gpu_count]
+        return by_count[max(smaller) if smaller else min(by_count)]
+
+
+def interference(given: str) -> Interference:
+    """The interference that a text names: `synthetic`, a constant such as 1.25, or a file. Of Gavel's types, `FILE#p100` chooses one.
+
+    Raises InterferenceError.
+    """
+    if given == SYNTHETIC:
+        return synthetic()
+    try:
+        return Interference.constant(float(given))
+    except ValueError:
+        pass
+    text, _, gpu_type = given.partition("#")
+    path = Path(text)
+    if not path.is_file():
+        raise InterferenceError(
+            "is no file, no number and not 'synthetic'",
+            field="interference",
+            value=given,
+            remedy="Name a CSV or JSON table, or a number from 1 up.",
+        )
+    return read_gavel(path, gpu_type=gpu_type or GAVEL_TYPE) if path.suffix == ".json" else read_table(path)
+
+
+@cache
+def synthetic() -> Interference:
+    """The shipped table of the catalog's six data-parallel models. Nobody measured these pairs: see `statement` in interference.json."""
+    data = json.loads(files("maat.simulation").joinpath("interference.json").read_text("utf-8"))
+    pairs = {(victim, partner): {1: float(xi)} for victim, row in data["pairs"].items() for partner, xi in row.items()}
+    return Interference("synthetic (declared, not measured)", pairs)
+
+
+# ---- measured tables ------------------------------------------------------------------------------------------------------------------
+
+_OWN = ("victim", "partner", "gpu_count", "slowdown")
+_PAL = ("model1", "gpu_num1", "speed1", "pipeline_strategy", "model2", "gpu_num2", "speed2")
+_DATA_PARALLEL = frozenset({"NA", "DP24"})
+
+
+def read_table(source: Path | str, *, name: str | None = None) -> Interference:
+    """A CSV with the columns victim, partner, gpu_count, slowdown, or PAL's norm_speed.csv. Raises InterferenceError with row and field."""
+    table = read_csv(source, error=InterferenceError, name=name)
+    title = name if name is not None else source.name if isinstance(source, Path) else "table"
+    if set(_PAL) <= set(table.header):
+        return Interference(f"measured ({title})", _standing_in(_collected(_pal_rows(table)), PAL_STANDS_FOR))
+    table.require(_OWN)
+    found = _collected(_own_rows(table))
+    if not found:
+        raise table.blame("holds no pairs", field="rows", remedy="Add a row for each victim and partner.")
+    return Interference(f"table ({title})", found)
+
+
+def _own_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
+    for row in table.rows:
+        count = row.whole_number("gpu_count", maximum=MAX_GPUS_PER_JOB)
+        yield (row.cells["victim"], row.cells["partner"]), count, row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN)
+
+
+def _pal_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
+    """Both directions of every data-parallel pair: speed alone over speed together; a speed of 0 says that the two do not fit."""
+    alone: dict[tuple[str, int, str], float] = {}
+    for row in table.rows:
+        first, second, how = row.cells["model1"], row.cells["model2"], row.cells["pipeline_strategy"]
+        if how not in _DATA_PARALLEL:
+            continue
+        count, speed = row.whole_number("gpu_num1"), _speed(row, "speed1")
+        if second == "Empty":
+            alone[first, count, how] = speed
+        else:
+            yield (first, second), count, _ratio(alone.get((first, count, how), 1.0), speed)
+            yield (second, first), row.whole_number("gpu_num2"), _ratio(1.0, _speed(row, "speed2"))
+
+
+def _speed(row: Row, column: str) -> float:
+    return row.number(column, minimum=0.0, maximum=MAX_SLOWDOWN)
+
+
+def read_gavel(path: Path, *, gpu_type: str = GAVEL_TYPE) -> Interference:
+    """Gavel's simulation_throughputs.json: pairs of one-GPU jobs on one of its GPU types. Its pairs of larger jobs hold no measurements."""
+    by_type = _gavel_data(path)
+    if gpu_type not in by_type:
+        raise _not_gavel(path, f"has no GPU type {gpu_type}; use one of {', '.join(by_type)}")
+    rows: list[tuple[Pair, int, float]] = []
+    for key, speeds in by_type[gpu_type].items():
+        victim = _one_gpu_job(key)
+        for other, both in speeds.items() if victim is not None else ():
+            partner = _one_gpu_job(other)
+            if victim is not None and partner is not None:
+                try:
+                    rows.append(((victim, partner), 1, _ratio(float(speeds["null"]), float(both[0]))))
+                except (KeyError, TypeError, ValueError, IndexError) as wrong:
+                    raise _not_gavel(path, f"has no speeds for {key} beside {other}") from wrong
+    return Interference(f"measured ({path.name}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR))
+
+
+def _gavel_data(path: Path) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as wrong:
+        raise _not_gavel(path, "is no JSON file") from wrong
+    rows = [row for by_job in data.values() if isinstance(by_job, dict) for row in by_job.values()] if isinstance(data, dict) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise _not_gavel(path, "holds no throughputs by GPU type and job")
+    return data  # type: ignore[no-any-return]
+
+
+def _not_gavel(path: Path, problem: str) -> InterferenceError:
+    return InterferenceError(problem, field="interference", value=str(path), remedy="Give Gavel's simulation_throughputs.json.")
+
+
+def _one_gpu_job(key: str) -> str | None:
+    """The job type in a key such as ('ResNet-50 (batch size 64)', 1); None for one of several GPUs and for `null`."""
+    match = re.fullmatch(r"\('(?P<name>[^']+)', 1\)", key)
+    return None if match is None else match["name"]
+
+
+def _ratio(alone: float, together: float) -> float:
+    """At least 1: what runs faster in company was measured unevenly."""
+    return math.inf if together <= 0 else max(alone / together, 1.0)
+
+
+def _collected(rows: Iterable[tuple[Pair, int, float]]) -> dict[Pair, dict[int, float]]:
+    """By pair and count; of several figures for one, the worst."""
+    found: dict[Pair, dict[int, float]] = {}
+    for pair, count, xi in rows:
+        by_count = found.setdefault(pair, {})
+        by_count[count] = max(xi, by_count.get(count, 1.0))
+    return found
+
+
+def _standing_in(pairs: Mapping[Pair, ByCount], names: Mapping[str, str]) -> dict[Pair, ByCount]:
+    """The pairs under their measured names, and under those of the models for which the measured ones stand."""
+    found = dict(pairs)
+    for (victim, partner), by_count in pairs.items():
+        for pair in ((names.get(victim), partner), (victim, names.get(partner)), (names.get(victim), names.get(partner))):
+            if pair[0] is not None and pair[1] is not None:
+                found[pair[0], pair[1]] = by_count
+    return found

@@ -1,0 +1,223 @@
+"""Measured differences between GPUs of one type: read from a folder, and drawn from for the GPUs of a simulated cluster. Places nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import VariabilityError
+from maat.simulation.csv_input import Row, read_csv
+
+APPLICATIONS = ("resnet", "bert", "pagerank", "sgemm")
+MACHINES: Mapping[str, str] = {"longhorn": "v100", "frontera": "rtx5000", "ls6": "a100"}  # of TACC, and what GPUs they have
+TIME, GPU = "perf", "uuid"
+
+
+class ScoreDraw(StrEnum):
+    """What a simulated GPU's score is: the median of a measured GPU, none taken twice; or any single measurement, as in the published code."""
+
+    MEDIANS = "medians"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class VariabilityRules:
+    """How models become classes, and classes scores. `classes`: model -> class. `profiles`: class -> the application measured for it.
+
+    `draw_seed`: of the draw, where it is not the scenario's own.
+    """
+
+    classes: Mapping[str, str]
+    profiles: Mapping[str, str]
+    draw: ScoreDraw = ScoreDraw.MEDIANS
+    draw_seed: int | None = None
+
+
+# PAL section IV-B; imagenet, bert and gpt are the same networks in the catalog of models.
+PAPER_VARIABILITY = VariabilityRules(
+    classes={
+        **dict.fromkeys(("vgg19", "resnet50", "DCGAN", "imagenet"), "A"),
+        **dict.fromkeys(("BERT", "GPT2", "bert", "gpt"), "B"),
+        "PointNet": "C",
+    },
+    profiles={"A": "resnet", "B": "bert", "C": "pagerank"},
+)
+ARTIFACT_VARIABILITY = VariabilityRules(
+    classes={"resnet50": "A", "BERT": "B", "GPT2": "B", "DCGAN": "B", "vgg19": "C", "PointNet": "D"},
+    profiles={"A": "resnet", "B": "bert", "C": "bert", "D": "pagerank"},
+    draw=ScoreDraw.ROWS,
+    draw_seed=42,
+)
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """One application on the GPUs of one type: R measurements in the order of the file. `time`, shape (R,): larger is slower. `gpu`, shape (R,)."""
+
+    time: FloatArray
+    gpu: IntArray
+
+    def rows(self) -> list[float]:
+        """Every measurement relative to the median measurement."""
+        relative: list[float] = (self.time / np.median(self.time)).tolist()
+        return relative
+
+    def medians(self) -> FloatArray:
+        """The median of every GPU relative to the median GPU, shape (GPUs,)."""
+        each = np.array([np.median(self.time[self.gpu == gpu]) for gpu in range(int(self.gpu.max()) + 1)])
+        relative: FloatArray = each / np.median(each)
+        return relative
+
+
+@dataclass(frozen=True)
+class Variability:
+    """All that was measured: (GPU type, application) -> measurements."""
+
+    measured: Mapping[tuple[str, str], Measurements] = field(default_factory=dict)
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        return tuple(sorted({gpu_type for gpu_type, _ in self.measured}))
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------------------
+
+
+def read_variability(folder: Path, *, gpu_types: Collection[str] | None = None) -> Variability:
+    """The CSV files of a folder, one per application and GPU type, named after both: `bert-longhorn-agg.csv`, `resnet-a100.csv`. Only those of
+    `gpu_types` are read where given.
+
+    Each has a column `perf`, a time, and a column `uuid`, the GPU it was measured on. Raises VariabilityError naming file, row and field.
+    """
+    paths = sorted(folder.glob("*.csv")) if folder.is_dir() else []
+    if not paths:
+        raise VariabilityError(
+            "is no folder with CSV files of measured GPUs",
+            field="variability",
+            value=str(folder),
+            remedy="Name a folder of files such as resnet-v100.csv.",
+        )
+    named: dict[tuple[str, str], Path] = {}
+    for path in paths:
+        subject = _subject(path)
+        if subject in named:
+            raise VariabilityError(
+                f"is measured in {named[subject].name} too", field="file", value=path.name, source=str(folder), remedy="Keep one of them."
+            )
+        named[subject] = path
+    wanted = {subject: path for subject, path in named.items() if gpu_types is None or subject[0] in gpu_types}
+    return Variability({subject: _read(path) for subject, path in (wanted or named).items()})
+
+
+def _subject(path: Path) -> tuple[str, str]:
+    """GPU type and application of a file, from its name."""
+    parts = [part for part in path.stem.split("-") if part != "agg"]
+    application = next((part for part in parts if part in APPLICATIONS), None)
+    rest = "-".join(part for part in parts if part != application)
+    if application is None or not rest:
+        raise VariabilityError(
+            "does not say what was measured on which GPUs",
+            field="file",
+            value=path.name,
+            source=str(path.parent),
+            remedy=f"Name it APPLICATION-GPUTYPE.csv; applications are {', '.join(APPLICATIONS)}.",
+        )
+    return MACHINES.get(rest, rest), application
+
+
+def _read(path: Path) -> Measurements:
+    table = read_csv(path, error=VariabilityError)
+    table.require((TIME, GPU))
+    numbers: dict[str, int] = {}
+    times, gpus = [], []
+    for row in table.rows:
+        times.append(row.number(TIME, above=0.0, maximum=1e15))
+        gpus.append(numbers.setdefault(_gpu(row), len(numbers)))
+    if not times:
+        raise table.blame("holds no measurements", field="rows", remedy="Add at least one row below the header.")
+    return Measurements(np.array(times), np.array(gpus, dtype=np.int64))
+
+
+def _gpu(row: Row) -> str:
+    name = row.cells[GPU]
+    if not name:
+        raise row.blame("is missing", field=GPU, row=row.line, remedy="Name the GPU that was measured.")
+    return name
+
+
+# ---- drawing -----------------------------------------------------------------------------------------------------------------------
+
+
+def draw_scores(
+    variability: Variability, cluster: Cluster, rules: VariabilityRules, *, needed: Collection[str], seed: int
+) -> Mapping[str, tuple[float, ...]]:
+    """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower.
+
+    Classes whose application was measured on every type of the cluster. Raises VariabilityError where one of `needed` is not among them, or there
+    are fewer measured GPUs than the cluster has.
+    """
+    covered = [name for name in sorted(rules.profiles) if not _lacking(variability, cluster, rules.profiles[name])]
+    for name in sorted(needed):
+        if name not in covered:
+            raise _not_measured(variability, cluster, rules.profiles[name], variability_class=name)
+    chance = seed if rules.draw_seed is None else rules.draw_seed
+    draw = _draw_rows if rules.draw is ScoreDraw.ROWS else _draw_medians
+    return draw(variability, cluster, {name: rules.profiles[name] for name in covered}, chance)
+
+
+def _draw_rows(variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int) -> Mapping[str, tuple[float, ...]]:
+    """GPU by GPU, class by class, any measurement with replacement: the published draw to the digit where the seed is 42."""
+    chance = random.Random(seed)
+    rows = {key: found.rows() for key, found in variability.measured.items()}
+    scores: dict[str, list[float]] = {name: [] for name in profiles}
+    for kind in cluster.gpu_type_of.tolist():
+        for name, application in profiles.items():
+            scores[name].append(chance.choice(rows[cluster.type_names[kind], application]))
+    return {name: tuple(values) for name, values in scores.items()}
+
+
+def _draw_medians(variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int) -> Mapping[str, tuple[float, ...]]:
+    """Type by type, application by application, the medians of so many measured GPUs, none twice. Classes of one application share the draw."""
+    rng = np.random.default_rng(seed)
+    drawn = {}
+    for application in sorted(set(profiles.values())):
+        found = np.ones(cluster.gpu_count)
+        for kind, gpu_type in enumerate(cluster.type_names):
+            mine = np.flatnonzero(cluster.gpu_type_of == kind)
+            medians = variability.measured[gpu_type, application].medians()
+            if len(medians) < len(mine):
+                raise _too_few(gpu_type, application, measured=len(medians), wanted=len(mine))
+            found[mine] = rng.choice(medians, len(mine), replace=False)
+        drawn[application] = tuple(found.tolist())
+    return {name: drawn[application] for name, application in profiles.items()}
+
+
+def _lacking(variability: Variability, cluster: Cluster, application: str) -> Sequence[str]:
+    return [gpu_type for gpu_type in cluster.type_names if (gpu_type, application) not in variability.measured]
+
+
+def _not_measured(variability: Variability, cluster: Cluster, application: str, *, variability_class: str) -> VariabilityError:
+    lacking = _lacking(variability, cluster, application)[0]
+    there = sorted(gpu_type for gpu_type, measured in variability.measured if measured == application)
+    return VariabilityError(
+        f"has no measurements of {application} (class {variability_class})",
+        field="gpu_type",
+        value=lacking,
+        remedy=f"Measured are: {', '.join(there) or 'none'}; name such a type in the cluster, or add {application}-{lacking}.csv.",
+    )
+
+
+def _too_few(gpu_type: str, application: str, *, measured: int, wanted: int) -> VariabilityError:
+    return VariabilityError(
+        f"was measured with {application} on {measured} GPUs only",
+        field="gpu_type",
+        value=f"{wanted} GPUs of {gpu_type}",
+        remedy="Simulate a smaller cluster, or draw single measurements (rows) instead of medians.",
+    )

@@ -1,0 +1,189 @@
+"""PAL's simulated traces: models known by an iteration time, its published simulator's rules, and that simulator's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import VariabilityError
+from maat.scheduling.job import Adaptivity
+from maat.scheduling.placement import PLACERS
+from maat.simulation.content import content_key
+from maat.simulation.engine import Scenario, SimulationResult, build_parts, simulate
+from maat.simulation.fidelity import fidelity
+from maat.simulation.iteration_models import iteration_models, shipped_models
+from maat.simulation.variability import Measurements, ScoreDraw, Variability, read_variability
+from maat.simulation.workloads import TraceJob, Workload, read_workload
+
+ARTIFACT = fidelity("pal-artifact")
+HEADER = "job_id,num_gpus,submit_time,duration,model\n"
+
+
+def played(*jobs: TraceJob, **changes: Any) -> SimulationResult:
+    """These jobs on two nodes of four V100s under the published simulator's rules."""
+    workload = Workload("few", tuple(jobs), "pal")
+    values: dict[str, Any] = {"policy": "fifo", "placer": "packed-sticky", "fidelity": ARTIFACT, **changes}
+    return simulate(Scenario(workload, shipped_models(), Cluster.parse("v100=2x4"), **values))
+
+
+def alone(model: str, iterations: float, gpus: int = 1, **changes: Any) -> float:
+    """Finish of one job that is submitted at 0."""
+    finish = played(TraceJob("a", 0.0, model, gpus, work_scale=iterations), **changes).records[0].finish
+    assert finish is not None
+    return finish
+
+
+# ---- models and traces
+
+
+def test_a_job_lasts_its_iterations_times_their_seconds_on_any_number_of_gpus_of_a_node() -> None:
+    exact = replace(ARTIFACT, completion_at_round_end=False)
+    for gpus in (1, 3, 4):
+        assert alone("resnet50", 10_000, gpus, fidelity=exact) == pytest.approx(1754.0)
+    assert alone("GPT2", 100.5, fidelity=exact) == pytest.approx(100.5 * 3.5714)
+
+
+def test_across_nodes_an_iteration_takes_longer_by_the_models_penalty_or_the_scenarios() -> None:
+    exact = replace(ARTIFACT, completion_at_round_end=False)
+    assert alone("resnet50", 10_000, 6, fidelity=exact) == pytest.approx(1.7 * 1754.0)
+    assert alone("resnet50", 10_000, 6, fidelity=exact, locality_penalties={"resnet50": 1.25}) == pytest.approx(1.25 * 1754.0)
+    assert alone("resnet50", 10_000, 6, fidelity=exact, locality_penalties={"vgg19": 1.25}) == pytest.approx(1.7 * 1754.0)
+
+
+def test_a_penalty_may_be_given_to_models_whose_step_times_were_measured() -> None:
+    job = TraceJob("a", 0.0, "cifar10", 8, 1024, work_scale=0.05)
+    near, far = (
+        simulate(
+            Scenario(
+                Workload("one", (job,), "sia"),
+                shipped_models(),
+                Cluster.parse("t4=2x4"),
+                policy="fifo",
+                placer="packed",
+                locality_penalties=given,
+            )
+        )
+        for given in ({}, {"cifar10": 2.0})
+    )
+    assert near.metrics.avg_jct_hours < far.metrics.avg_jct_hours < 2 * near.metrics.avg_jct_hours
+
+
+def test_a_trace_job_of_such_a_model_is_rigid_whatever_share_of_jobs_shall_be_adaptive() -> None:
+    model = iteration_models()["vgg19"]
+    spec = model.job_spec(TraceJob("a", 0.0, "vgg19", 12, work_scale=5.0), ARTIFACT, adaptivity=Adaptivity.ADAPTIVE)
+    assert (spec.adaptivity, spec.gpu_count, spec.variability_class) == (Adaptivity.RIGID, 12, "C")
+    assert model.job_spec(TraceJob("a", 0.0, "vgg19", 12), fidelity("paper")).variability_class == "A"
+
+
+@pytest.mark.parametrize("policy", ["sia", "fifo", "srtf"])
+def test_every_policy_runs_them_and_profiles_them_where_the_fidelity_says_so(policy: str) -> None:
+    jobs = (TraceJob("a", 0.0, "resnet50", 4, work_scale=2000.0), TraceJob("b", 0.0, "vgg19", 1, work_scale=2000.0))
+    result = played(*jobs, policy=policy, placer="whole-node" if policy == "sia" else "pal", fidelity=fidelity("paper"))
+    assert result.complete
+    assert [record.gpu_seconds["v100"] for record in result.records] == pytest.approx([20 + 4 * 350.8, 20 + 601.2])
+
+
+# ---- the rules of the published simulator
+
+
+def test_jobs_begin_and_end_with_rounds_and_restart_for_nothing() -> None:
+    result = played(TraceJob("a", 1.0, "resnet50", 1, work_scale=361 / 0.1754))
+    assert result.round_times[1] == 360.0
+    assert (result.records[0].start, result.records[0].finish) == (360.0, 1080.0)
+
+
+def test_rounds_may_be_made_shorter_than_the_published_ones() -> None:
+    assert played(TraceJob("a", 0.0, "resnet50", 1, work_scale=10.0), round_seconds=60.0).records[0].finish == 60.0
+
+
+def test_the_placers_parameters_are_the_fidelitys_unless_the_caller_sets_them() -> None:
+    scenario = Scenario(Workload("none", (), "pal"), {}, Cluster.parse("v100=1x4"), placer="pal", fidelity=ARTIFACT)
+    assert build_parts(scenario)[1] == PLACERS.build("pal", {"binning": "two"})
+    own = replace(scenario, placer_parameters={"binning": "silhouette"})
+    assert build_parts(own)[1] == PLACERS.build("pal")
+
+
+# ---- unequal GPUs
+
+
+def unequal(*times: float) -> Variability:
+    """GPUs that were measured once each, alike for every application."""
+    found = Measurements(np.array(times), np.arange(len(times)))
+    return Variability({("v100", application): found for application in ("resnet", "bert", "pagerank")})
+
+
+def test_the_slowest_gpu_sets_the_pace_and_nodes_apart_multiply_it() -> None:
+    medians = replace(ARTIFACT, completion_at_round_end=False, variability=fidelity("paper").variability)
+    slow = unequal(*[2.0] * 7, 3.0)
+    assert alone("resnet50", 10_000, 8, fidelity=medians, variability=slow) == pytest.approx(1.5 * 1.7 * 1754.0)
+    assert alone("resnet50", 10_000, 7, fidelity=medians, variability=slow, placer="pm-first") == pytest.approx(1.7 * 1754.0)
+    assert alone("resnet50", 10_000, 4, fidelity=medians, variability=slow, placer="pal") == pytest.approx(1754.0)
+
+
+def test_a_model_without_a_class_minds_no_gpu() -> None:
+    classless = replace(ARTIFACT, variability=replace(ARTIFACT.variability, classes={}))
+    assert alone("resnet50", 2000, 4, fidelity=classless, variability=unequal(2.0, 3.0)) == 360.0
+
+
+def test_what_was_measured_the_draw_and_the_penalties_are_part_of_a_results_key() -> None:
+    job = TraceJob("a", 0.0, "resnet50", 4, work_scale=2000.0)
+    base = Scenario(
+        Workload("one", (job,), "pal"), shipped_models(), Cluster.parse("v100=2x4"), policy="fifo", placer="pal", fidelity=ARTIFACT
+    )
+    rows = replace(base.fidelity.variability, draw=ScoreDraw.MEDIANS)
+    others = [
+        replace(base, variability=unequal(*range(1, 9))),
+        replace(base, variability=unequal(*range(2, 10))),
+        replace(base, variability=unequal(*range(1, 9)), fidelity=replace(ARTIFACT, variability=rows)),
+        replace(base, locality_penalties={"resnet50": 1.2}),
+    ]
+    keys = [content_key(scenario) for scenario in (base, *others)]
+    assert len(set(keys)) == len(keys)
+    assert content_key(replace(base, variability=unequal(*range(1, 9)))) == keys[1]
+
+
+def test_a_cluster_of_gpus_that_nobody_measured_is_refused() -> None:
+    job = TraceJob("a", 0.0, "imagenet", 1, work_scale=0.01)
+    scenario = Scenario(Workload("one", (job,), "sia"), shipped_models(), Cluster.parse("t4=1x4"), variability=unequal(1.0, 2.0))
+    with pytest.raises(VariabilityError, match=r"gpu_type: has no measurements of resnet \(class A\) \(got 't4'\). Measured are: v100"):
+        simulate(scenario)
+
+
+# ---- the published simulator's figures (average JCT in seconds on workload 1)
+
+
+@pytest.fixture(scope="module")
+def published(data_folder: Path) -> Mapping[str, Any]:
+    return {
+        "workload": read_workload(data_folder / "pal/traces/workload-1.csv", known_models=shipped_models()),
+        "variability": read_variability(data_folder / "pal/variability", gpu_types=("v100",)),
+    }
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("placer", "average_seconds", "rounds"),
+    [("packed-sticky", 30_244, 1516), ("pal", 25_319, None), ("pm-first", 25_465, None), ("packed", 30_035, None)],
+)
+def test_the_published_simulators_average_jct_is_met(
+    published: Mapping[str, Any], placer: str, average_seconds: float, rounds: int | None
+) -> None:
+    result = simulate(
+        Scenario(models=shipped_models(), cluster=Cluster.parse("v100=16x4"), policy="fifo", placer=placer, fidelity=ARTIFACT, **published)
+    )
+    assert result.complete
+    assert result.metrics.avg_jct_hours * 3600 == pytest.approx(average_seconds, rel=1e-3)
+    assert rounds in (None, len(result.round_times))
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_published_traces_are_read_whole(data_folder: Path, number: int) -> None:
+    workload = read_workload(data_folder / f"pal/traces/workload-{number}.csv", known_models=shipped_models())
+    assert (workload.format, len(workload)) == ("pal", 160)
