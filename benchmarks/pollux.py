@@ -96,7 +96,9 @@ def _peer(instance: Instance, seconds: float, reached: float) -> dict[str, Cell]
 
 def _overall(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
     """Sums of seconds, and the geometric mean of the fitness ratios."""
-    ours, theirs, ratio = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("maat_seconds", "nsga2_seconds", "fitness_ratio"))
+    ours, theirs, ratio = (
+        np.array([row[key] for row in rows], dtype=np.float64) for key in ("maat_seconds", "nsga2_seconds", "fitness_ratio")
+    )
     return {
         "round": "all",
         "maat_seconds": float(ours.sum()),

@@ -24,7 +24,11 @@ def nsga2(problem: SearchProblem, start: CountArray, *, population: int, generat
     first = np.concatenate((problem.present[None], start)).reshape(len(start) + 1, -1)
     rng = np.random.default_rng(seed)
     algorithm = NSGA2(
-        pop_size=population, sampling=first.astype(np.int64), crossover=_Crossing(problem, rng), mutation=_Raising(problem, rng), repair=_Rules(problem, rng)
+        pop_size=population,
+        sampling=first.astype(np.int64),
+        crossover=_Crossing(problem, rng),
+        mutation=_Raising(problem, rng),
+        repair=_Rules(problem, rng),
     )
     result = minimize(_Allocation(problem), algorithm, ("n_gen", generations), seed=seed, verbose=False)
     return float(-result.pop.get("F")[:, 0].min())

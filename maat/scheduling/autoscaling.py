@@ -61,7 +61,9 @@ class Autoscaler(Protocol):
 class GoodputAutoscaler:
     """Grow while GPUs make more than U of what as many single ones would, to where they make about L of it, in goodput."""
 
-    upper: float = knob(2 / 3, "U: share of ideal goodput above which nodes are added.", source="Pollux section 5.4.1", minimum=0, maximum=1)
+    upper: float = knob(
+        2 / 3, "U: share of ideal goodput above which nodes are added.", source="Pollux section 5.4.1", minimum=0, maximum=1
+    )
     lower: float = knob(1 / 2, "L: share of ideal goodput to which they are.", source="Pollux section 5.4.1", minimum=0, maximum=1)
     name: str = "goodput"
 
@@ -122,7 +124,8 @@ def throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> Flo
         known = job.belief.by_type.get(gpu_type)
         if known is not None:
             batch = largest_batch_per_gpu(job, gpu_type, gpus)
-            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=nodes, replica_count=gpus)
+            wide = (nodes.astype(np.float64), gpus.astype(np.float64))
+            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=wide[0], replica_count=wide[1])
     return found
 
 

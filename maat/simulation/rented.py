@@ -57,16 +57,24 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
     clock = JumpingClock()
     revealed = training.fidelity.revealing(ProfilingMode.ORACLE)
     inner = SimulatedExecutor(training.cluster, clock, revealed)
-    model = training.model
+    model = training.model.under(revealed)
     spec = model.job_spec(TraceJob(model.name, 0.0, model.name, 1), revealed)
     if not any(spec.may_use(name) for name in training.cluster.type_names):
         raise TraceError(
-            f"cannot run on {training.cluster.describe()}", field="model", value=model.name, remedy=f"Measured are: {', '.join(model.memory)}."
+            f"cannot run on {training.cluster.describe()}",
+            field="model",
+            value=model.name,
+            remedy=f"Measured are: {', '.join(model.memory)}.",
         )
-    inner.submit(spec, model.truth, restart_seconds=revealed.flat_restart_seconds or model.restart_seconds)
+    inner.submit(spec, model.truth, restart_seconds=model.restart_seconds)
     executor = _RentedNodes(inner, training.cluster, autoscaler)
     loop = RoundLoop(
-        policy=_Everything(largest_batch), placer=PackedSticky(), executor=executor, store=_Latest(), clock=clock, round_seconds=training.round_seconds
+        policy=_Everything(largest_batch),
+        placer=PackedSticky(),
+        executor=executor,
+        store=_Latest(),
+        clock=clock,
+        round_seconds=training.round_seconds,
     )
     loop.run()
     return executor.outcome(spec.id)
@@ -118,7 +126,9 @@ def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
     initial = job.spec.initial_batch_size
     if plan is None:
         return 1.0
-    return float(efficiency(np.asarray(job.belief.noise_scale(initial)), np.asarray(float(initial)), np.asarray(float(plan.total_batch_size))))
+    return float(
+        efficiency(np.asarray(job.belief.noise_scale(initial)), np.asarray(float(initial)), np.asarray(float(plan.total_batch_size)))
+    )
 
 
 @dataclass(frozen=True)

@@ -173,8 +173,7 @@ def _granted(
     those, as many as it may have of that type and as every limit leaves room for.
     """
     cluster = round_input.cluster
-    by_node = np.zeros((len(jobs), len(cluster.nodes)), dtype=np.int64)
-    np.add.at(by_node, (slice(None), nodes.node), individual)
+    by_node = individual.astype(np.int64) @ (nodes.node[:, None] == np.arange(len(cluster.nodes))).astype(np.int64)
     rows = _Rows(round_input, jobs, by_node)
     grants: dict[JobId, Grant] = dict(round_input.pinned)
     goodput: dict[JobId, float | None] = {}
@@ -200,7 +199,9 @@ class _Rows:
         self._cluster, self._jobs = round_input.cluster, jobs
         types = self._cluster.node_type
         self._sorted = [self._by_size(row, types) for row in by_node]
-        parts = [(j, t, c) for j, of_type in enumerate(self._sorted) for t, at in of_type.items() for c in range(1, sum(n for _, n in at) + 1)]
+        parts = [
+            (j, t, c) for j, of_type in enumerate(self._sorted) for t, at in of_type.items() for c in range(1, sum(n for _, n in at) + 1)
+        ]
         job, kind, count = (np.array(axis, dtype=np.int64) for axis in zip(*parts, strict=True)) if parts else (np.zeros(0, np.int64),) * 3
         legal = np.array([self._legal(j, t, c) for j, t, c in parts], dtype=bool)
         spans = np.array([len(self.kept(j, t, c)) for j, t, c in parts], dtype=np.int64)

@@ -119,7 +119,9 @@ def quotas(jobs: Sequence[Job], round_input: RoundInput, nodes: VirtualNodes) ->
         if limit.kind is LimitKind.CAPACITY:
             continue
         types = [t for t, name in enumerate(round_input.cluster.type_names) if limit.gpu_type in (None, name)]
-        mine = np.array([any(limit.counts(job.spec, round_input.cluster.type_names[t], MAX_GPUS) for t in types) for job in jobs], dtype=bool)
+        mine = np.array(
+            [any(limit.counts(job.spec, round_input.cluster.type_names[t], MAX_GPUS) for t in types) for job in jobs], dtype=bool
+        )
         where = np.isin(nodes.gpu_type, types)
         if mine.any() and places < nodes.size[where].sum():
             found.append(Quota(mine, where, places))
