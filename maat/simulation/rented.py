@@ -72,7 +72,7 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
         policy=_Everything(largest_batch),
         placer=PackedSticky(),
         executor=executor,
-        store=_Latest(),
+        store=LatestOnly(),
         clock=clock,
         round_seconds=training.round_seconds,
     )
@@ -158,7 +158,7 @@ def _largest(job: Job, gpu_type: str, count: int) -> BatchPlan:
     return BatchPlan(count * each, each, 0)
 
 
-class _Latest:
+class LatestOnly:
     """A RoundStore that knows only where the loop stands."""
 
     def __init__(self) -> None:
