@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
