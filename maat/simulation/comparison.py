@@ -205,12 +205,20 @@ def _common(outcomes: Sequence[Outcome]) -> list[str]:
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
     """Every other contestant against `baseline`, over the traces and seeds on which both have jobs that finished.
 
-    With one such run the interval is over its jobs (bootstrap), with several over the runs (Student's t).
+    With one such run the interval is over its jobs (bootstrap), with several over the runs (Student's t). Seeds of a trace that change nothing
+    under either are one run: to count them as several would make certainty out of nothing.
     """
     cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
     others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
     pairs = {who: [(o, cells[o.trace, o.seed]) for o in outcomes if _meets(o, who, cells)] for who in others}
-    return tuple(_against(who, baseline, of_who) for who, of_who in pairs.items() if of_who)
+    return tuple(_against(who, baseline, _distinct(of_who)) for who, of_who in pairs.items() if of_who)
+
+
+def _distinct(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[tuple[Outcome, Outcome]]:
+    found: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    for ours, theirs in pairs:
+        found.setdefault((ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
+    return list(found.values())
 
 
 def _meets(outcome: Outcome, who: Contestant, cells: Mapping[tuple[str, int], Outcome]) -> bool:
