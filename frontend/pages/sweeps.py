@@ -13,7 +13,7 @@ from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, link_button, page_title
 from frontend.components.states import state_chip
-from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, trace_of
+from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock
 from frontend.forms import parse_seeds, spread
 from frontend.routing import add_page, submits
@@ -153,22 +153,22 @@ def register(app: Dash, api: Api) -> None:
         inputs={"clicks": Input("sweeps-button", "n_clicks")},
         state={
             "form": {name: State(f"sweeps-{name}", "value") for name in FORM} | conditions.condition_states("sweeps"),
-            "text": State("sweeps-text", "data"),
+            "texts": State("sweeps-text", "data"),
             "cluster_id": State("cluster-select", "value"),
             "key": State("sweeps-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("sweeps-button", "loading"), True, False)],
     )
-    async def run(clicks: int | None, form: dict[str, Any], text: str | None, cluster_id: str | None, key: str) -> dict[str, Any]:
+    async def run(clicks: int | None, form: dict[str, Any], texts: list[str] | None, cluster_id: str | None, key: str) -> dict[str, Any]:
         if not clicks:
             return conditions.untouched(ERRORS)
-        wrong = unfinished(form, text, cluster_id)
+        wrong = unfinished(form, texts, cluster_id)
         if wrong:
             return conditions.answered(ERRORS, wrong)
         try:
             async with api.visitor() as maat:
-                started = await maat.send(calls.start_sweep(body_of(form, text=text, cluster_id=cluster_id), idempotency_key=key))
+                started = await maat.send(calls.start_sweep(body_of(form, texts=texts, cluster_id=cluster_id), idempotency_key=key))
         except Failure as error:
             beside, problem = spread(error, _place, empty_name="Give the sweep a name.")
             return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
@@ -187,7 +187,7 @@ def _value(text: str) -> float | str:
         return text
 
 
-def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None) -> dict[str, str]:
+def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
     if not parse_values(form["values1"]):
@@ -198,17 +198,17 @@ def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None
         wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
-    return wrong | missing_trace(form, text=text, cluster_id=cluster_id)
+    return wrong | missing_trace(form, texts=texts, cluster_id=cluster_id)
 
 
-def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SweepBody:
+def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SweepBody:
     """The form as the API's body."""
     vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
         vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
     return {
         "name": form["name"] or "",
-        "trace": trace_of(form, text=text, cluster_id=cluster_id),
+        "trace": traces_of(form, texts=texts, cluster_id=cluster_id)[0],
         "cluster": form["cluster"] or "",
         "policy": form["policy"],
         "fidelity": form["fidelity"],
