@@ -85,7 +85,7 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(co
     for name, says in (
         ("rho", "isolated|JCT / JCT_g"),
         ("contention", "jobs active"),
-        ("each column", "(?s)Queueing delay: .*Utilisation .*GPU-hours lost: "),
+        ("each column", r"Queueing delay: [\s\S]*Utilisation [\s\S]*GPU-hours lost: "),
         ("decision time", "quartiles"),
     ):
         comparison.get_by_role("button", name=f"What {name} means").click()

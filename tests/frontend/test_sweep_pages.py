@@ -118,13 +118,13 @@ def test_the_form_offers_every_setting_that_can_be_varied() -> None:
 
 
 def test_the_form_is_sent_as_the_api_wants_it() -> None:
-    plain = body_of(FORM, text=None, cluster_id=None)
+    plain = body_of(FORM, texts=None, cluster_id=None)
     assert plain["vary"] == [{"name": "p", "values": [-1.0, 0.5]}]
     assert plain["trace"] == {"kind": "generated", "family": "philly", "jobs": 20, "hours": 1}
-    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, text=None, cluster_id="c1")
+    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, texts=None, cluster_id="c1")
     assert both["vary"][1] == {"name": "policy", "values": ["sia", "fifo"]}
     assert (both["trace"], both["seeds"]) == ({"kind": "cluster", "cluster_id": "c1"}, [0, 1])
-    bound = body_of({**FORM, "kind": "csv", "strong_scaling_share": 0.5}, text="a,b\n", cluster_id=None)
+    bound = body_of({**FORM, "kind": "csv", "strong_scaling_share": 0.5}, texts=["a,b\n"], cluster_id=None)
     assert (bound["trace"], bound["strong_scaling_share"]) == ({"kind": "csv", "text": "a,b\n"}, 0.5)
     assert parse_values(" 1,, oracle ") == [1.0, "oracle"]
 

@@ -125,5 +125,12 @@ def test_a_job_larger_than_any_type_learns_how_large_the_largest_is(changes: dic
 
 @pytest.mark.parametrize("code", ReasonCode)
 def test_every_reason_has_a_sentence(code: ReasonCode) -> None:
-    assert sentence_of(code.value) == Reasons(code).sentence
+    assert sentence_of(code.value, {}) == Reasons(code).sentence
     assert Reasons(code).sentence.endswith(".")
+
+
+def test_a_reservation_that_keeps_a_job_out_is_named_by_its_holders() -> None:
+    stored = {"binding_limit": "reservation:a100:tenant vision + job j1", "places": 0}
+    named = sentence_of(ReasonCode.WAITING_RESERVATION.value, stored)
+    assert named == "GPUs that it could use are reserved for others: a100 for tenant vision + job j1."
+    assert sentence_of(ReasonCode.WAITING_CAPACITY.value, stored) == Reasons(ReasonCode.WAITING_CAPACITY).sentence
