@@ -52,7 +52,7 @@ def _shares(options: argparse.Namespace) -> Sequence[Figures]:
 
 
 def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
-    return [simulate_benchmark.measure()]
+    return [simulate_benchmark.measure(), simulate_benchmark.measure_pollux()]
 
 
 def _pollux(_: argparse.Namespace) -> Sequence[Figures]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.sharing_runs import CONTENDERS, SIZES, XIS, Outcome, Run, as_row, from_row, play, wanted
 
 PAPER_ORDER = ("SJF-BSBF", "SJF-FFS", "SJF", "Tiresias", "FIFO")
+SHARING = ("SJF-FFS", "SJF-BSBF")
 PUBLISHED_JCT = {
     240: {"FIFO": 2.34, "Tiresias": 1.51, "SJF": 1.25, "SJF-FFS": 1.23, "SJF-BSBF": 1.01},
     480: {"FIFO": 7.52, "Tiresias": 5.09, "SJF": 2.55, "SJF-FFS": 1.89, "SJF-BSBF": 1.57},
@@ -89,19 +90,25 @@ def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
 
 
 def _constants(found: Outcomes) -> list[str]:
+    """SJF-BSBF against SJF-FFS by xi; first on the cluster as it is, then with all its GPUs on one node. SJF, which shares nothing, beside them."""
+    many = sorted({run.nodes for run in found if run.interference != "synthetic"}, reverse=True)
+    return [text for nodes in many if (text := _by_xi(found, nodes))]
+
+
+def _by_xi(found: Outcomes, nodes: int) -> str:
     rows = []
     for xi in XIS:
-        pairs = [
-            (found[ffs].jct, outcome.jct)
-            for run, outcome in found.items()
-            if run.contender == "SJF-BSBF"
-            and run.interference == f"{xi:g}"
-            and (ffs := Run("SJF-FFS", run.jobs, run.seed, run.interference)) in found
-        ]
-        if pairs:
-            ffs_mean, bsbf_mean = (statistics.mean(column) for column in zip(*pairs, strict=True))
-            rows.append((f"{xi:g}", f"{ffs_mean:.3f}", f"{bsbf_mean:.3f}", f"{1 - bsbf_mean / ffs_mean:.1%}", str(len(pairs))))
-    return [_table(("xi of all pairs", "SJF-FFS, h", "SJF-BSBF, h", "gain of BSBF", "seeds"), rows)] if rows else []
+        ffs, bsbf = (
+            {run.seed: o.jct for run, o in found.items() if run == Run(name, SIZES[0], run.seed, f"{xi:g}", nodes)} for name in SHARING
+        )
+        seeds = sorted(set(ffs) & set(bsbf))
+        if seeds:
+            means = [statistics.mean(by_seed[s] for s in seeds) for by_seed in (ffs, bsbf)]
+            alone = [found[run].jct for s in seeds if (run := Run("SJF", SIZES[0], s, nodes=nodes)) in found]
+            sjf = f"{statistics.mean(alone):.3f}" if alone else "-"
+            rows.append((f"{xi:g}", sjf, f"{means[0]:.3f}", f"{means[1]:.3f}", f"{1 - means[1] / means[0]:.1%}", str(len(seeds))))
+    head = ("xi of all pairs", "SJF", "SJF-FFS", "SJF-BSBF", "gain of BSBF over FFS", "seeds")
+    return f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{_table(head, rows)}" if rows else ""
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -12,6 +12,7 @@ from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
 from backend.pagination import Page
 from backend.problems import Conflict
+from backend.simulations.comparison import compared
 from backend.simulations.models import Simulation
 from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
 from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
@@ -54,6 +55,19 @@ def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -
 def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) -> SimulationOut:
     simulation = get_simulation(session, principal, simulation_id)
     return SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+
+
+@router.get("/{simulation_id}/comparison", operation_id="getComparison", response_model=dict[str, Any])
+def read_comparison(
+    session: SessionDep,
+    principal: Reader,
+    simulation_id: str,
+    baseline: Annotated[int | None, Query(ge=0, description="Number of the contestant that the others are set against.")] = None,
+) -> dict[str, Any]:
+    """Of every policy and placer the mean and sample standard deviation over the finished runs, and against the baseline the JCT job by job:
+    difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
+    """
+    return compared(session, get_simulation(session, principal, simulation_id), baseline)
 
 
 @router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])

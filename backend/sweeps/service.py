@@ -68,7 +68,7 @@ def whole_of(session: Session, sweep: Sweep) -> Whole:
 
 def _frozen(session: Session, named: str) -> dict[str, Any]:
     """The jobs that a cluster has had until now, as text: the points' contents must not move with later submissions."""
-    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named)}
+    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named, "/trace")}
     try:
         workload = workload_of(session, trace)
     except InputError as error:

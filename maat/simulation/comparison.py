@@ -29,14 +29,15 @@ JCT = "jct_hours/"  # of a job, in the figures of a run
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A policy with a placer: what is compared."""
+    """A policy with a placer: what is compared. `variant`: what tells it from the same two with other parameters."""
 
     policy: str
     placer: str
+    variant: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.policy} + {self.placer}"
+        return f"{self.policy}{f' ({self.variant})' if self.variant else ''} + {self.placer}"
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,12 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
-    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in own[0].figures} for who, own in by_contestant.items()}
+    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in _common(own)} for who, own in by_contestant.items()}
+
+
+def _common(outcomes: Sequence[Outcome]) -> list[str]:
+    """Figures that every run has: where no job finished there is no completion time."""
+    return [name for name in outcomes[0].figures if all(name in other.figures for other in outcomes)]
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:

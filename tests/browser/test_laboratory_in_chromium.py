@@ -34,7 +34,7 @@ def axes(page: Page, card: str) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def simulation(laboratory: Any) -> str:
     """Two policies on three jobs while nodes fail often."""
-    asked = {"trace": {"kind": "csv", "text": TRACE}, "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
+    asked = {"traces": [{"kind": "csv", "text": TRACE}], "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
     made = laboratory.client.simulate(name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked)
     return str(made["id"])
 

@@ -221,6 +221,25 @@ def test_a_process_that_refuses_says_one_line_and_exits_with_2(trace: Path) -> N
     assert said.startswith("cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node")
 
 
+def test_jobs_may_share_gpus_and_the_answer_names_what_that_costs(trace: Path) -> None:
+    done = maat("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", "--jobs-per-gpu", "2", "--interference", "synthetic", "--json")
+    found = json.loads(done.stdout)
+    assert (found["placer"], found["jobs_per_gpu"], found["interference"]) == ("shared", 2, "synthetic (declared, not measured)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--jobs-per-gpu", "2"), "interference: is missing where several jobs may share a GPU"),
+        (("--jobs-per-gpu", "9", "--interference", "1.5"), "jobs_per_gpu: is not between 1 and 8"),
+        (("--jobs-per-gpu", "2", "--interference", "0.5"), "interference: is no slowdown from 1 to 1000"),
+        (("--jobs-per-gpu", "2", "--interference", "none.csv"), "interference: is no file, no number and not 'synthetic'"),
+    ],
+)
+def test_sharing_that_makes_no_sense_is_refused_by_its_field(refused: Refused, trace: Path, arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", *arguments)
+
+
 def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trace: Path) -> None:
     done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--csv", str(trace.parent))
     assert "csv: cannot be written (Is a directory)" in only_line(done.returncode, done.stdout, done.stderr)

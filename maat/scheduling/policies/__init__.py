@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gandiva import Gandiva
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
@@ -51,6 +52,13 @@ POLICIES: Registry[Policy] = Registry(
         "lowest-numbered",
     ),
     Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
+    Entry(
+        "gandiva",
+        "Gandiva",
+        "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
+        Gandiva,
+        "together",
+    ),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
