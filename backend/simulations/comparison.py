@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -11,7 +10,7 @@ from sqlmodel import Session, col, select
 from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
-from maat.simulation.comparison import Contestant, Outcome, PairedDifference, paired, spreads
+from maat.simulation.comparison import Contestant, Outcome, report
 
 FIGURES = (
     "avg_jct_hours",
@@ -36,23 +35,8 @@ def compared(session: Session, simulation: Simulation, baseline: int | None) -> 
     outcomes = [_outcome(run) for run in _finished(session, simulation)]
     if not outcomes:
         raise Conflict("No run has finished yet.", headers={"Retry-After": "1"})
-    found = spreads(outcomes)
-    contestants = list(found)
-    chosen = contestants[_checked(baseline, len(contestants))]
-    return {
-        "baseline": contestants.index(chosen),
-        "contestants": [
-            {**asdict(who), "name": who.name, "figures": {name: asdict(spread) for name, spread in figures.items()}}
-            for who, figures in found.items()
-        ],
-        "paired": [_shown(difference, contestants) for difference in _on_common_ground(outcomes, chosen)],
-    }
-
-
-def _on_common_ground(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
-    """Over the traces and seeds on which the baseline has finished: there alone is there something to set a run against."""
-    grounds = {(o.trace, o.seed) for o in outcomes if o.contestant == baseline}
-    return paired([o for o in outcomes if (o.trace, o.seed) in grounds], baseline)
+    contestants = list(dict.fromkeys(o.contestant for o in outcomes))
+    return report(outcomes, contestants[_checked(baseline, len(contestants))])
 
 
 def _checked(number: int | None, count: int) -> int:
@@ -76,8 +60,3 @@ def _outcome(run: SimulationRun) -> Outcome:
     known = {name: figures[name] for name in FIGURES if figures.get(name) is not None}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
     return Outcome(Contestant(run.policy, run.placer, variant), str(run.trace), run.seed, {**known, "jobs": summary["jobs"]}, jct)
-
-
-def _shown(difference: PairedDifference, contestants: Sequence[Contestant]) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(difference).items() if name not in ("contestant", "baseline")}
-    return {"contestant": contestants.index(difference.contestant), **told, "verdict": difference.verdict}
