@@ -102,8 +102,8 @@ def _check_capacity(session: Session, cluster: Cluster, row: ClusterReservation)
 
 
 def _check_all(session: Session, cluster: Cluster, row: ClusterReservation, now: float) -> None:
-    """A reservation that the engine would refuse together with the others must not reach a round."""
-    rows = [*standing(session, cluster.id, now=now), row]
+    """A reservation that the engine would refuse together with the others of its type must not reach a round."""
+    rows = [*(other for other in standing(session, cluster.id, now=now) if other.gpu_type == row.gpu_type), row]
     try:
         check_reservations(engine_reservations(session, rows), engine_cluster(nodes_of(session, cluster.id)))
     except InputError as error:

@@ -12,9 +12,15 @@ from backend.jobs.repository import names_of
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import Adaptivity, WorkloadKind
-from maat.simulation.catalog import load_catalog
 from maat.simulation.generators import generate
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.workloads import TraceJob, Workload, read_workload
+
+
+def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The traces of a stored request, also of one from before a simulation could have several."""
+    given: list[dict[str, Any]] = request["traces"] if "traces" in request else [request["trace"]]
+    return given
 
 
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
@@ -41,7 +47,7 @@ def csv_workload(text: str) -> Workload:
         raise TraceError(
             "is no CSV text of a header and rows", field="text", value=text[:80], remedy="Give a header line and a line per job."
         )
-    return read_workload(text, known_models=load_catalog().keys(), max_jobs=MAX_SIMULATED_JOBS, name="csv")
+    return read_workload(text, known_models=shipped_models(), max_jobs=MAX_SIMULATED_JOBS, name="csv")
 
 
 def _of_cluster(session: Session, cluster_id: str) -> Workload:

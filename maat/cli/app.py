@@ -14,6 +14,7 @@ from maat.cli.compare import compare_command
 from maat.cli.live import cancel, clusters, demo, jobs, reservations, reserve, submit, unreserve
 from maat.cli.simulate import simulate_command
 from maat.cli.sweep import sweep_command
+from maat.cli.tune import tune_command
 from maat.scheduling.errors import InputError, MaatError
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command("simulate")(simulate_command)
 app.command("compare")(compare_command)
 app.command("sweep")(sweep_command)
 app.command("autoscale")(autoscale_command)
+app.command("tune")(tune_command)
 app.command("submit")(submit)
 app.command("jobs")(jobs)
 app.command("cancel")(cancel)

@@ -19,6 +19,7 @@ from maat.cli.simulate import (
     Generated,
     Hours,
     JobCount,
+    JobsPerGpu,
     PlacerName,
     Profiles,
     Profiling,
@@ -26,6 +27,7 @@ from maat.cli.simulate import (
     RoundSeconds,
     Setting,
     Shape,
+    Shared,
     StrongShare,
     Trace,
     TunedGpus,
@@ -36,6 +38,7 @@ from maat.cli.simulate import (
 from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError, ParameterError
 from maat.simulation.fidelity import fidelity
+from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
@@ -85,6 +88,8 @@ def sweep_command(
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
     tuned_rule: TunedRule = None,
     tuned_gpus: TunedGpus = 16,
     as_json: AsJson = False,
@@ -107,6 +112,8 @@ def sweep_command(
         reservations=read_reservations(reserve or []),
         variability=read_measured(variability, cluster),
         locality_penalties=read_penalties(locality_penalty or [], models),
+        jobs_per_gpu=jobs_per_gpu,
+        interference=None if interference_name is None else interference(interference_name),
         tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
+from maat.client.laboratory import Comparison, Fidelity, Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -100,6 +100,10 @@ def policies() -> Call[Page[Described]]:
 
 def placers() -> Call[Page[Described]]:
     return Call("GET", _path("placers"))
+
+
+def fidelities() -> Call[Page[Fidelity]]:
+    return Call("GET", _path("fidelities"))
 
 
 def models() -> Call[Page[Model]]:
@@ -238,6 +242,11 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
 def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
     return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), _given(jobs=list(jobs) or None))
+
+
+def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:
+    """`baseline`: number of the contestant that the others are set against."""
+    return Call("GET", _path("simulations", simulation_id, "comparison"), _given(baseline=baseline))
 
 
 def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:

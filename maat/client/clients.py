@@ -11,7 +11,18 @@ import httpx
 from maat.client import calls
 from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
-from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead, SweepPoint, SweepRow
+from maat.client.laboratory import (
+    Comparison,
+    Operation,
+    RunResult,
+    Simulation,
+    SimulationBody,
+    Sweep,
+    SweepBody,
+    SweepHead,
+    SweepPoint,
+    SweepRow,
+)
 from maat.client.resources import (
     BatchResult,
     Cluster,
@@ -141,6 +152,10 @@ class Client:
 
     def simulation(self, simulation_id: str) -> Simulation:
         return self.send(calls.simulation(simulation_id))
+
+    def comparison(self, simulation_id: str, *, baseline: int | None = None) -> Comparison:
+        """Means with their spread, and everybody against the baseline job by job."""
+        return self.send(calls.comparison(simulation_id, baseline=baseline))
 
     def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
         return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))

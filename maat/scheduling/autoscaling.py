@@ -124,7 +124,8 @@ def throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> Flo
         known = job.belief.by_type.get(gpu_type)
         if known is not None:
             batch = largest_batch_per_gpu(job, gpu_type, gpus)
-            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=nodes, replica_count=gpus)
+            wide = (nodes.astype(np.float64), gpus.astype(np.float64))
+            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=wide[0], replica_count=wide[1])
     return found
 
 

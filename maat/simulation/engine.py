@@ -246,7 +246,7 @@ def _penalty(scenario: Scenario, model: str) -> float:
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
-    cluster = scenario.cluster
+    cluster, told = scenario.cluster, scenario.fidelity.told_to(scenario.policy)
     adaptivity = draw_adaptivity(
         scenario.workload.jobs,
         scenario.true_models,
@@ -257,7 +257,7 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     adaptivity = {**adaptivity, **dict.fromkeys(scenario.tuned_jobs, Adaptivity.RIGID)}
     for row, job in enumerate((scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs), start=2):
         model = scenario.true_models[job.model]
-        spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
+        spec = model.job_spec(job, told, adaptivity=adaptivity[job.name])
         spec = replace(spec, locality_penalty=_penalty(scenario, job.model))
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:

@@ -59,7 +59,9 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
     many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
-    worth is no completion time, is left out. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    worth is no completion time, is left out.
+
+    `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone

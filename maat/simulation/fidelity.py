@@ -72,8 +72,10 @@ class Fidelity:
     steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """With the profiling that this policy goes by."""
-        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
+        those (4.5) is not for it."""
+        told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        return replace(told, plan_within_trace_batch=False) if told.profiling is ProfilingMode.REQUESTED else told
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""
@@ -86,7 +88,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
         profiling=ProfilingMode.NO_PROFILE,
-        profiling_by_policy={"gavel": ProfilingMode.REQUESTED},
+        profiling_by_policy={"gavel": ProfilingMode.REQUESTED, "themis": ProfilingMode.REQUESTED},
         whole_second_epochs=True,
         free_moves_of_same_shape=True,
         project_by_constant=True,

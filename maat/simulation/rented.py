@@ -16,7 +16,7 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
-from maat.scheduling.placement.packed import Packed
+from maat.scheduling.placement.packed import PackedSticky
 from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, RoundResult, StoredState
 from maat.scheduling.solver import SolveReport
 from maat.simulation.engine import JumpingClock
@@ -57,7 +57,7 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
     clock = JumpingClock()
     revealed = training.fidelity.revealing(ProfilingMode.ORACLE)
     inner = SimulatedExecutor(training.cluster, clock, revealed)
-    model = training.model
+    model = training.model.under(revealed)
     spec = model.job_spec(TraceJob(model.name, 0.0, model.name, 1), revealed)
     if not any(spec.may_use(name) for name in training.cluster.type_names):
         raise TraceError(
@@ -66,13 +66,13 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
             value=model.name,
             remedy=f"Measured are: {', '.join(model.memory)}.",
         )
-    inner.submit(spec, model.truth, restart_seconds=revealed.flat_restart_seconds or model.restart_seconds)
+    inner.submit(spec, model.truth, restart_seconds=model.restart_seconds)
     executor = _RentedNodes(inner, training.cluster, autoscaler)
     loop = RoundLoop(
         policy=_Everything(largest_batch),
-        placer=Packed(),
+        placer=PackedSticky(),
         executor=executor,
-        store=_Latest(),
+        store=LatestOnly(),
         clock=clock,
         round_seconds=training.round_seconds,
     )
@@ -158,7 +158,7 @@ def _largest(job: Job, gpu_type: str, count: int) -> BatchPlan:
     return BatchPlan(count * each, each, 0)
 
 
-class _Latest:
+class LatestOnly:
     """A RoundStore that knows only where the loop stands."""
 
     def __init__(self) -> None:

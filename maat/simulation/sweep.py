@@ -22,6 +22,7 @@ from maat.simulation.engine import Scenario
 from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
+from maat.simulation.interference import Interference
 from maat.simulation.models import Model
 from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.variability import Variability
@@ -98,11 +99,13 @@ class Setup:
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
     tuned: TunedJobs | None = None
+    jobs_per_gpu: int = 1
+    interference: Interference | None = None
 
     def scenario(self) -> Scenario:
         """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
         check_shares(self.rigid_share, self.strong_scaling_share)
-        cluster = grown(Cluster.parse(self.cluster), self.cluster_size)
+        cluster = replace(grown(Cluster.parse(self.cluster), self.cluster_size), jobs_per_gpu=self.jobs_per_gpu)
         drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
         check_reservations(self.reservations, cluster, job_ids={job.name for job in drawn.jobs})
         return Scenario(
@@ -122,6 +125,7 @@ class Setup:
             variability=self.variability,
             locality_penalties=self.locality_penalties,
             tuned=self.tuned,
+            interference=self.interference,
         )
 
 

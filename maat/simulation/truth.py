@@ -265,10 +265,24 @@ class _Surface:
     """Piecewise-linear interpolation over (nodes, GPUs, per-GPU batch), for placements that were not measured themselves."""
 
     def __init__(self, table: StepTable) -> None:
-        from scipy.interpolate import LinearNDInterpolator
+        from scipy.spatial import Delaunay, QhullError  # a third faster to import than the interpolator that scipy builds on it
 
-        self._interpolate = LinearNDInterpolator(table.points[:, :3], table.points[:, 3:])
+        self._times = table.points[:, 3:]
+        try:
+            self._simplices = Delaunay(table.points[:, :3])
+        except QhullError:  # all on one plane, as of one node: nothing lies between
+            self._simplices = None
 
     def at(self, node_count: int, gpu_count: int, batch: int) -> StepTime | None:
-        step, sync = self._interpolate([[min(node_count, MOST_PROFILED_NODES), gpu_count, batch]])[0]
-        return None if np.isnan(step) else StepTime(float(step), float(sync))
+        """The mean of the four measurements around, weighted by barycentric coordinates; None outside of all."""
+        if self._simplices is None:
+            return None
+        point = np.array([min(node_count, MOST_PROFILED_NODES), gpu_count, batch], dtype=np.float64)
+        simplex = int(self._simplices.find_simplex(point))
+        if simplex < 0:
+            return None
+        transform = self._simplices.transform[simplex]
+        three = transform[:3] @ (point - transform[3])
+        weights = np.append(three, 1.0 - three.sum())
+        step, sync = (weights @ self._times[self._simplices.simplices[simplex]]).tolist()
+        return StepTime(step, sync)

@@ -25,6 +25,13 @@ def test_every_policy_and_placer_is_told_with_its_parameters(client: TestClient)
     assert all(parameter["help"] for policy in policies + placers for parameter in policy["parameters"])
 
 
+def test_fidelities_are_told_with_what_they_follow(client: TestClient) -> None:
+    known = client.get("/api/v1/fidelities").json()["items"]
+    assert known[0]["name"] == "paper"
+    assert {one["name"] for one in known} >= {"paper", "sia-artifact"}
+    assert all(one["summary"] for one in known)
+
+
 def test_every_model_is_told_with_its_fits_and_their_provenance(client: TestClient) -> None:
     models = client.get(MODELS).json()["items"]
     assert {model["name"] for model in models} == set(load_catalog())

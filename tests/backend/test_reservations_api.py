@@ -102,6 +102,13 @@ def test_more_holders_of_a_type_than_a_round_takes_are_refused_before_one_meets_
     assert client.post(RESERVATIONS, json=body(gpu_type="t4", gpu_count=1)).status_code == 201
 
 
+def test_a_reservation_of_a_type_that_has_gone_from_the_cluster_stops_no_other(client: TestClient, database: Database) -> None:
+    made = client.post(RESERVATIONS, json=body()).json()
+    with database.session_scope() as session:
+        session.get_one(ClusterReservation, made["id"]).gpu_type = "h100"
+    assert client.post(RESERVATIONS, json=body()).status_code == 201
+
+
 def test_a_repeated_request_reserves_once(client: TestClient) -> None:
     key = {"Idempotency-Key": "k-1"}
     first, again = (client.post(RESERVATIONS, json=body(), headers=key) for _ in range(2))

@@ -34,7 +34,7 @@ def axes(page: Page, card: str) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def simulation(laboratory: Any) -> str:
     """Two policies on three jobs while nodes fail often."""
-    asked = {"trace": {"kind": "csv", "text": TRACE}, "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
+    asked = {"traces": [{"kind": "csv", "text": TRACE}], "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
     made = laboratory.client.simulate(name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked)
     return str(made["id"])
 
@@ -85,7 +85,7 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(co
     for name, says in (
         ("rho", "isolated|JCT / JCT_g"),
         ("contention", "jobs active"),
-        ("each column", "utilisation_busy.*lost_gpu_hours"),
+        ("each column", "(?s)Queueing delay: .*Utilisation .*GPU-hours lost: "),
         ("decision time", "quartiles"),
     ):
         comparison.get_by_role("button", name=f"What {name} means").click()

@@ -254,7 +254,7 @@ def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trac
         (HEADER + "a,0,resnet999,1,128,1\n", ["row 2", "application: is no known model", "(got 'resnet999')", "Known are"]),
         (HEADER + "a,0,cifar10,0,128,1\n", ["row 2", "num_replicas: is not between 1", "(got '0')"]),
         (HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n", ["row 3", "name: stands twice", "(got 'a')"]),
-        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where the header has 6", "Complete the row."]),
+        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where there are 6 columns", "Complete the row."]),
         (HEADER, ["rows: holds no jobs", "Add at least one row"]),
         ("", ["file: is empty"]),
     ],

@@ -15,6 +15,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.throughput import step_seconds
@@ -120,6 +121,7 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
         workload_kind=kind,
         promised_seconds=promised,
+        regimes=DeclaredRegimes(1e4, (initial, 4 * initial)) if adaptivity is Adaptivity.RIGID and draw(_one_in(3)) else None,
         variability_class=draw(st.sampled_from((None, *CLASSES))),
         locality_penalty=draw(st.sampled_from((1.0, 1.0, 1.7))),
     )
@@ -142,9 +144,15 @@ def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ..
                 restarts=draw(st.integers(0, 3)),
                 restarting=allocation is not None and draw(_one_in(4)),
                 started_at=None if allocation is None else spec.submitted_at,
+                epochs_begun={} if spec.regimes is None else dict(zip(spec.regimes.batch_sizes, draw(_epochs()), strict=False)),
             )
         )
     return tuple(jobs)
+
+
+def _epochs() -> SearchStrategy[list[int]]:
+    """Epochs begun at some of a job's sizes, at least one of them where any."""
+    return st.lists(st.integers(1, 60), max_size=2)
 
 
 @st.composite

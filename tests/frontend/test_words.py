@@ -13,7 +13,7 @@ from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.reservations import reservations_table
-from frontend.pages.simulate import _place
+from frontend.pages.simulate import _place, count_of
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulation import _table
 from frontend.pages.submit import body_of
@@ -200,17 +200,27 @@ def test_seeds_are_whole_numbers_from_zero(text: str, seeds: list[int] | None) -
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
-    def run(policy: str, seed: int, placer: str = "whole-node") -> dict[str, Any]:
-        return {"policy": policy, "seed": seed, "placer": placer}
+    def run(policy: str, seed: int, placer: str = "whole-node", trace: int = 0) -> dict[str, Any]:
+        return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
 
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia", "fifo"]
     assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
+    assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las, trace 1", "las, trace 2"]
 
 
 def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> None:
     def run(policy: str, **summary: float) -> dict[str, Any]:
-        return {"id": policy, "policy": policy, "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        return {
+            "id": policy,
+            "policy": policy,
+            "seed": 0,
+            "trace": 0,
+            "placer": None,
+            "state": "succeeded",
+            "error": None,
+            "summary": summary,
+        }
 
     runs = [run("sia", jobs=4, unfinished=0, avg_jct_hours=1.5), run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0)]
 
@@ -235,7 +245,9 @@ FORM: dict[str, Any] = {
     "seed": 0,
     "cluster": "",
     "fidelity": "paper",
+    "draws": 1,
     "policies": ["sia", "fifo"],
+    "placers": [],
     "seeds": "0,1",
     "profiling": "fidelity",
     "rigid_share": 0,
@@ -247,18 +259,28 @@ FORM: dict[str, Any] = {
 
 
 def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
-    body = simulation_body(FORM, text="", cluster_id=None)
+    body = simulation_body(FORM, texts=[""], cluster_id=None)
 
     assert body["runs"] == [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]
+
+
+def test_every_policy_is_sent_with_every_placer_and_every_draw_is_a_trace() -> None:
+    form = {**FORM, "kind": "generated", "family": "philly", "seed": 5, "draws": 3, "placers": ["pal", "random"], "seeds": "0"}
+
+    body = simulation_body(form, texts=None, cluster_id=None)
+
+    assert [(run["policy"], run["placer"]) for run in body["runs"]] == [(p, q) for p in ("sia", "fifo") for q in ("pal", "random")]
+    assert [trace["seed"] for trace in body["traces"]] == [5, 6, 7]
+    assert count_of(form, None) == 12
 
 
 def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_set() -> None:
     values = {"type": " a100", "gpus": 4, "for": "job", "holder": "bert-1", "from": 0, "until": 1.5}
     asked = {"profiling": "oracle", "rigid_share": 0.5, "mtbf_hours": 100, "reservations": [reservation_of(values)]}
 
-    body = simulation_body({**FORM, **asked}, text="", cluster_id=None)
+    body = simulation_body({**FORM, **asked}, texts=[""], cluster_id=None)
 
-    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, text="", cluster_id=None))
+    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, texts=[""], cluster_id=None))
     assert (body["profiling"], body["rigid_share"], body["failures"]) == ("oracle", 0.5, {"mtbf_hours": 100.0, "repair_seconds": 1800.0})
     assert body["reservations"] == [{"gpu_type": "a100", "gpu_count": 4, "job": "bert-1", "start_seconds": 0.0, "end_seconds": 5400.0}]
 
@@ -285,7 +307,7 @@ def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -
 @pytest.mark.parametrize(
     ("pointer", "field"),
     [
-        ("/trace/text", "csv"),
+        ("/traces/1/text", "csv"),
         ("/trace/generated/jobs", "jobs"),
         ("/runs/0/policy", "policies"),
         ("/failures/mtbf_hours", "mtbf_hours"),
@@ -300,7 +322,7 @@ def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field:
 
 
 def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
-    problem = FieldProblem("/placer", "placer", "It is wrong.")
+    problem = FieldProblem("/fidelity", "fidelity", "It is wrong.")
 
     beside, above = spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="")
 
@@ -310,7 +332,7 @@ def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
 
 def test_failures_have_columns_only_where_a_node_failed() -> None:
     def heads(**summary: float) -> list[Any]:
-        run = {"id": "r", "policy": "sia", "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        run = {"id": "r", "policy": "sia", "seed": 0, "trace": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
         return [cell.children for cell in _table([run]).children[0].children.children]
 
     assert heads(failures=0, interruptions=0) == ["Run", "State"]

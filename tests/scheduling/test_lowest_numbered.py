@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduling.examples import job, round_of, spec
 
 from maat.scheduling.cluster import Cluster, Node
@@ -47,3 +49,26 @@ def test_drained_gpus_are_passed_over_and_what_does_not_fit_is_told() -> None:
     found = PLACERS.build("lowest-numbered").place(decision, round_of(cluster, asks("a"), asks("b"), asks("c")))
     assert dict(found.placement.by_job) == {"a": (1,), "b": (3,)}
     assert set(found.unplaced) == {"c"}
+
+
+def test_a_pair_goes_together_and_nobody_else_shares() -> None:
+    cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
+    grants = {"a": Grant("t4", 2), "b": Grant("t4", 2, share_with=("a",), shared_gpus=2), "c": Grant("t4", 1), "d": Grant("t4", 1)}
+    jobs = [asks("a"), asks("b"), asks("c"), asks("d")]
+    found = PLACERS.build("lowest-numbered").place(Decision(grants, SolveReport(), {}), round_of(cluster, *jobs)).placement.by_job
+    assert found == {"a": (0, 1), "b": (0, 1), "c": (2,), "d": (3,)}
+
+
+def test_a_pair_stays_where_either_of_the_two_was() -> None:
+    cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
+    grants = {"new": Grant("t4", 1), "a": Grant("t4", 1), "b": Grant("t4", 1, share_with=("a",), shared_gpus=1)}
+    jobs = [asks("new"), asks("a"), asks("b", (0,))]
+    found = PLACERS.build("lowest-numbered").place(Decision(grants, SolveReport(), {}), round_of(cluster, *jobs)).placement.by_job
+    assert found == {"new": (1,), "a": (0,), "b": (0,)}
+
+
+def test_two_that_shared_and_no_longer_may_are_parted() -> None:
+    cluster = replace(Cluster.parse("t4=1x2"), jobs_per_gpu=2)
+    grants = {"a": Grant("t4", 1), "b": Grant("t4", 1)}
+    found = PLACERS.build("lowest-numbered").place(Decision(grants, SolveReport(), {}), round_of(cluster, asks("a", (0,)), asks("b", (0,))))
+    assert found.placement.by_job == {"a": (0,), "b": (1,)}

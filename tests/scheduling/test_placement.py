@@ -216,3 +216,30 @@ def test_most_free_says_what_it_cannot_place() -> None:
     placed = place("most-free", Cluster.parse("t4=1x4"), {"a": t4(3), "b": t4(3)})
     assert placed.placement.by_job == {"a": (0, 1, 2)}
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
+
+
+# ---- together ---------------------------------------------------------------------------------------------------------------------
+
+
+def paired(count: int, partner: str) -> Grant:
+    return Grant("t4", count, share_with=(partner,))
+
+
+def test_together_puts_a_pair_on_one_set_of_gpus_and_nobody_else_on_them() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": paired(2, "b"), "c": t4(2), "b": paired(2, "a")}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (0, 1), "c": (2, 3)}
+
+
+def test_together_forms_a_pair_on_the_gpus_of_its_first_member_that_holds_any() -> None:
+    grants = {"new": paired(2, "runs"), "runs": paired(2, "new")}
+    assert place("together", TWO_PER_GPU, grants, {"runs": (4, 5)}).placement.by_job == {"new": (4, 5), "runs": (4, 5)}
+
+
+def test_together_moves_one_of_a_pair_that_is_dissolved() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": t4(2)}, {"a": (0, 1), "b": (0, 1)}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (2, 3)}
+
+
+def test_together_pairs_only_who_name_each_other() -> None:
+    placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": paired(2, "a")}).placement.by_job
+    assert placed == {"a": (0, 1), "b": (2, 3)}

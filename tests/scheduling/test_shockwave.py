@@ -24,7 +24,7 @@ from maat.scheduling.policies.regime_forecast import expected_epochs, forecast
 from maat.scheduling.policies.shockwave import _Estimates
 from maat.scheduling.policies.shockwave_window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
 from maat.scheduling.regimes import DeclaredRegimes
-from maat.scheduling.rounds import Decision, Policy, RoundInput
+from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solver import SolveStatus
 from maat.simulation.engine import Scenario, simulate
 from maat.simulation.fairness import static_fairness
@@ -213,7 +213,20 @@ def test_nothing_is_forecast_of_jobs_whose_speed_nobody_knows_or_that_can_run_no
     known, unknown = Job(spec("a"), belief(t4=0.1), 1e6), Job(spec("b"), Belief(), 1e6)
     nowhere = Job(spec("c", adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=64), belief(t4=0.1), 1e6)
     found = forecast(round_of("t4=1x4", known, unknown, nowhere))
-    assert np.isnan(found.remaining_seconds).tolist() == [False, True, True]
+    assert np.isnan(found.remaining_seconds).tolist() == [False, True, False]
+    assert np.isinf(found.remaining_seconds).tolist() == [False, False, True]
+    supposed = found.supposing(600.0)
+    assert supposed.remaining_seconds[0] == found.remaining_seconds[0]
+    assert supposed.remaining_seconds[1:].tolist() == [600.0, np.inf]
+
+
+def test_a_job_of_unknown_speed_is_planned_beside_others() -> None:
+    known, unknown = (
+        Job(spec("a", gpu_count=1, batch_size=64), belief(t4=0.1), 1e6),
+        Job(spec("b", gpu_count=1, batch_size=64), Belief(), 1e6),
+    )
+    for decision in rounds_of(shockwave(), round_of("t4=1x2", known, unknown, now=0.0), 3):
+        assert set(decision.grants) == {"a", "b"}
 
 
 # ---- the policy -------------------------------------------------------------------------------------------------------------------
@@ -228,7 +241,7 @@ def rounds_of(policy: Policy, start: RoundInput, many: int) -> list[Decision]:
     decisions, current = [], start
     for _ in range(many):
         decisions.append(policy.allocate(current))
-        state = replace(current.state, data=json.loads(json.dumps(decisions[-1].state.data)))
+        state = replace(decisions[-1].state, data=json.loads(json.dumps(decisions[-1].state.data)))
         current = replace(current, round_number=current.round_number + 1, now=current.now + 120.0, state=state)
     return decisions
 
@@ -273,6 +286,15 @@ def test_a_finish_target_is_mostly_the_mean_of_past_estimates_over_the_time_they
     assert estimates.target(40.0) == pytest.approx(0.9 * (100 * 30 + 200 * 10) / 40 + 0.1 * 200)
 
 
+def test_what_another_policy_or_other_parameters_left_behind_is_not_read() -> None:
+    policy, first = shockwave(), round_of("t4=1x2", *crowd(3), now=0.0)
+    fresh = policy.allocate(first)
+    foreign = replace(first, state=PolicyState("gavel", "x", {"jobs": {"job-0": {"received": 3.0}}}))
+    assert policy.allocate(foreign).state == fresh.state
+    left = replace(first, round_number=2, state=shockwave(window_rounds=10).allocate(first).state)
+    assert policy.allocate(left).report.status is not SolveStatus.NOT_NEEDED
+
+
 def test_what_it_remembers_of_a_job_is_small() -> None:
     decision = shockwave().allocate(round_of("t4=1x8", *crowd(40), now=0.0))
     assert len(json.dumps(decision.state.data)) < 40 * 130
@@ -289,7 +311,7 @@ def test_the_published_makespan_and_average_jct_are_met_within_a_tenth(data_fold
     models = measured_models(data_folder / "shockwave" / "tacc_throughputs.json")
     workload = read_workload(data_folder / "shockwave" / TRACE, known_models=models)
     fidelity = FIDELITIES["shockwave-artifact"]
-    result = simulate(Scenario(workload, models, Cluster.parse("v100=1x32"), policy="shockwave", placer="packed", fidelity=fidelity))
+    result = simulate(Scenario(workload, models, Cluster.parse("v100=1x32"), policy="shockwave", placer="packed-sticky", fidelity=fidelity))
     assert result.metrics.makespan_hours * 3600 == pytest.approx(24_197, rel=0.10)
     assert result.metrics.avg_jct_hours * 3600 == pytest.approx(9_958, rel=0.10)
     assert static_fairness(result).worst < 1.78

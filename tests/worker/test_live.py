@@ -134,7 +134,7 @@ def reserve(database: Database, cluster_id: str, **fields: Any) -> str:
 
 
 def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for_whom_they_are(database: Database) -> None:
-    cluster_id = make_cluster(database, policy="fifo", placer="packed")
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
     first, second = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
     reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=second, end_seconds=200.0)
     step_at(database, cluster_id, 30)
@@ -148,7 +148,7 @@ def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for
 
 
 def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_it_holds(database: Database) -> None:
-    cluster_id = make_cluster(database, policy="fifo", placer="packed")
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
     (mine,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
     with database.session_scope() as session:
         other = Tenant(name="vision")
@@ -164,7 +164,7 @@ def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_
 
 
 def test_a_reservation_for_a_job_that_has_ended_or_of_a_type_that_is_gone_holds_nobody_up(database: Database) -> None:
-    cluster_id = make_cluster(database, policy="fifo", placer="packed")
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
     waits, gone = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
     reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=gone)
     reserve(database, cluster_id, gpu_type="h100", gpu_count=8)

@@ -8,6 +8,7 @@ from maat.scheduling.placement.pal import Pal
 from maat.scheduling.placement.pm_first import PmFirst
 from maat.scheduling.placement.random import Random, RandomSticky
 from maat.scheduling.placement.shared import Shared
+from maat.scheduling.placement.together import Together
 from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Placer
@@ -38,6 +39,12 @@ PLACERS: Registry[Placer] = Registry(
         "Shared GPUs",
         "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
         Shared,
+    ),
+    Entry(
+        "together",
+        "Pairs together",
+        "Jobs that were paired share one set of GPUs, everybody else has GPUs alone: what a member holds, else few nodes.",
+        Together,
     ),
     Entry(
         "most-free",

@@ -1,6 +1,7 @@
 """Every policy that Maat has: one file and one line here for each."""
 
 from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.gandiva import Gandiva
 from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
@@ -11,6 +12,7 @@ from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.themis import Themis
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
@@ -48,6 +50,14 @@ POLICIES: Registry[Policy] = Registry(
         "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
         Gavel,
         "lowest-numbered",
+    ),
+    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
+    Entry(
+        "gandiva",
+        "Gandiva",
+        "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
+        Gandiva,
+        "together",
     ),
     Entry(
         "sjf-ffs",

@@ -237,6 +237,20 @@ class Walker:
                 return True
         return False
 
+    def offer_on(self, row: int, gpu_type: int) -> bool:
+        """Grant the job its request on this type alone; False where it cannot run there or there is no room."""
+        if self._input.jobs[row].id in self.grants:
+            return True
+        need = self._need(row, gpu_type)
+        if gpu_type not in self._types_in_order(row) or not self._fits(need):
+            return False
+        self._grant(row, gpu_type, need)
+        return True
+
+    def refuse_unless_granted(self, row: int) -> None:
+        if self._input.jobs[row].id not in self.grants:
+            self.refuse(row)
+
     def take(self, row: int, gpu_type: int) -> None:
         """Grant the job its request on this type."""
         self._grant(row, gpu_type, self._need(row, gpu_type))

@@ -16,11 +16,12 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.pollux_search import MOST_CELLS, CountArray, Found, SearchOptions, SearchProblem, power_mean, search
+from maat.scheduling.policies.pollux_search import MOST_CELLS, CountArray, Found, SearchOptions, SearchProblem, search
 from maat.scheduling.policies.pollux_view import Options, VirtualNodes, options, quotas, usable, virtual_nodes
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
 
+LEAST_PATIENCE = 5  # generations, and one more for every job, up to the parameter
 MOST_STATE_NUMBERS = 100_000  # of at most nine characters each: a state stays below 1 MB
 
 
@@ -66,9 +67,9 @@ class Pollux:
         return Decision(grants, report, _reasons(round_input, jobs, known, grants, goodput), remembered)
 
     def search_options(self, problem: SearchProblem) -> SearchOptions:
-        """As many individuals as were asked for, fewer on a large cluster."""
+        """As many individuals as were asked for, fewer on a large cluster; the less patience, the fewer jobs there are."""
         fitting = MOST_CELLS // max(problem.present.size, 1)
-        return SearchOptions(max(min(self.population, fitting), 2), self.generations, self.patience)
+        return SearchOptions(max(min(self.population, fitting), 2), self.generations, min(self.patience, LEAST_PATIENCE + problem.jobs))
 
     def problem(self, round_input: RoundInput, jobs: Sequence[Job], nodes: VirtualNodes) -> tuple[SearchProblem, Options]:
         """What this round searches for `jobs`, in order of priority, and what it is made from."""
@@ -172,8 +173,7 @@ def _granted(
     those, as many as it may have of that type and as every limit leaves room for.
     """
     cluster = round_input.cluster
-    by_node = np.zeros((len(jobs), len(cluster.nodes)), dtype=np.int64)
-    np.add.at(by_node, (slice(None), nodes.node), individual)
+    by_node = individual.astype(np.int64) @ (nodes.node[:, None] == np.arange(len(cluster.nodes))).astype(np.int64)
     rows = _Rows(round_input, jobs, by_node)
     grants: dict[JobId, Grant] = dict(round_input.pinned)
     goodput: dict[JobId, float | None] = {}
@@ -264,10 +264,9 @@ class _Rows:
 
 
 def _report(problem: SearchProblem, found: Found, seconds: float) -> SolveReport:
-    """The fitness reached, and as bound what it would be if every job had its best count for itself."""
-    alone = problem.speedup.max(axis=(1, 2), initial=0.0)
-    bound = max(float(power_mean(alone + problem.least_speedup, problem.p)), float(found.fitness[0]))
+    """The fitness reached, and as bound what it would be if every job had for itself what is best for it."""
     objective = float(found.fitness[0])
+    bound = max(problem.ceiling, objective)
     gap = (bound - objective) / bound if bound > 0 else 0.0
     return SolveReport(SolveStatus.WITHIN_GAP, f"genetic, {found.generations} generations", objective, bound, gap, seconds)
 

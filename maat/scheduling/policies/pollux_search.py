@@ -61,12 +61,17 @@ class SearchProblem:
 
     @property
     def most(self) -> int:
-        return self.allowed.shape[1] - 1
+        return int(self.allowed.shape[1]) - 1
 
-    @property
-    def has_choice(self) -> bool:
-        """Whether anybody may have a GPU."""
-        return bool(self.room.any() and self.allowed[:, 1:].any())
+    @cached_property
+    def ceiling(self) -> float:
+        """Fitness if every job had for itself what is best for it: no individual has more."""
+        count = np.minimum(self.present.sum(axis=1), self.most)
+        several = (np.count_nonzero(self.present, axis=1) > 1).astype(np.int64)
+        stays = self.speedup[np.arange(self.jobs), count, several]
+        reach = np.arange(self.most + 1) <= np.minimum(self.most_on_node.sum(axis=1), self.room.sum())[:, None]
+        best = np.where(reach[:, :, None], self.speedup, 0.0).max(axis=(1, 2))
+        return float(power_mean(np.maximum(stays, best * self.change_factor) + self.least_speedup, self.p))
 
     @cached_property
     def at_most(self) -> IntArray:
@@ -107,8 +112,8 @@ def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions,
     population = repair(problem, np.concatenate((problem.present[None], start)), rng)
     population, value = _survivors(population, fitness(problem, population), options.population)
     best, since, generation = value[0], 0, 0
-    while problem.has_choice and generation < options.generations and since < options.patience:
-        children = repair(problem, offspring(problem, population, value, many=options.population, rng=rng), rng)
+    while value[0] < problem.ceiling * (1 - 1e-12) and generation < options.generations and since < options.patience:
+        children = repair(problem, offspring(problem, population, many=options.population, rng=rng), rng)
         population, value = _survivors(
             np.concatenate((population, children)), np.concatenate((value, fitness(problem, children))), options.population
         )
@@ -125,9 +130,9 @@ def search(problem: SearchProblem, start: CountArray, *, options: SearchOptions,
 def improved(problem: SearchProblem, individual: CountArray, rng: np.random.Generator) -> CountArray:
     """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs."""
     value = float(fitness(problem, individual[None])[0])
-    for _ in range(MOST_EXCHANGES if problem.has_choice else 0):
+    for _ in range(MOST_EXCHANGES):
         giver, taker, kept = _exchanges(problem, individual, rng)
-        if not len(giver):
+        if not len(giver) or value >= problem.ceiling * (1 - 1e-12):
             break
         others = exchanged(problem, np.repeat(individual[None], len(giver), axis=0), giver, taker, kept)
         others = repair(problem, others, rng) if problem.quotas else others
@@ -176,7 +181,8 @@ def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
     spread = held_nodes(population) > 1
     found = problem.speedup_flat[problem.row_start + 2 * held_gpus(population) + spread]
     changed = held_gpus(np.abs(population - problem.present)) > 0
-    return np.where(changed, found * problem.change_factor, found)
+    discounted: FloatArray = np.where(changed, found * problem.change_factor, found)
+    return discounted
 
 
 def fitness(problem: SearchProblem, population: CountArray) -> FloatArray:
@@ -277,15 +283,16 @@ def _within_quota(quota: Quota, population: CountArray) -> None:
 # ---- offspring ------------------------------------------------------------------------------------------------------------------------
 
 
-def offspring(problem: SearchProblem, population: CountArray, value: FloatArray, *, many: int, rng: np.random.Generator) -> CountArray:
+def offspring(problem: SearchProblem, population: CountArray, *, many: int, rng: np.random.Generator) -> CountArray:
     """Half by crossing and mutation as published, half by handing GPUs from one job to another. To be repaired."""
-    crossed = mutated(problem, crossed_over(_parents(value, population, many - many // 2, rng), rng), rng)
-    return np.concatenate((crossed, handed_over(problem, _parents(value, population, many // 2, rng), rng)))
+    crossed = mutated(problem, crossed_over(_parents(population, many - many // 2, rng), rng), rng)
+    return np.concatenate((crossed, handed_over(problem, _parents(population, many // 2, rng), rng)))
 
 
-def _parents(value: FloatArray, population: CountArray, many: int, rng: np.random.Generator) -> CountArray:
+def _parents(population: CountArray, many: int, rng: np.random.Generator) -> CountArray:
     """Winners of tournaments of two; individuals stand best first."""
-    return population[rng.integers(len(population), size=(2, many)).min(axis=0)]
+    winners: CountArray = population[rng.integers(len(population), size=(2, many)).min(axis=0)]
+    return winners
 
 
 def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
@@ -298,7 +305,7 @@ def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
 
 def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
     """Rows put back to what is held, entries emptied, and entries raised on nodes with room, about one for a job there and one for any."""
-    many, jobs, nodes = population.shape
+    many, jobs, _ = population.shape
     changed = population.copy()
     individual, job = np.nonzero(rng.random((many, jobs)) < RESET_SHARE)
     changed[individual, job] = problem.present[job]
@@ -351,7 +358,8 @@ class _Workbench:
 
     def rows(self, job: IntArray) -> CountArray:
         """The row of one job of each individual, job (P,) -> shape (P, N)."""
-        return self.population[self._everyone, job]
+        rows: CountArray = self.population[self._everyone, job]
+        return rows
 
     def put(self, job: IntArray, rows: CountArray) -> None:
         before = self.rows(job)
@@ -397,7 +405,8 @@ class _Workbench:
 def _spans(rows: CountArray) -> CountArray:
     """1 on every node of a row that spans several, else 0; shape (P, N)."""
     held = np.minimum(rows, 1)
-    return held * (held.sum(axis=1, keepdims=True) > 1)
+    spanning: CountArray = held * (held.sum(axis=1, keepdims=True) > 1)
+    return spanning
 
 
 def _distributed(population: CountArray) -> CountArray:

@@ -21,13 +21,23 @@ class Forecast:
     """Of J jobs on the GPUs that they ask for, on the fastest type that they may use; shapes (J,).
 
     `done`: share of the work, 0-1. `spent_seconds`: what that took or would have taken there. `paced_seconds`: the whole work at the mean pace of
-    the epochs begun. `remaining_seconds`: predicted. Of a job that can run nowhere, or whose speed nobody knows, seconds are NaN.
+    the epochs begun. `remaining_seconds`: predicted. Where nobody knows a job's speed, seconds are NaN; where it can run nowhere, infinite.
     """
 
     done: FloatArray
     spent_seconds: FloatArray
     paced_seconds: FloatArray
     remaining_seconds: FloatArray
+
+    def supposing(self, seconds: float) -> Forecast:
+        """The forecast where the whole work of a job of unknown speed is supposed to take so long."""
+        unknown, left = np.isnan(self.remaining_seconds), 1.0 - self.done
+        return Forecast(
+            self.done,
+            np.where(unknown, self.done * seconds, self.spent_seconds),
+            np.where(unknown, seconds, self.paced_seconds),
+            np.where(unknown, left * seconds, self.remaining_seconds),
+        )
 
 
 def forecast(round_input: RoundInput) -> Forecast:
@@ -97,8 +107,9 @@ def _measured(job: Job, gpu_type: str) -> float | None:
 def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
     work = max(job.spec.work, job.remaining_work, 1e-9)
     done = min(max(1.0 - job.remaining_work / work, 0.0), 1.0)
-    if not (np.isfinite(rate).all() and (rate > 0).all()):
-        return done, np.nan, np.nan, np.nan
+    if not (rate > 0).all():
+        nothing = np.inf if (rate == 0).any() else np.nan
+        return done, nothing, nothing, nothing
     if job.spec.regimes is None:
         whole = work / float(rate[0])
         return done, done * whole, whole, job.remaining_work / float(rate[0])
@@ -122,7 +133,7 @@ def _mean(begun: Mapping[int, int], seconds: Mapping[int, float]) -> float:
 
 
 def longest_first(remaining_seconds: FloatArray, rows: Iterable[int]) -> IntArray:
-    """Rows by predicted remaining time, longest first, ties by row; unknown ones last."""
+    """Rows by predicted remaining time, longest first, ties by row."""
     at = np.array(list(rows), dtype=np.int64)
-    order: IntArray = at[np.argsort(-np.nan_to_num(remaining_seconds[at], nan=-1.0), kind="stable")]
+    order: IntArray = at[np.argsort(-remaining_seconds[at], kind="stable")]
     return order

@@ -16,7 +16,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.mixed_programme import MixedOptions
-from maat.scheduling.parameters import knob
+from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
 from maat.scheduling.policies.regime_forecast import Forecast, forecast, longest_first
 from maat.scheduling.policies.shockwave_window import Window, fair_is_possible, order_rounds, share_rounds
@@ -28,7 +28,7 @@ _LAST_ROUND_POWER = 100.0  # of rho, for late jobs that need less than a round (
 _MOST_WEIGHT = 1e6  # beyond it the solver's tolerance, 1e-6, loses the other jobs
 
 
-class Clock(StrEnum):
+class CountedFrom(StrEnum):
     """What finish times are counted from in rho: the job's submission, or the beginning of time, by which late jobs look less late."""
 
     SUBMISSION = "submission"
@@ -54,7 +54,9 @@ class Shockwave:
     most_rho: float = knob(
         1.0, "Finish-time fairness rho that no job is to exceed.", source="Shockwave configuration files", minimum=0.1, maximum=100.0
     )
-    rho_from: Clock = knob(Clock.SUBMISSION, "What finish times in rho are counted from.", source="paper: submission; artifact: origin")
+    rho_from: CountedFrom = knob(
+        CountedFrom.SUBMISSION, "What finish times in rho are counted from.", source="paper: submission; artifact: origin"
+    )
     resolve_rounds: int = knob(8, "Most rounds between two plans.", source="Shockwave artifact", minimum=1, maximum=50)
     solver_gap: float = knob(
         1e-3, "Relative gap at which a plan is good enough.", source="Shockwave configuration files", minimum=0.0, maximum=1.0
@@ -66,8 +68,9 @@ class Shockwave:
     name: str = "shockwave"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        expected = forecast(round_input)
-        memory = _Memory.of(round_input.state)
+        expected = forecast(round_input).supposing(self.window_rounds * round_input.round_seconds)
+        state = round_input.state.for_owner(self.name, parameter_hash(self))
+        memory = _Memory.of(state)
         capacity = int(round_input.cluster.capacity.sum())
         changed = set(memory.plan) != set(round_input.job_by_id)
         if changed:
@@ -82,7 +85,7 @@ class Shockwave:
             order,
             head_of_line=HeadOfLine.BACKFILL,
             keep_running=False,
-            state=replace(round_input.state, data=memory.data()),
+            state=replace(state, data=memory.data()),
         )
         return replace(decision, report=report)
 
@@ -93,7 +96,7 @@ class Shockwave:
     def _plan(self, round_input: RoundInput, expected: Forecast, memory: _Memory, capacity: int) -> tuple[_Memory, SolveReport]:
         """Solve the window with the fairness rows, else without them and with late jobs weighted; then order its rounds."""
         ids = [job.id for job in round_input.jobs]
-        rows = np.flatnonzero([job.spec.requested_gpus <= capacity for job in round_input.jobs])
+        rows = np.flatnonzero(np.isfinite(expected.remaining_seconds))
         blank = dict.fromkeys(ids, 0)
         memory = replace(memory, first_round=round_input.round_number, capacity=capacity, plan=blank)
         if not len(rows):
@@ -190,10 +193,10 @@ def _share(round_input: RoundInput) -> float:
 
 
 def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[JobId, float]:
-    """Submission + (what it ran + what it will) / share, by job; of unknown speed, as if it needed no time."""
-    run = np.nan_to_num(expected.spent_seconds + expected.remaining_seconds)
-    share = _share(round_input)
-    return {job.id: job.spec.submitted_at + float(run[row]) / share for row, job in enumerate(round_input.jobs)}
+    """Submission + (what it ran + what it will) / share, by job; its submission alone where it can run nowhere."""
+    run = expected.spent_seconds + expected.remaining_seconds
+    at = np.where(np.isfinite(run), run, 0.0) / _share(round_input)
+    return {job.id: job.spec.submitted_at + float(at[row]) for row, job in enumerate(round_input.jobs)}
 
 
 @dataclass(frozen=True)
@@ -203,22 +206,20 @@ class _View:
     window: Window
     projected: FloatArray
     target: FloatArray
-    round_seconds: float
 
     @classmethod
     def of(cls, round_input: RoundInput, expected: Forecast, memory: _Memory, rows: IntArray, policy: Shockwave) -> _View:
         jobs, now = [round_input.jobs[row] for row in rows], round_input.now
         length, ahead = round_input.round_seconds, policy.window_rounds
-        remaining = np.where(np.isnan(expected.remaining_seconds), ahead * length, expected.remaining_seconds)[rows]
-        paced = np.where(np.isnan(expected.paced_seconds), ahead * length, expected.paced_seconds)[rows]
-        since = np.array([job.spec.submitted_at if policy.rho_from is Clock.SUBMISSION else 0.0 for job in jobs])
+        remaining = expected.remaining_seconds[rows]
+        since = np.array([job.spec.submitted_at if policy.rho_from is CountedFrom.SUBMISSION else 0.0 for job in jobs])
         target = np.array([memory.estimates[job.id].target(now) for job in jobs]) - since
         share = _share(round_input)
         unplanned = share * (policy.most_rho * target - (now + ahead * length - since))
         window = Window(
             demand=np.array([job.spec.requested_gpus for job in jobs], dtype=np.int64),
             done=expected.done[rows],
-            paced_rounds=np.maximum(paced / length, 1e-6),
+            paced_rounds=np.maximum(expected.paced_seconds[rows] / length, 1e-6),
             remaining_rounds=remaining / length,
             weight=np.full(len(jobs), 1.0 / (len(jobs) * ahead)),
             least_rounds=np.where(unplanned < 0, np.inf, np.maximum(remaining - unplanned, 0.0) / length),
@@ -227,7 +228,7 @@ class _View:
             rounds=ahead,
             makespan_weight=policy.makespan_weight * length,
         )
-        return cls(window, now - since + remaining / share, np.maximum(target, 1e-9), length)
+        return cls(window, now - since + remaining / share, np.maximum(target, 1e-9))
 
     def priorities(self, policy: Shockwave) -> FloatArray:
         """rho^lambda of jobs that are predicted to finish later than they should, rho^100 if they need less than a round; else 1."""

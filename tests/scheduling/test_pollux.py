@@ -1,0 +1,280 @@
+"""Pollux: its formulas against scalar ones, the rules that repair keeps, and what a round decides in cases that can be reckoned by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from scheduling.examples import belief, job, round_of, spec
+
+from maat.scheduling.arrays import IntArray
+from maat.scheduling.belief import Belief, GradientStatistics
+from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.explain import ReasonCode
+from maat.scheduling.job import Adaptivity, Job
+from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.loop import plan_round
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.pollux import MOST_STATE_NUMBERS, Pollux, in_priority
+from maat.scheduling.policies.pollux_search import (
+    Quota,
+    SearchOptions,
+    SearchProblem,
+    fitness,
+    improved,
+    power_mean,
+    repair,
+    search,
+    speedups,
+)
+from maat.scheduling.policies.pollux_view import virtual_nodes
+from maat.scheduling.rounds import Decision, RoundInput
+
+# ---- the search ----------------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def problems(draw: DrawFn) -> SearchProblem:
+    """Up to six jobs on up to five uneven nodes: some rigid, some held to a multiple, some bound to a few nodes, some under a quota."""
+    jobs, nodes = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    room = rng.integers(0, 9, size=nodes)
+    most = max(int(room.sum()), 1)
+    count = np.arange(most + 1)
+    allowed = np.array([_some_counts(rng, count) for _ in range(jobs)])
+    speedup = np.where(allowed[:, :, None], rng.random((jobs, 1, 2)) * count[None, :, None] ** rng.random((jobs, 1, 2)), 0.0)
+    quotas = (Quota(rng.random(jobs) < 0.5, rng.random(nodes) < 0.7, int(rng.integers(0, 5))),) if draw(st.booleans()) else ()
+    return SearchProblem(
+        room=room,
+        most_on_node=np.where(rng.random((jobs, nodes)) < 0.8, room, 0).astype(np.int32),
+        speedup=speedup,
+        allowed=allowed,
+        present=rng.integers(0, 3, size=(jobs, nodes)).astype(np.int32),
+        change_factor=rng.random(jobs),
+        taken=rng.random(nodes) < 0.2,
+        quotas=quotas,
+        p=draw(st.sampled_from((-1.0, -10.0, 0.0, 1.0))),
+        most_nodes=draw(st.sampled_from((1, 2, 16))),
+    )
+
+
+def _some_counts(rng: np.random.Generator, count: IntArray) -> np.ndarray:
+    allowed = (count % rng.integers(1, 4) == 0) & (count >= rng.integers(0, 3)) if rng.random() < 0.7 else count == rng.integers(1, 9)
+    allowed[0] = True
+    return np.asarray(allowed)
+
+
+def check_rules(problem: SearchProblem, individual: IntArray) -> None:
+    """Every rule by plain loops."""
+    for j, row in enumerate(individual):
+        assert problem.allowed[j, row.sum()]
+        assert (row <= problem.most_on_node[j]).all()
+        assert np.count_nonzero(row) <= problem.most_nodes
+    for n in range(individual.shape[1]):
+        assert individual[:, n].sum() <= problem.room[n]
+        spanning = [j for j, row in enumerate(individual) if row[n] and np.count_nonzero(row) > 1]
+        assert len(spanning) + int(problem.taken[n]) <= 1
+    for quota in problem.quotas:
+        assert individual[np.ix_(quota.jobs, quota.nodes)].sum() <= quota.places
+
+
+@settings(max_examples=60)
+@given(problem=problems(), seed=st.integers(0, 1000))
+def test_repair_makes_any_population_keep_every_rule_and_leaves_it_so(problem: SearchProblem, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wild = rng.integers(0, 7, size=(8, *problem.present.shape)).astype(np.int32)
+    repaired = repair(problem, wild, rng)
+    for individual in repaired:
+        check_rules(problem, individual)
+    assert (repaired <= wild).all(), "repair only takes away"
+    assert (repair(problem, repaired, rng) == repaired).all()
+
+
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 1000))
+def test_a_search_keeps_the_rules_beats_what_it_started_from_and_knows_its_ceiling(problem: SearchProblem, seed: int) -> None:
+    start = np.random.default_rng(seed).integers(0, 4, size=(3, *problem.present.shape)).astype(np.int32)
+    found = search(problem, start, options=SearchOptions(10, 6, 6), rng=np.random.default_rng(seed))
+    for individual in found.population:
+        check_rules(problem, individual)
+    assert (np.diff(found.fitness) < 0).all(), "best first, each fitness once"
+    assert found.fitness == pytest.approx(fitness(problem, found.population))
+    assert found.fitness[0] <= problem.ceiling * (1 + 1e-9)
+    kept = repair(problem, problem.present[None], np.random.default_rng(seed))
+    if (kept[0] == problem.present).all():
+        assert found.fitness[0] >= fitness(problem, kept)[0]
+
+
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 1000))
+def test_fitness_is_the_power_mean_of_discounted_speedups(problem: SearchProblem, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    population = repair(problem, rng.integers(0, 5, size=(4, *problem.present.shape)).astype(np.int32), rng)
+    for individual, value, by_job in zip(population, fitness(problem, population), speedups(problem, population), strict=True):
+        terms = []
+        for j, row in enumerate(individual):
+            gained = problem.speedup[j, row.sum(), int(np.count_nonzero(row) > 1)]
+            gained *= 1.0 if (row == problem.present[j]).all() else problem.change_factor[j]
+            assert by_job[j] == pytest.approx(gained)
+            terms.append(gained + problem.least_speedup)
+        expected = np.exp(np.mean(np.log(terms))) if problem.p == 0 else np.mean(np.power(terms, problem.p)) ** (1 / problem.p)
+        assert value == pytest.approx(expected)
+
+
+def test_a_power_mean_of_very_small_values_does_not_vanish() -> None:
+    assert power_mean(np.array([1e-40, 1e-40]), -10.0) == pytest.approx(1e-40)
+    assert power_mean(np.zeros((3, 0)), -1.0).tolist() == [0, 0, 0]
+
+
+def even(jobs: int, nodes: int, most: int, **changes: object) -> SearchProblem:
+    """Jobs that gain the square root of their GPUs, a tenth less across nodes; none holds anything, and moving is free."""
+    count = np.arange(most + 1)
+    speedup = np.sqrt(count)[None, :, None] * np.array([1.0, 0.9])
+    return replace(
+        SearchProblem(
+            room=np.full(nodes, 4),
+            most_on_node=np.full((jobs, nodes), 4, dtype=np.int32),
+            speedup=np.repeat(speedup, jobs, axis=0),
+            allowed=np.ones((jobs, most + 1), dtype=bool),
+            present=np.zeros((jobs, nodes), dtype=np.int32),
+            change_factor=np.ones(jobs),
+            taken=np.zeros(nodes, dtype=bool),
+        ),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def test_alike_jobs_share_the_nodes_evenly_and_none_is_split() -> None:
+    problem = even(4, 4, 16)
+    found = search(problem, problem.present[None], options=SearchOptions(), rng=np.random.default_rng(0))
+    assert sorted(map(tuple, found.population[0].tolist())) == sorted(map(tuple, (4 * np.eye(4, dtype=int)).tolist()))
+
+
+def test_without_interference_avoidance_two_jobs_may_span_the_same_nodes() -> None:
+    split = np.array([[2, 2], [2, 2]], dtype=np.int32)
+    problem = even(2, 2, 4)
+    assert (repair(problem, split[None], np.random.default_rng(0))[0].sum(axis=1) < 4).any()
+    free = replace(problem, avoid_interference=False)
+    assert (repair(free, split[None], np.random.default_rng(0))[0] == split).all()
+
+
+def test_exchanges_move_gpus_to_the_job_that_gains_more() -> None:
+    problem = even(2, 1, 4, speedup=np.array([[0, 1, 1.1, 1.15, 1.2], [0, 1, 2, 3, 4]])[:, :, None].repeat(2, axis=2))
+    better = improved(problem, np.array([[3], [1]], dtype=np.int32), np.random.default_rng(0))
+    assert better.tolist() == [[1], [3]]
+
+
+# ---- a round --------------------------------------------------------------------------------------------------------------------------
+
+
+def decide(round_input: RoundInput, **parameters: object) -> Decision:
+    return POLICIES.build("pollux", parameters).allocate(round_input)
+
+
+def grown(name: str, *, peak: int = 64, held: tuple[int, ...] = (), **changes: object) -> Job:
+    """A job that scales well on t4, and has had `peak` GPUs."""
+    noisy = replace(belief(peak, t4=0.5), gradient=GradientStatistics(1.0, 1e4))
+    return job(spec(name, **{"max_batch_size": 65536, **changes}), noisy, held=held, started_at=0.0 if held else None)
+
+
+def test_a_job_that_never_ran_gets_one_gpu_and_a_known_one_at_most_twice_its_peak() -> None:
+    decision = decide(round_of("t4=4x4", job(spec("new"), Belief()), grown("known", peak=3)))
+    assert decision.grants["new"].gpu_count == 1
+    assert decision.grants["known"].gpu_count == 6
+    assert decide(round_of("t4=4x4", grown("known", peak=3)), scale_up_factor=3.0).grants["known"].gpu_count == 9
+
+
+def test_a_grant_names_its_nodes_and_the_placer_honours_them() -> None:
+    round_input = round_of("t4=4x4", grown("a", peak=3), grown("b", peak=2), grown("c", peak=2))
+    result = plan_round(round_input, Pollux(), PLACERS.build("as-decided"))
+    nodes = round_input.cluster.nodes
+    for job_id, gpus in result.placement.placement.by_job.items():
+        wanted = result.decision.grants[job_id].gpus_by_node
+        got = {name: sum(nodes[round_input.cluster.gpu_node[g]].id == name for g in gpus) for name in wanted or {}}
+        assert got == wanted
+
+
+def test_a_job_that_restarted_too_often_stays_where_it_is_though_more_is_free() -> None:
+    held = replace(grown("a", held=(0,)), restarts=1)
+    weary = replace(held, restarts=3400)
+    assert decide(round_of("t4=4x4", held)).grants["a"].gpu_count > 1
+    assert decide(round_of("t4=4x4", weary)).grants["a"].gpu_count == 1
+
+
+def test_two_jobs_that_span_nodes_never_meet_on_one() -> None:
+    decision = decide(round_of("t4=3x4", *(grown(name, peak=6) for name in ("a", "b", "c"))), generations=20)
+    for node in ("t4-0", "t4-1", "t4-2"):
+        spanning = [g for g in decision.grants.values() if g.gpus_by_node and len(g.gpus_by_node) > 1 and node in g.gpus_by_node]
+        assert len(spanning) <= 1
+
+
+def test_a_rigid_job_over_several_nodes_gets_just_its_count() -> None:
+    rigid = grown("rigid", adaptivity=Adaptivity.RIGID, gpu_count=8, batch_size=256)
+    decision = decide(round_of("t4=3x4", rigid, grown("b", peak=1)))
+    assert decision.grants["rigid"].gpu_count == 8
+    assert len(decision.grants["rigid"].gpus_by_node or {}) > 1
+
+
+def test_a_quota_is_kept_and_named() -> None:
+    mine = [grown(f"mine-{n}", tenant="vision", min_gpus=2) for n in range(3)]
+    quota = Limit("quota:vision", LimitKind.QUOTA, 4, tenant="vision")
+    decision = decide(round_of("t4=4x4", *mine, limits=[quota]))
+    assert sum(grant.gpu_count for grant in decision.grants.values()) == 4
+    waiting = [job_id for job_id in ("mine-0", "mine-1", "mine-2") if job_id not in decision.grants]
+    assert [decision.reasons[job_id].primary for job_id in waiting] == [ReasonCode.WAITING_QUOTA] * len(waiting)
+    assert len(waiting) == 1
+
+
+def test_a_search_starts_from_what_the_last_round_found() -> None:
+    round_input = round_of("t4=4x4", *(grown(f"j{n}", peak=4) for n in range(5)))
+    first = decide(round_input)
+    again = decide(replace(round_input, state=first.state, round_number=2), generations=0)
+    without = decide(round_input, generations=0)
+    assert json.loads(json.dumps(dict(first.state.data))) == dict(first.state.data), "state is JSON data"
+    assert again.report.objective < first.report.objective, "state of other parameters is not read"
+    same = Pollux().allocate(replace(round_input, state=first.state, round_number=2))
+    assert same.report.objective >= first.report.objective > without.report.objective
+
+
+def test_what_is_remembered_stays_below_a_megabyte() -> None:
+    jobs = [grown(f"job-{n:04d}", peak=1) for n in range(400)]
+    decision = decide(round_of("t4=100x4", *jobs), generations=1, population=40)
+    assert len(json.dumps(dict(decision.state.data))) < 1_000_000
+    assert MOST_STATE_NUMBERS * 9 < 1_000_000
+
+
+def test_jobs_with_least_service_come_first() -> None:
+    served = replace(grown("served"), attained_gpu_seconds={"t4": 10.0})
+    later = grown("later", submitted_at=5.0)
+    assert [j.id for j in in_priority([served, later, grown("early")])] == ["early", "later", "served"]
+
+
+# ---- mixed clusters -------------------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_of_a_mixed_cluster_are_split_into_parts_as_large_as_the_smallest() -> None:
+    nodes = virtual_nodes(Cluster.parse("t4=2x4,a100=1x8"))
+    assert nodes.names == ("t4-0", "t4-1", "a100-0", "a100-0/1")
+    assert nodes.size.tolist() == [4, 4, 4, 4]
+    assert nodes.row((8, 9, 12)).tolist() == [0, 0, 2, 1]
+    assert virtual_nodes(Cluster.parse("a100=2x8")).size.tolist() == [8, 8]
+
+
+def test_drained_gpus_are_in_no_part() -> None:
+    cluster = Cluster.of([Node("a", "t4", 4), Node("b", "a100", 8, frozenset({0, 1, 2, 3, 4}))])
+    assert virtual_nodes(cluster).size.tolist() == [3, 1, 3]
+
+
+def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
+    known = replace(belief(64, t4=0.5, a100=0.1), gradient=GradientStatistics(1.0, 1e4))
+    alone = job(spec("a", max_batch_size=65536), known)
+    decision = decide(round_of("t4=1x4,a100=1x8", alone))
+    grant = decision.grants["a"]
+    assert (grant.gpu_type, grant.gpu_count) == ("a100", 8)
+    assert grant.gpus_by_node == {"a100-0": 8}
