@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -72,29 +72,29 @@ def register(app: Dash, api: Api) -> None:
         Output("compare-jobs", "data"),
         Output("compare-jobs", "value"),
         Input("simulation-seen", "data"),
+        Input("compare-first", "value"),
         State("simulation-id", "data"),
-        State("compare-first", "value"),
         State("compare-second", "value"),
         State("compare-jobs", "value"),
     )
-    async def offer(_seen: str, simulation_id: str, first: str | None, second: str | None, jobs: list[str] | None) -> tuple[Any, ...]:
-        """The runs that have finished, and the jobs of the first; what was chosen stays where it is still there."""
+    async def offer(_seen: str, first: str | None, simulation_id: str, second: str | None, jobs: list[str] | None) -> tuple[Any, ...]:
+        """The runs that have finished, against the first those of its trace, and its jobs; what was chosen stays where it is still there."""
         try:
             async with api.visitor() as maat:
                 done = await _finished(maat, simulation_id)
                 if not done:
                     return (no_update,) * 6
-                result = await maat.send(calls.run_result(simulation_id, done[0]["id"]))
+                one = next((run for run in done if run["id"] == first), done[0])
+                result = await maat.send(calls.run_result(simulation_id, one["id"]))
         except Failure:
             return (no_update,) * 6
-        ids = [run["id"] for run in done]
-        runs = [{"value": run_id, "label": name} for run_id, name in zip(ids, run_names(done), strict=True)]
+        names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
+        partners = partners_of(one, done)
         offered = offered_jobs(result)
         known = {option["value"] for option in offered}
         chosen = [name for name in jobs or [] if name in known] or telling_jobs(result)
-        first = first if first in ids else ids[0]
-        second = second if second in ids else next((run_id for run_id in ids if run_id != first), None)
-        return runs, first, runs, second, offered, chosen
+        other = second if second in partners else next(iter(partners), None)
+        return _options(names, names), one["id"], _options(names, partners), other, offered, chosen
 
     @app.callback(
         Output("compare-pairs", "figure"),
@@ -122,6 +122,16 @@ def register(app: Dash, api: Api) -> None:
         return pairs, allocations_figure(results, jobs or [], scheme=scheme), _sentence(list(results), pairs.layout.meta or {})
 
 
+def partners_of(one: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Runs of the same trace, whose jobs are the same, those of the same seed first."""
+    same = [run for run in runs if run["trace"] == one["trace"] and run["id"] != one["id"]]
+    return [run["id"] for run in sorted(same, key=lambda run: run["seed"] != one["seed"])]
+
+
+def _options(names: Mapping[str, str], ids: Iterable[str]) -> list[dict[str, str]]:
+    return [{"value": run_id, "label": names[run_id]} for run_id in ids]
+
+
 async def _finished(maat: AsyncClient, simulation_id: str) -> list[Any]:
     simulation = await maat.send(calls.simulation(simulation_id))
     return [run for run in simulation["runs"] if run["state"] == "succeeded"]
@@ -132,6 +142,8 @@ async def _chosen(maat: AsyncClient, simulation_id: str, run_ids: Sequence[str |
     done = await _finished(maat, simulation_id)
     names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
     wanted = [run_id for run_id in dict.fromkeys(run_ids) if run_id in names]
+    traces = {run["id"]: run["trace"] for run in done}
+    wanted = [run_id for run_id in wanted if traces[str(run_id)] == traces[str(wanted[0])]]
     answers = await asyncio.gather(*(maat.send(calls.run_result(simulation_id, str(run_id), jobs=jobs)) for run_id in wanted))
     return {names[run_id]: answer for run_id, answer in zip(wanted, answers, strict=True)}
 

@@ -44,7 +44,7 @@ DEFINED = {
     "define-contention": ("comparison",),
 }
 WORST_JOBS = 5
-MOST_DRAWN = 12
+MANY_RUNS, MOST_DRAWN = 6, 12
 
 # Field of a run's summary, heading with unit, digits.
 COMPARED = (
@@ -194,7 +194,7 @@ def register(app: Dash, api: Api) -> None:
 
 def drawn_runs(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The runs that the figures show: all, or of many those on the first one's trace and seed."""
-    if len(runs) <= MOST_DRAWN:
+    if len(runs) <= MANY_RUNS:
         return list(runs)
     return [run for run in runs if (run["trace"], run["seed"]) == (runs[0]["trace"], runs[0]["seed"])][:MOST_DRAWN]
 

@@ -13,6 +13,7 @@ from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.reservations import reservations_table
+from frontend.pages.side_by_side import partners_of
 from frontend.pages.simulate import _place, count_of
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulation import _table
@@ -207,6 +208,12 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
     assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
     assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las, trace 1", "las, trace 2"]
+
+
+def test_a_run_is_set_against_runs_of_its_own_trace_those_of_its_seed_first() -> None:
+    runs = [{"id": f"{trace}{seed}{policy}", "trace": trace, "seed": seed} for trace in (0, 1) for seed in (0, 1) for policy in "ab"]
+
+    assert partners_of(runs[2], runs) == ["01b", "00a", "00b"]
 
 
 def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> None:
