@@ -136,8 +136,9 @@ def usable(jobs: Sequence[Job], nodes: VirtualNodes) -> BoolArray:
 
 
 def _units(spec: JobSpec, cluster: Cluster) -> list[int]:
-    """GPUs of one replica on each type that the job may use, fewest first."""
-    return sorted({spec.replica_gpus(name) for name in cluster.type_names if spec.may_use(name)}) or [1]
+    """GPUs of one replica on each type that the job may use, fewest first; where it may use none, the most of any type."""
+    usable_types = {spec.replica_gpus(name) for name in cluster.type_names if spec.may_use(name)}
+    return sorted(usable_types) or [max(spec.gpus_per_replica.values(), default=1)]
 
 
 def _legal_counts(jobs: Sequence[Job], cluster: Cluster, *, most: int, scale_up: float) -> BoolArray:
