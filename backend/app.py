@@ -19,6 +19,7 @@ from backend.models_catalog.routes import router as models_catalog
 from backend.operations.routes import router as operations
 from backend.policies.routes import router as policies
 from backend.queue import Queue, celery_queue
+from backend.reservations.routes import router as reservations
 from backend.rounds.routes import router as rounds
 from backend.settings import Settings, get_settings
 from backend.shutdown import Shutdown
@@ -37,6 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     accounts,
     jobs,
     clusters,
+    reservations,
     rounds,
     policies,
     models_catalog,

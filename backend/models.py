@@ -7,6 +7,7 @@ from backend.clusters.models import Cluster, ClusterRuntime, Node
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.operations.models import Operation, OperationState
+from backend.reservations.models import ClusterReservation
 from backend.rounds.models import OutboxMessage, Round
 from backend.simulations.models import Simulation, SimulationRun
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
@@ -16,6 +17,7 @@ metadata = SQLModel.metadata
 __all__ = [
     "ApiToken",
     "Cluster",
+    "ClusterReservation",
     "ClusterRuntime",
     "IdempotencyKey",
     "Job",

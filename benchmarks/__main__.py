@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchmarks import pollux as pollux_benchmark
 from benchmarks import round as round_benchmark
+from benchmarks import shares as shares_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks import solve as solve_benchmark
 from benchmarks.table import Figures, show
@@ -46,15 +47,19 @@ def _round(options: argparse.Namespace) -> Sequence[Figures]:
     return [round_benchmark.measure(options.sizes, options.large, stored=options.rounds)]
 
 
+def _shares(options: argparse.Namespace) -> Sequence[Figures]:
+    return [shares_benchmark.measure(options.sizes, stored=options.rounds)]
+
+
 def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
-    return [simulate_benchmark.measure()]
+    return [simulate_benchmark.measure(), simulate_benchmark.measure_pollux()]
 
 
 def _pollux(_: argparse.Namespace) -> Sequence[Figures]:
     return [pollux_benchmark.measure()]
 
 
-BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "simulate": _simulate, "pollux": _pollux}
+BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "shares": _shares, "simulate": _simulate, "pollux": _pollux}
 
 
 def _sizes(text: str) -> list[int]:
@@ -67,7 +72,9 @@ def _sizes(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
-    parser.add_argument("--only", action="append", choices=["solve", "round", "simulate", "pollux"], help="one benchmark; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=["solve", "round", "shares", "simulate", "pollux"], help="one benchmark; may be repeated"
+    )
     parser.add_argument("--sizes", type=_sizes, default=[64, 256, 1024, 2048], help="GPUs, multiples of 64, separated by commas")
     parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from statistics import fmean, median
+from statistics import fmean
 
-from benchmarks.fidelity_runs import ARTIFACT, ARTIFACT_TRACES, CLUSTER, PAPER, PAPER_TRACES, SEEDED_TRACE, SEEDS, Outcome, Run
-from benchmarks.fidelity_words import PAPER_DIFFERENCES, SIMULATOR_DIFFERENCES
-from benchmarks.published import HOURS_BY_TYPE, RUNS, SWITCHES, TABLE_3, TYPES, RunFigures
+from benchmarks.fidelity_runs import (
+    ARTIFACT,
+    ARTIFACT_TRACES,
+    CHANGED_TRACES,
+    CHANGES,
+    CLUSTER,
+    ONE_TYPE_CLUSTER,
+    ONE_TYPE_TRACE,
+    PAPER,
+    PAPER_TRACES,
+    SEEDS,
+    Outcome,
+    Run,
+)
+from benchmarks.fidelity_words import ONE_TYPE_DIFFERENCES, PAPER_DIFFERENCES, SIMULATOR_DIFFERENCES
+from benchmarks.published import HOURS_BY_TYPE, ONE_TYPE_RUN, RUNS, SWITCHES, TABLE_3, TYPES, RunFigures
 from benchmarks.published import PAPER as PAPER_SOURCE
 from benchmarks.published import SIMULATOR as SIMULATOR_SOURCE
 
@@ -43,15 +56,16 @@ CONTENTION = (Metric("contention_mean", "contention, mean", 1), Metric("contenti
 
 
 def page(outcomes: Outcomes) -> str:
-    parts = [_head(), _beside_simulator(outcomes), _ties(outcomes), _hours(outcomes), _beside_paper(outcomes), _switches()]
+    parts = [_head(), _beside_simulator(outcomes), _one_type(outcomes), _hours(outcomes), _beside_paper(outcomes)]
+    parts += [_single_rules(outcomes), _switches()]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _head() -> str:
     return (
         "# Fidelity\n\n"
-        "Measured by `python -m benchmarks.fidelity` (the data folder in `MAAT_DATA`; `--quick` for one trace). Every run is of the policy `sia` on "
-        f"`{CLUSTER}` with the measured profiles; seed 0 unless said. Cells read: Maat's figure (published figure, difference).\n\n"
+        "How near Maat's simulations come to published ones. Measured by `python -m benchmarks.fidelity` (the data folder in `MAAT_DATA`; `--quick` for "
+        f"one trace), which writes this page. Every run is of the policy `sia` with the measured profiles, on `{CLUSTER}` unless said.\n\n"
         f"- *Published simulator*: {SIMULATOR_SOURCE}.\n- *Paper*: {PAPER_SOURCE}."
     )
 
@@ -65,9 +79,9 @@ def percent(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", "−")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; the first column is words, the others figures."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
+    """A Markdown table; the first columns are words, the others figures."""
+    lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -75,65 +89,138 @@ def _cell(metric: Metric, ours: float, theirs: float) -> str:
     return f"{metric.text(ours)} ({metric.text(theirs)}, {percent(difference(ours, theirs))})"
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One figure of one trace under all seeds that were run, beside the published one."""
+
+    trace: str
+    metric: Metric
+    values: tuple[float, ...]
+    published: float
+
+    @property
+    def off(self) -> float:
+        """Relative difference of the mean."""
+        return difference(fmean(self.values), self.published)
+
+    @property
+    def place(self) -> str:
+        """Where the published figure lies; figures count as equal where they print alike."""
+        least, most, theirs = (round(v, self.metric.digits) for v in (min(self.values), max(self.values), self.published))
+        return "inside" if least <= theirs <= most else "below ours" if theirs < least else "above ours"
+
+    def within(self) -> int:
+        """Seeds under which the figure lies within what is asked of each trace."""
+        each = self.metric.each
+        return sum(each is None or abs(difference(value, self.published)) <= each for value in self.values)
+
+    def row(self) -> list[str]:
+        text, each = self.metric.text, self.metric.each
+        kept = "" if each is None else f"{_bound(each)}: {self.within()} of {len(self.values)}"
+        numbers = [text(fmean(self.values)), text(min(self.values)), text(max(self.values)), text(self.published), percent(self.off)]
+        return [self.trace, self.metric.heading, *numbers, self.place, kept]
+
+
+SPREAD_HEADS = (
+    "trace",
+    "figure",
+    "Maat, mean",
+    "least",
+    "most",
+    "published",
+    "difference",
+    "the published figure is",
+    "asked of each: seeds within",
+)
+
+
+def spreads(trace: str, outcomes: Outcomes, published: RunFigures, *, cluster: str = CLUSTER) -> list[Spread]:
+    """Every figure of a trace at the artifact's fidelity, over the seeds; empty where it was not run."""
+    found = [outcomes[run].figures for seed in SEEDS if (run := Run(trace, ARTIFACT, seed, cluster)) in outcomes]
+    if not found:
+        return []
+    return [Spread(trace, metric, tuple(metric.of(figures) for figures in found), metric.of(published)) for metric in METRICS]
+
+
 def _beside_simulator(outcomes: Outcomes) -> str:
-    found = {trace: outcomes[run].figures for trace in ARTIFACT_TRACES if (run := Run(trace, ARTIFACT)) in outcomes}
-    rows = [[trace, *(_cell(m, m.of(figures), m.of(RUNS[trace])) for m in METRICS)] for trace, figures in found.items()]
-    means, differences = ["mean of the traces"], ["mean of the differences"]
+    found = [spread for trace in ARTIFACT_TRACES for spread in spreads(trace, outcomes, RUNS[trace])]
+    if not found:
+        return ""
+    seeds = max(len(spread.values) for spread in found)
+    words = _listed(SIMULATOR_DIFFERENCES)
+    return (
+        "## `--fidelity sia-artifact` beside the published simulator\n\nThe published simulator rounds costs to two decimals, so that many "
+        "assignments cost the same and its solver takes one of them. Maat takes one at random, drawn by `--seed`: below are the mean, the least and "
+        f"the most over {seeds} seeds.\n\n{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n{_means(found)}\n\n"
+        f"{_verdict(found)}\n\n{words}"
+    )
+
+
+def _means(found: Sequence[Spread]) -> str:
+    """On the mean of the traces: the difference of the seeds' means, and the least and the most of a seed that all traces were run with."""
+    rows = []
     for metric in METRICS:
-        ours, theirs = [metric.of(figures) for figures in found.values()], [metric.of(RUNS[trace]) for trace in found]
-        means.append(_cell(metric, fmean(ours), fmean(theirs)))
-        differences.append(percent(fmean(difference(a, b) for a, b in zip(ours, theirs, strict=True))))
-    bounds = ["asked: each / mean", *(" / ".join(_bound(share) for share in (m.each, m.mean)) for m in METRICS)]
-    shown = table(["trace", *(m.heading for m in METRICS)], [*rows, means, differences, bounds])
-    words = "\n".join(f"- {sentence}" for sentence in SIMULATOR_DIFFERENCES)
-    return f"## `--fidelity sia-artifact` beside the published simulator\n\n{shown}\n\n{_verdict(found)}\n\n{words}"
+        mine = [spread for spread in found if spread.metric is metric]
+        by_seed = [
+            fmean(map(difference, values, [spread.published for spread in mine])) for values in zip(*(s.values for s in mine), strict=False)
+        ]
+        asked = "-" if metric.mean is None else _bound(metric.mean)
+        rows.append([metric.heading, percent(fmean(s.off for s in mine)), percent(min(by_seed)), percent(max(by_seed)), asked])
+    heads = ["mean of the traces' differences", "over all seeds", "least seed", "most seed", "asked of the mean"]
+    return table(heads, rows)
+
+
+def _one_type(outcomes: Outcomes) -> str:
+    found = spreads(ONE_TYPE_TRACE, outcomes, ONE_TYPE_RUN, cluster=ONE_TYPE_CLUSTER)
+    if not found:
+        return ""
+    return (
+        f"## The same on one GPU type\n\n{ONE_TYPE_TRACE} on `{ONE_TYPE_CLUSTER}`.\n\n"
+        f"{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n{_listed(ONE_TYPE_DIFFERENCES)}"
+    )
+
+
+def _listed(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences if sentence)
 
 
 def _bound(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
-def _verdict(found: Mapping[str, RunFigures]) -> str:
-    """Which cells lie outside what is asked, by name."""
-    outside = []
+def _verdict(found: Sequence[Spread]) -> str:
+    """Which figures lie outside what is asked, and which published ones outside the range of the seeds, by name."""
+    outside = [
+        f"{s.metric.heading} of {s.trace} ({percent(s.off)})" for s in found if s.metric.each is not None and abs(s.off) > s.metric.each
+    ]
     for metric in METRICS:
-        apart = {trace: difference(metric.of(figures), metric.of(RUNS[trace])) for trace, figures in found.items()}
-        if metric.each is not None:
-            outside += [f"{metric.heading} of {trace} ({percent(d)})" for trace, d in apart.items() if abs(d) > metric.each]
-        if metric.mean is not None and abs(fmean(apart.values())) > metric.mean:
-            outside.append(f"{metric.heading} on the mean ({percent(fmean(apart.values()))})")
-    return f"Outside what is asked: {'; '.join(outside)}." if outside else "Every figure lies within what is asked."
-
-
-def _ties(outcomes: Outcomes) -> str:
-    found = [outcomes[run].figures for seed in SEEDS if (run := Run(SEEDED_TRACE, ARTIFACT, seed)) in outcomes]
-    if len(found) < 2:
-        return ""
-    rows = []
-    for metric in METRICS:
-        ours, theirs = sorted(metric.of(figures) for figures in found), metric.of(RUNS[SEEDED_TRACE])
-        place = "inside" if ours[0] <= theirs <= ours[-1] else "below ours" if theirs < ours[0] else "above ours"
-        rows.append([metric.heading, *(metric.text(v) for v in (ours[0], median(ours), ours[-1])), metric.text(theirs), place])
-    shown = table(["figure", "least", "median", "most", "published", "the published figure is"], rows)
-    return (
-        f"## {len(found)} ways to break ties\n\nThe published simulator rounds costs to two decimals, so that many assignments cost the same and "
-        f"its solver chooses one of them. `--seed` chooses among them at random: {SEEDED_TRACE} with seeds {SEEDS[0]} to {len(found) - 1}.\n\n{shown}"
+        mean = fmean(s.off for s in found if s.metric is metric)
+        if metric.mean is not None and abs(mean) > metric.mean:
+            outside.append(f"{metric.heading} on the mean ({percent(mean)})")
+    asked = f"Outside what is asked: {'; '.join(outside)}." if outside else "Every mean over the seeds lies within what is asked."
+    beyond = [f"{s.metric.heading} of {s.trace} ({s.place})" for s in found if s.place != "inside"]
+    ranges = (
+        f"Not inside the range of the seeds: {'; '.join(beyond)}."
+        if beyond
+        else "Every published figure lies inside the range of the seeds."
     )
+    return f"{asked} {ranges}"
 
 
 def _hours(outcomes: Outcomes) -> str:
     rows = []
     for trace in ARTIFACT_TRACES:
-        if (run := Run(trace, ARTIFACT)) not in outcomes:
-            continue
-        for model, published in HOURS_BY_TYPE[trace].items():
-            ours = [outcomes[run].hours[model].get(kind, 0.0) for kind in TYPES]
+        found = [outcomes[run].hours for seed in SEEDS if (run := Run(trace, ARTIFACT, seed)) in outcomes]
+        for model, published in HOURS_BY_TYPE[trace].items() if found else ():
+            ours = [fmean(hours[model].get(kind, 0.0) for hours in found) for kind in TYPES]
             cells = [f"{a:.2f} ({b:.2f})" for a, b in zip([*ours, sum(ours)], [*published, sum(published)], strict=True)]
-            rows.append([trace, model, *cells, f"{100 * moved(ours, published):.0f} %"])
-    shown = table(["trace", "model", *(f"{kind}, h" for kind in TYPES), "sum, h", "on another type"], rows)
+            between = fmean(moved([hours[model].get(kind, 0.0) for kind in TYPES], ours) for hours in found)
+            rows.append([trace, model, *cells, f"{100 * moved(ours, published):.0f} %", f"{100 * between:.0f} %"])
+    heads = ["trace", "model", *(f"{kind}, h" for kind in TYPES), "sum, h", "on another type", "one seed to the mean"]
     return (
-        "## GPU-hours per job of a model, by GPU type\n\nMaat (published), whole rounds, fidelity `sia-artifact`. *On another type*: the share of a "
-        f"model's GPU-hours that would have to change type for the two mixes to be the same.\n\n{shown}"
+        "## GPU-hours per job of a model, by GPU type\n\nMaat's mean over the seeds (published), whole rounds, fidelity `sia-artifact`. *On another "
+        "type*: the share of a model's GPU-hours that would have to change type for the two mixes to be the same; *one seed to the mean*: the same "
+        f"between one of Maat's seeds and their mean, on average.\n\n{table(heads, rows, words=2)}"
     )
 
 
@@ -152,10 +239,39 @@ def _beside_paper(outcomes: Outcomes) -> str:
             pooled = family_figures([outcomes[run] for run in runs])
             rows.append([name, *(_cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))])
     shown = table(["traces", *(m.heading for m in (*METRICS, *CONTENTION))], rows)
-    words = "\n".join(f"- {sentence}" for sentence in (*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES) if sentence)
+    words = _listed([*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES])
     return (
-        "## `--fidelity paper` beside the paper's table 3\n\nMeans over the traces, p99 over their jobs together, the most of the contention. The "
-        f"paper's means are over 8 to 10 traces of a family; public with these GPU types are the ones here (saturn is the paper's Helios).\n\n{shown}\n\n{words}"
+        "## `--fidelity paper` beside the paper's table 3\n\nSeed 0. Means over the traces, p99 over their jobs together, the most of the contention; cells read "
+        "Maat's figure (published figure, difference). The "
+        f"paper's means are over 8 to 10 traces of a family; public with these GPU types are the ones here (saturn is the paper's Helios).\n\n{shown}\n\n"
+        f"The published simulator on the public traces, beside the same table:\n\n{_simulator_beside_paper()}\n\n{words}"
+    )
+
+
+def _simulator_beside_paper() -> str:
+    """The published simulator's own figures (p99: mean over the traces) beside the paper's."""
+    rows = []
+    for family, published in TABLE_3.items():
+        traces = [trace for trace in RUNS if trace.startswith(family)]
+        mean = {metric: fmean(metric.of(RUNS[trace]) for trace in traces) for metric in METRICS}
+        rows.append([", ".join(traces), *(_cell(metric, mean[metric], metric.of(published)) for metric in METRICS)])
+    return table(["traces", *(m.heading for m in METRICS)], rows)
+
+
+def _single_rules(outcomes: Outcomes) -> str:
+    """Mean over the traces of what changing one rule of the paper's fidelity changes."""
+    rows = []
+    for change in CHANGES:
+        traces = [t for t in CHANGED_TRACES if Run(t, PAPER) in outcomes and Run(t, PAPER, change=change) in outcomes]
+        if traces:
+            pairs = [(outcomes[Run(t, PAPER, change=change)].figures, outcomes[Run(t, PAPER)].figures) for t in traces]
+            rows.append([change, *(percent(fmean(difference(m.of(one), m.of(other)) for one, other in pairs)) for m in METRICS)])
+    if not rows:
+        return ""
+    return (
+        f"### One rule at a time\n\nFidelity `paper` with one rule changed, mean over {' and '.join(CHANGED_TRACES)}, seed 0: what each rule does to "
+        f"Maat's figures. Two runs that differ only in how a tie was broken differ by several per cent too (first table), in p99 and makespan by more."
+        f"\n\n{table(['change', *(m.heading for m in METRICS)], rows)}"
     )
 
 
@@ -166,8 +282,8 @@ def _switches() -> str:
         for change, figures in SWITCHES.items()
     ]
     return (
-        "## What single rules do\n\nThe published simulator on philly-1 with one rule changed at a time (measured on it, not on Maat): how far single "
-        f"rules, and choices among equals, move each figure.\n\n{table(['change', *(m.heading for m in METRICS)], rows)}"
+        "### The same on the published simulator\n\nOn philly-1, one rule or one choice among equals changed at a time (measured on it, not on Maat)."
+        f"\n\n{table(['change', *(m.heading for m in METRICS)], rows)}"
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.published import RunFigures
+from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import Scenario, SimulationResult, simulate
-from maat.simulation.fidelity import fidelity
+from maat.simulation.fidelity import GpuTimeRule, ProfilingMode, fidelity
 from maat.simulation.models import measured_models
 from maat.simulation.workloads import read_workload
 
@@ -21,17 +24,35 @@ ROUND_SECONDS = 60.0
 ARTIFACT, PAPER = "sia-artifact", "paper"
 ARTIFACT_TRACES = ("philly-1", "philly-2", "saturn-1", "saturn-2", "newtrace-1")
 PAPER_TRACES = ("philly-1", "philly-2", "philly-3", "saturn-1", "saturn-2", "saturn-3", "newtrace-1")
-SEEDED_TRACE, SEEDS = "philly-1", tuple(range(10))
-QUICK_TRACE = "philly-1"
+SEEDS = tuple(range(10))
+CHANGED_TRACES = ("philly-1", "saturn-1")
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "no profile before the first run": {"profiling": ProfilingMode.NO_PROFILE, "project_by_constant": True},
+    "every configuration known before the first run": {"profiling": ProfilingMode.ORACLE},
+    "time to an epoch's end rounded to a second": {"whole_second_epochs": True},
+    "batches planned up to the trace's size": {"plan_within_trace_batch": True},
+    "restart seconds as the published simulator reckons them": {"policy_restart_seconds": {"cifar10": 30.0, "yolov3": 45.0}},
+    "scale-up from the most GPUs ever held": {"policy_parameters": {"sia": {"scale_up_base": "largest"}}},
+    "costs rounded to two decimals": {"policy_parameters": {"sia": {"utility_decimals": 2}}},
+    "moves between nodes free where the shape stays": {"free_moves_of_same_shape": True},
+    "GPU-hours by whole rounds": {"gpu_time": GpuTimeRule.WHOLE_ROUNDS},
+}
+ONE_TYPE_TRACE, ONE_TYPE_CLUSTER = "philly-1", "t4=16x4"
+QUICK_TRACE, QUICK_SEEDS = "philly-1", 3
+
+
+FITTER = MemoisingFitter()  # of this process: other seeds report the same samples again
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is simulated: a trace such as philly-1 at a fidelity, ties broken by a seed."""
+    """What is simulated: a trace such as philly-1 at a fidelity, ties broken by a seed. `change`: one of CHANGES, made to the fidelity."""
 
     trace: str
     fidelity: str
     seed: int = 0
+    cluster: str = CLUSTER
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +66,11 @@ class Outcome:
 
 def wanted(*, quick: bool) -> list[Run]:
     """The longest first, so that two processes end together."""
-    runs = [Run(trace, ARTIFACT) for trace in ARTIFACT_TRACES] + [Run(trace, PAPER) for trace in PAPER_TRACES]
-    runs += [Run(SEEDED_TRACE, ARTIFACT, seed) for seed in SEEDS if seed]
-    chosen = [run for run in runs if not quick or run.trace == QUICK_TRACE]
+    seeded = [(trace, CLUSTER) for trace in ARTIFACT_TRACES] + [(ONE_TYPE_TRACE, ONE_TYPE_CLUSTER)]
+    runs = [Run(trace, ARTIFACT, seed, cluster) for trace, cluster in seeded for seed in SEEDS]
+    runs += [Run(trace, PAPER) for trace in PAPER_TRACES]
+    runs += [Run(trace, PAPER, change=change) for change in CHANGES for trace in CHANGED_TRACES]
+    chosen = [run for run in runs if not quick or (run.trace == QUICK_TRACE and run.seed < QUICK_SEEDS)]
     return sorted(chosen, key=lambda run: not run.trace.startswith("newtrace"))
 
 
@@ -56,8 +79,9 @@ def play(run: Run, data: Path) -> Outcome:
     family, number = run.trace.split("-")
     models = measured_models(data / "profiles")
     workload = read_workload(data / "workloads" / family / f"workload-{number}.csv", known_models=models)
-    scenario = Scenario(workload, models, Cluster.parse(CLUSTER), fidelity=fidelity(run.fidelity), seed=run.seed)
-    return outcome_of(simulate(scenario))
+    rules = replace(fidelity(run.fidelity), **CHANGES.get(run.change, {}))
+    scenario = Scenario(workload, models, Cluster.parse(run.cluster), fidelity=rules, seed=run.seed)
+    return outcome_of(simulate(scenario, fitter=FITTER))
 
 
 def outcome_of(result: SimulationResult) -> Outcome:
@@ -90,10 +114,21 @@ def whole_round_hours(result: SimulationResult) -> dict[str, dict[str, float]]:
     return hours
 
 
-def play_all(runs: Sequence[Run], data: Path, *, processes: int) -> dict[Run, Outcome]:
-    found: dict[Run, Outcome] = {}
+def play_all(runs: Sequence[Run], data: Path, *, processes: int, kept: Path | None = None) -> dict[Run, Outcome]:
+    """The outcome of every run. `kept`: a file of earlier outcomes; those are not simulated again, and new ones are added to it."""
+    found = _read(kept)
+    missing = [run for run in runs if run not in found]
     with ProcessPoolExecutor(processes) as pool:
-        for run, outcome in zip(runs, pool.map(play, runs, [data] * len(runs)), strict=True):
+        for run, outcome in zip(missing, pool.map(play, missing, [data] * len(missing)), strict=True):
             print(f"{run.trace}, {run.fidelity}, seed {run.seed}: JCT {outcome.figures.avg_jct_hours:.3f} h", file=sys.stderr)
             found[run] = outcome
-    return found
+            if kept is not None:
+                kept.write_text(json.dumps([[asdict(run), asdict(outcome)] for run, outcome in found.items()]), encoding="utf-8")
+    return {run: found[run] for run in runs}
+
+
+def _read(kept: Path | None) -> dict[Run, Outcome]:
+    if kept is None or not kept.is_file():
+        return {}
+    rows = json.loads(kept.read_text(encoding="utf-8"))
+    return {Run(**run): Outcome(RunFigures(**row["figures"]), tuple(row["jct_hours"]), row["hours"]) for run, row in rows}

@@ -31,6 +31,9 @@ RUNS: Mapping[str, RunFigures] = {
     "newtrace-1": RunFigures(0.803, 5.18, 50.98, 2.88, 4.83, 15.1, 55),
 }
 
+# SIMULATOR, the same on 16 nodes of 4 T4 each (philly-1).
+ONE_TYPE_RUN = RunFigures(1.679, 16.27, 23.91, 9.07, 3.17, 11.2, 49)
+
 # SIMULATOR: GPU-hours per job of a model on T4, RTX 2080 Ti and A100, by whole rounds.
 TYPES = ("t4", "rtx", "a100")
 HOURS_BY_TYPE: Mapping[str, Mapping[str, tuple[float, float, float]]] = {

@@ -53,6 +53,59 @@ def measure() -> Figures:
     return Figures("simulate", title, COLUMNS, rows, list(NOTES))
 
 
+# (workload, policy, seconds that the published simulator took where that was measured, its average JCT in seconds)
+POLLUX_RUNS = (
+    ("workload-1", "tiresias", None, 2473.65),
+    ("workload-6", "tiresias", 10.0, 3469.69375),
+    ("workload-1", "optimus", None, 4087.1),
+    ("workload-6", "optimus", 40.0, 5301.875),
+)
+POLLUX_COLUMNS = {
+    "trace": "trace",
+    "policy": "policy",
+    "rounds": "rounds",
+    "cpu_seconds": "CPU s",
+    "published_cpu_seconds": "published s",
+    "times_under": "x under",
+    "peak_mib": "peak MiB",
+    "avg_jct_seconds": "avg JCT s",
+    "published_avg_jct_seconds": "published avg JCT s",
+}
+POLLUX_NOTES = [
+    NOTES[0],
+    "published: the published Pollux simulator on the same traces: its run time as it was once measured, its average JCT as stored beside it.",
+]
+
+
+def measure_pollux() -> Figures:
+    title = "Pollux's workloads under the rules of its published simulator, t4=16x4"
+    data = os.environ.get("MAAT_DATA")
+    if not data:
+        return Figures(
+            "pollux", title, POLLUX_COLUMNS, [], ["skipped: MAAT_DATA is not set (the folder that holds pollux and sia-artifact)"]
+        )
+    rows = [_pollux_row(Path(data), *run) for run in POLLUX_RUNS]
+    return Figures("pollux", title, POLLUX_COLUMNS, rows, list(POLLUX_NOTES))
+
+
+def _pollux_row(data: Path, trace: str, policy: str, published_cpu_seconds: float | None, published_jct_seconds: float) -> dict[str, Cell]:
+    command = [sys.executable, "-c", MAAT_AND_ITS_PEAK, "simulate", str(data / "pollux" / "workloads" / f"{trace}.csv")]
+    command += ["--profiles", str(data / "sia-artifact" / "profiles"), "--cluster", "t4=16x4", "--policy", policy]
+    command += ["--fidelity", "pollux-artifact", "--json"]
+    summary, cpu_seconds, peak_mib = _run(command)
+    return {
+        "trace": trace,
+        "policy": policy,
+        "rounds": summary["rounds"],
+        "cpu_seconds": cpu_seconds,
+        "published_cpu_seconds": published_cpu_seconds,
+        "times_under": None if published_cpu_seconds is None else published_cpu_seconds / cpu_seconds,
+        "peak_mib": peak_mib,
+        "avg_jct_seconds": f"{3600.0 * float(summary['avg_jct_hours'] or 0.0):.2f}",
+        "published_avg_jct_seconds": f"{published_jct_seconds:.2f}",
+    }
+
+
 def _row(folder: Path, trace: Trace, fidelity: str) -> dict[str, Cell]:
     command = [
         sys.executable,

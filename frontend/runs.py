@@ -7,11 +7,17 @@ from typing import Any
 
 
 def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The policy; with placer or seed where runs would else have one name."""
+    """The policy; with placer, trace or seed where runs would else have one name."""
     placers = len({run["placer"] for run in runs}) > len({run["policy"] for run in runs})
     seeds = len({run["seed"] for run in runs}) > 1
+    traces = len({run["trace"] for run in runs}) > 1
     names: list[str] = []
     for run in runs:
-        name = run["policy"] + (f" + {run['placer']}" if placers else "") + (f", seed {run['seed']}" if seeds else "")
+        name = (
+            run["policy"]
+            + (f" + {run['placer']}" if placers else "")
+            + (f", trace {run['trace'] + 1}" if traces else "")
+            + (f", seed {run['seed']}" if seeds else "")
+        )
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names

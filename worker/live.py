@@ -17,10 +17,12 @@ from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, Round
 from backend.models import Job as JobRow
 from backend.models import Node as NodeRow
+from backend.reservations.repository import engine_reservations, standing, tenant_names
 from maat.scheduling.events import TERMINAL, Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
 from maat.simulation.models import Model, catalog_models
 from worker.job_journal import JobJournal
@@ -49,11 +51,13 @@ def step_cluster(database: Database, cluster_id: str) -> int | None:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a step begins with, read at one moment. `now`: cluster time of the step."""
+    """All that a step begins with, read at one moment. `tenants`: names by id, of those that have jobs. `now`: cluster time of the step."""
 
     cluster: ClusterRow
     nodes: Sequence[NodeRow]
     jobs: Sequence[JobRow]
+    tenants: Mapping[str, str]
+    reservations: tuple[Reservation, ...]
     executor_state: Mapping[str, Any] | None
     now: float
 
@@ -64,16 +68,27 @@ def read_snapshot(database: Database, cluster_id: str) -> Snapshot | None:
         cluster = session.get(ClusterRow, cluster_id)
         if cluster is None or not _is_due(session, cluster):
             return None
-        nodes = nodes_of(session, cluster_id)
-        runtime = session.get(ClusterRuntime, cluster_id)
-        state = None if runtime is None else runtime.executor_state
-        return Snapshot(cluster, nodes, _active_jobs(session, cluster_id), state, cluster_seconds(cluster, utc_now())) if nodes else None
+        nodes, jobs = nodes_of(session, cluster_id), _active_jobs(session, cluster_id)
+        if not nodes:
+            return None
+        runtime, now = session.get(ClusterRuntime, cluster_id), cluster_seconds(cluster, utc_now())
+        return Snapshot(
+            cluster,
+            nodes,
+            jobs,
+            tenants=tenant_names(session, [job.tenant_id for job in jobs]),
+            reservations=engine_reservations(session, standing(session, cluster_id, now=now)),
+            executor_state=None if runtime is None else runtime.executor_state,
+            now=now,
+        )
 
 
 def round_loop(database: Database, snapshot: Snapshot, *, fencing: int) -> RoundLoop:
     """The round loop of a live cluster, standing where its last round left it."""
     row, clock = snapshot.cluster, FixedClock(snapshot.now)
-    executor = LiveExecutor(engine_cluster(snapshot.nodes), clock, snapshot.jobs, live_models(), snapshot.executor_state)
+    executor = LiveExecutor(
+        engine_cluster(snapshot.nodes), clock, snapshot.jobs, live_models(), snapshot.executor_state, tenants=snapshot.tenants
+    )
     keeper = LiveKeeper(executor, JobJournal(snapshot.jobs, cluster_id=row.id))
     return RoundLoop(
         policy=POLICIES.build(row.policy, row.policy_parameters),
@@ -81,6 +96,7 @@ def round_loop(database: Database, snapshot: Snapshot, *, fencing: int) -> Round
         executor=executor,
         store=SqlRoundStore(database, row.id, fencing=fencing, keeper=keeper),
         clock=clock,
+        reservations=snapshot.reservations,
         round_seconds=row.round_seconds,
     )
 

@@ -13,7 +13,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample, fit_throughput
-from maat.scheduling.job import Adaptivity, Allocation, JobSpec
+from maat.scheduling.job import Adaptivity, Allocation, JobSpec, WorkloadKind
 from maat.scheduling.rounds import Changes, Clock, ClusterState
 from maat.simulation.catalog import load_catalog
 from maat.simulation.executor import SimulatedExecutor
@@ -48,9 +48,17 @@ class LiveExecutor:
     """One step's view of a live cluster: what was asked for since the last round happens when it is observed."""
 
     def __init__(
-        self, cluster: Cluster, clock: Clock, rows: Iterable[JobRow], models: Mapping[str, Model], state: Mapping[str, Any] | None
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        rows: Iterable[JobRow],
+        models: Mapping[str, Model],
+        state: Mapping[str, Any] | None,
+        *,
+        tenants: Mapping[str, str],
     ) -> None:
-        self.cluster, self._clock = cluster, clock
+        """`tenants`: their names by id."""
+        self.cluster, self._clock, self._tenants = cluster, clock, tenants
         self._rows = list(rows)
         self.simulated = SimulatedExecutor(cluster, clock, LIVE_FIDELITY, fitter=fit_once)
         self._unseen = [refused for row in self._rows if (refused := self._submit(row, models)) is not None]
@@ -82,7 +90,7 @@ class LiveExecutor:
         """Hand a job to the simulator; the event of its failure where it can never run."""
         try:
             model = _model(row, models)
-            spec = job_spec(row)
+            spec = job_spec(row, tenant=self._tenants[row.tenant_id])
         except InputError as error:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
@@ -115,13 +123,13 @@ class LiveExecutor:
                 yield Event(now, job.spec.id, EventKind.STATE, JobState.PREEMPTED, {"cause": EventKind.NODE_FAILED.value})
 
 
-def job_spec(row: JobRow) -> JobSpec:
-    """What the owner declared, with what the catalog knows of the model. Raises JobError where that can never run."""
+def job_spec(row: JobRow, *, tenant: str) -> JobSpec:
+    """What the owner declared, with what the catalog knows of the model; the tenant by its name. Raises JobError where that can never run."""
     return load_catalog()[row.model].job_spec(
         id=row.id,
         name=row.name,
         owner=row.owner_id,
-        tenant=row.tenant_id,
+        tenant=tenant,
         submitted_at=row.submitted_seconds,
         work_scale=row.work_scale,
         adaptivity=Adaptivity(row.adaptivity),
@@ -132,6 +140,8 @@ def job_spec(row: JobRow) -> JobSpec:
         max_batch_size=row.max_batch_size,
         preemptible=row.preemptible,
         gpu_types=None if row.gpu_types is None else tuple(row.gpu_types),
+        workload_kind=WorkloadKind(row.workload_kind),
+        promised_seconds=row.promised_seconds,
     )
 
 

@@ -6,7 +6,6 @@ The row is the queue: a message only says that it may be worth looking. One that
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,21 +24,15 @@ SEND_AGAIN_SECONDS = 60.0  # a message that waits longer than this behind other 
 PROGRESS_SECONDS = 0.5
 
 
-class StopRequested(Exception):
-    """Somebody asked for the end of this operation."""
-
-
-def claim(database: Database, operation_id: str) -> bool:
-    """Take the operation: it was queued, or its worker is gone. False where there is nothing to do."""
+def join(database: Database, operation_id: str) -> bool:
+    """Work on the operation, beside whoever does already. False where it has ended."""
     now = utc_now()
-    gone = sa.and_(col(Operation.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
-    statement = (
-        sa.update(Operation)
-        .where(col(Operation.id) == operation_id, sa.or_(col(Operation.state) == OperationState.QUEUED, gone))
-        .values(state=OperationState.RUNNING, heartbeat_at=now, updated_at=now, started_at=sa.func.coalesce(col(Operation.started_at), now))
-    )
+    live = col(Operation.state).in_((OperationState.QUEUED, OperationState.RUNNING))
+    values = {"state": OperationState.RUNNING, "heartbeat_at": now, "updated_at": now}
+    statement = sa.update(Operation).where(col(Operation.id) == operation_id, live)
     with database.session_scope() as session:
-        return session.connection().execute(statement).rowcount == 1
+        started = sa.func.coalesce(col(Operation.started_at), now)
+        return session.connection().execute(statement.values(started_at=started, **values)).rowcount == 1
 
 
 def waiting_operations(database: Database, *, kind: str) -> list[str]:
@@ -62,13 +55,6 @@ def waiting_operations(database: Database, *, kind: str) -> list[str]:
 
 
 @contextmanager
-def alive(database: Database, operation_id: str) -> Iterator[None]:
-    """Say every few seconds that this operation's worker lives, whatever the block is busy with."""
-    with beating(lambda: _update(database, operation_id, heartbeat_at=utc_now())):
-        yield
-
-
-@contextmanager
 def beating(beat: Callable[[], None]) -> Iterator[None]:
     """Call `beat` every few seconds from another thread while the block runs."""
     done = threading.Event()
@@ -86,25 +72,6 @@ def beating(beat: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-class Progress:
-    """Tells how far an operation is, at most twice a second. Raises StopRequested where it shall stop."""
-
-    def __init__(self, database: Database, operation_id: str) -> None:
-        self._database, self._operation_id = database, operation_id
-        self._next_at = 0.0
-
-    def report(self, done: float, message: str) -> None:
-        if time.monotonic() < self._next_at:
-            return
-        self._next_at = time.monotonic() + PROGRESS_SECONDS
-        self.write(done, message)
-        if is_cancel_requested(self._database, self._operation_id):
-            raise StopRequested
-
-    def write(self, done: float, message: str) -> None:
-        _update(self._database, self._operation_id, done=done, message=message, heartbeat_at=utc_now())
-
-
 def is_cancel_requested(database: Database, operation_id: str) -> bool:
     with database.session_scope(writes=False) as session:
         return bool(session.exec(select(Operation.cancel_requested).where(Operation.id == operation_id)).one())
@@ -120,9 +87,3 @@ def finish(session: Session, operation_id: str, state: OperationState, *, messag
 
 def _silent_since(moment: object) -> sa.ColumnElement[bool]:
     return sa.or_(col(Operation.heartbeat_at).is_(None), col(Operation.heartbeat_at) < moment)
-
-
-def _update(database: Database, operation_id: str, **values: Any) -> None:
-    running = (col(Operation.id) == operation_id, col(Operation.state) == OperationState.RUNNING)
-    with database.session_scope() as session:
-        session.connection().execute(sa.update(Operation).where(*running).values(updated_at=utc_now(), **values))

@@ -15,7 +15,6 @@ from maat.simulation.workloads import Workload
 
 def scenario_of(request: Mapping[str, Any], run: SimulationRun, workload: Workload, models: Mapping[str, Model]) -> Scenario:
     """The scenario of one run. Raises InputError where policy, placer, cluster or fidelity cannot be used."""
-    asked = request["runs"][run.position]
     return Scenario(
         workload=workload,
         models=models,
@@ -23,7 +22,6 @@ def scenario_of(request: Mapping[str, Any], run: SimulationRun, workload: Worklo
         policy=run.policy,
         placer=run.placer,
         policy_parameters=run.policy_parameters,
-        placer_parameters=asked.get("placer_parameters", {}),
         seed=run.seed,
         **conditions_of(request),
     )

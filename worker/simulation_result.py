@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 from typing import Any
@@ -111,6 +112,12 @@ def _gpu_hours_by_model(records: Sequence[JobRecord]) -> dict[str, dict[str, flo
     return hours
 
 
+def _told(of: object) -> str:
+    """What the code says of itself: each paragraph and each item of a list on a line of its own; what it says to callers is left out."""
+    lines = re.split(r"\n\s*\n|\n(?=- )", cleandoc(of.__doc__ or ""))
+    return "\n".join(" ".join(line.removeprefix("- ").split()) for line in lines if not line.startswith("`"))
+
+
 # What a page says of a figure is what the code says that computes it.
 _DEFINED: Mapping[str, tuple[object, ...]] = {
     "comparison": (ScheduleMetrics,),
@@ -120,4 +127,4 @@ _DEFINED: Mapping[str, tuple[object, ...]] = {
     "unfair_fraction": (Fairness.unfair_fraction,),
     "policy_seconds": (quantiles,),
 }
-DEFINITIONS = {name: " ".join(" ".join(cleandoc(of.__doc__ or "").split()) for of in homes) for name, homes in _DEFINED.items()}
+DEFINITIONS = {name: "\n".join(_told(of) for of in homes) for name, homes in _DEFINED.items()}

@@ -1,14 +1,16 @@
-"""Plays the runs of a simulation one after the other, each kept as it ends. Knows no broker.
+"""Plays the runs of a simulation, each kept as it ends; several workers share them. Knows no broker.
 
-Killed in the middle, it goes on with the first run that has not ended: a run is either kept whole or run again. A cancelled run
-keeps what was played until then.
+A worker takes one run after the other until none is left that nobody is at. Killed in the middle of one, it leaves it to another: a run is
+either kept whole or run again. A cancelled run keeps what was played until then.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,13 +22,13 @@ from backend.models import Operation, OperationState, Simulation, SimulationRun,
 from backend.operations.models import ENDED
 from backend.problems import InternalError, Problem, invalid_input
 from backend.simulations.service import runs_of
-from backend.simulations.traces import workload_of
+from backend.simulations.traces import traces_of, workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import Cancelled, Position, SimulationResult, simulate
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
 from maat.simulation.workloads import Workload
-from worker.live import live_models
-from worker.operations import Progress, StopRequested, alive, claim, finish, is_cancel_requested, waiting_operations
+from worker.operations import PROGRESS_SECONDS, STALE_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
 
@@ -36,81 +38,114 @@ SIMULATION = "simulation"
 STALLED_ROUNDS = 50_000  # a month of rounds of a minute
 
 
-def waiting_simulations(database: Database) -> list[str]:
-    """Simulations that no worker is at; they count as sent from now on."""
+def waiting_simulations(database: Database) -> list[tuple[str, int]]:
+    """Simulations that no worker is at, and how many of their runs are left; they count as sent from now on."""
     operations = waiting_operations(database, kind=SIMULATION)
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(Simulation.id).where(col(Simulation.operation_id).in_(operations))))
+        left = sa.func.count().filter(col(SimulationRun.state).not_in(ENDED))
+        statement = select(Simulation.id, left).join(SimulationRun).where(col(Simulation.operation_id).in_(operations))
+        return [(found, max(count, 1)) for found, count in session.exec(statement.group_by(col(Simulation.id)))]
 
 
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
-    """Do what is left of a simulation. None where another worker is at it, or it has ended."""
+    """Play what is left of a simulation and nobody is at. How it ended, None where it has not, or had before."""
     with database.session_scope(writes=False) as session:
         simulation = session.get(Simulation, simulation_id)
-    if simulation is None or not claim(database, simulation.operation_id):
+    if simulation is None or not join(database, simulation.operation_id):
         return None
-    with alive(database, simulation.operation_id):
-        return _run(database, simulation)
+    work = _Work(database, simulation)
+    while (run := _claim(database, simulation)) is not None:
+        with beating(lambda run=run: _beat(database, simulation, run.id)):  # type: ignore[misc]
+            _play(database, work, run)
+    return settle(database, simulation)
 
 
-def _run(database: Database, simulation: Simulation) -> OperationState:
-    try:
-        work = _prepare(database, simulation)
-    except Exception as error:
-        return _end(database, simulation, error=problem_of(error, simulation))
-    for run_id in work.run_ids:
-        if is_cancel_requested(database, simulation.operation_id):
-            break
-        _play(database, work, run_id)
-    return _end(database, simulation)
-
-
-@dataclass(frozen=True)
 class _Work:
-    """What the runs of one simulation share. `run_ids`: those that have not ended; `ended`: how many have."""
+    """What the runs of one simulation share; each trace is read when a run first wants it."""
 
-    simulation: Simulation
-    workload: Workload
-    models: Mapping[str, Model]
-    run_ids: tuple[str, ...]
-    ended: int
+    def __init__(self, database: Database, simulation: Simulation) -> None:
+        self._database, self.simulation = database, simulation
+        self.models: Mapping[str, Model] = shipped_models()
+        self.workload = lru_cache(maxsize=2)(self._read)
+
+    def _read(self, trace: int) -> Workload:
+        with self._database.session_scope(writes=False) as session:
+            return workload_of(session, traces_of(self.simulation.request)[trace])
 
 
-def _prepare(database: Database, simulation: Simulation) -> _Work:
-    with database.session_scope(writes=False) as session:
-        workload = workload_of(session, simulation.request["trace"])
-        runs = _runs(session, simulation.id)
+def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
+    """Take the first run that is queued, or whose worker is gone; none once the end was asked for."""
+    now = utc_now()
+    silent = sa.or_(col(SimulationRun.heartbeat_at).is_(None), col(SimulationRun.heartbeat_at) < now - timedelta(seconds=STALE_SECONDS))
+    gone = sa.and_(col(SimulationRun.state) == OperationState.RUNNING, silent)
+    free = sa.or_(col(SimulationRun.state) == OperationState.QUEUED, gone)
+    while not is_cancel_requested(database, simulation.operation_id):
+        with database.session_scope() as session:
+            first = select(SimulationRun.id).where(SimulationRun.simulation_id == simulation.id, free).order_by(col(SimulationRun.position))
+            run_id = session.exec(first.limit(1)).first()
+            if run_id is None:
+                return None
+            take = sa.update(SimulationRun).where(col(SimulationRun.id) == run_id, free)
+            taken = session.connection().execute(take.values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now))
+            if taken.rowcount == 1:
+                return session.get_one(SimulationRun, run_id)
+    return None
+
+
+def _beat(database: Database, simulation: Simulation, run_id: str) -> None:
+    now = utc_now()
     with database.session_scope() as session:
-        operation = session.get_one(Operation, simulation.operation_id)
-        operation.total, operation.unit = float(len(runs) * len(workload)), "jobs"
-        session.add(operation)
-    left = tuple(run.id for run in runs if run.state not in ENDED)
-    return _Work(simulation, workload, live_models(), left, len(runs) - len(left))
+        session.connection().execute(sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(heartbeat_at=now))
+        running = (col(Operation.id) == simulation.operation_id, col(Operation.state) == OperationState.RUNNING)
+        session.connection().execute(sa.update(Operation).where(*running).values(heartbeat_at=now, updated_at=now))
 
 
-def _play(database: Database, work: _Work, run_id: str) -> None:
+def _play(database: Database, work: _Work, run: SimulationRun) -> None:
     """Play one run and keep it, with its result or with what was wrong."""
-    run = _begin(database, run_id)
-    progress = Progress(database, work.simulation.operation_id)
-    before = float((work.ended + work.run_ids.index(run_id)) * len(work.workload))
-
-    stall = Stall()
+    simulation, stall = work.simulation, Stall()
+    progress = Progress(database, simulation, run.id)
 
     def on_progress(position: Position) -> None:
         stall.look(position)
-        told = f"{run.policy}: round {position.round_number}, {position.finished} of {position.jobs} jobs finished"
-        try:
-            progress.report(before + position.finished, told)
-        except StopRequested:
-            raise Cancelled from None
+        progress.report(position, f"{run.policy}: round {position.round_number}, {position.finished} of {position.jobs} jobs finished")
 
     try:
-        result = simulate(scenario_of(work.simulation.request, run, work.workload, work.models), on_progress=on_progress)
+        workload = work.workload(run.trace)
+        result = simulate(scenario_of(simulation.request, run, workload, work.models), on_progress=on_progress)
     except Exception as error:
-        _keep(database, run_id, state=OperationState.FAILED, error=problem_of(error, work.simulation))
+        _keep(database, run.id, state=OperationState.FAILED, error=problem_of(error, simulation))
     else:
-        _keep_result(database, run_id, result, cancelled=is_cancel_requested(database, work.simulation.operation_id))
-    progress.write(before + len(work.workload), f"{run.policy}: done")
+        _keep_result(database, run.id, result, cancelled=is_cancel_requested(database, simulation.operation_id))
+        progress.write(len(workload), f"{run.policy}: done")
+
+
+class Progress:
+    """Tells how far a run is, and so its simulation, at most twice a second. Raises Cancelled where it shall stop."""
+
+    def __init__(self, database: Database, simulation: Simulation, run_id: str) -> None:
+        self._database, self._simulation, self._run_id = database, simulation, run_id
+        self._next_at = 0.0
+
+    def report(self, position: Position, message: str) -> None:
+        if time.monotonic() < self._next_at:
+            return
+        self._next_at = time.monotonic() + PROGRESS_SECONDS
+        self.write(position.finished, message)
+        if is_cancel_requested(self._database, self._simulation.operation_id):
+            raise Cancelled
+
+    def write(self, finished: int, message: str) -> None:
+        """The operation's `done` is the sum over the runs, whoever plays them."""
+        now = utc_now()
+        every = select(sa.func.sum(SimulationRun.done)).where(SimulationRun.simulation_id == self._simulation.id)
+        with self._database.session_scope() as session:
+            connection = session.connection()
+            connection.execute(
+                sa.update(SimulationRun).where(col(SimulationRun.id) == self._run_id).values(done=finished, heartbeat_at=now)
+            )
+            running = (col(Operation.id) == self._simulation.operation_id, col(Operation.state) == OperationState.RUNNING)
+            values = {"done": every.scalar_subquery(), "message": message, "heartbeat_at": now, "updated_at": now}
+            connection.execute(sa.update(Operation).where(*running).values(**values))
 
 
 class Stall:
@@ -126,14 +161,6 @@ class Stall:
             raise Cancelled
 
 
-def _begin(database: Database, run_id: str) -> SimulationRun:
-    with database.session_scope() as session:
-        run = session.get_one(SimulationRun, run_id)
-        run.state, run.started_at = OperationState.RUNNING.value, utc_now()
-        session.add(run)
-    return run
-
-
 def _keep_result(database: Database, run_id: str, result: SimulationResult, *, cancelled: bool) -> None:
     state = OperationState.CANCELLED if cancelled and not result.complete else OperationState.SUCCEEDED
     shown = result_to_json(result)
@@ -146,16 +173,14 @@ def _keep(database: Database, run_id: str, **values: Any) -> None:
         session.connection().execute(statement.values(finished_at=utc_now(), **values))
 
 
-def _end(database: Database, simulation: Simulation, *, error: dict[str, Any] | None = None) -> OperationState:
-    """End the operation by how its runs ended: failed where one did, cancelled where it was asked to stop before its end."""
+def settle(database: Database, simulation: Simulation) -> OperationState | None:
+    """End the operation once no run is left: failed where one did, cancelled where it was asked to stop before its end. None until then."""
     with database.session_scope() as session:
-        runs = _runs(session, simulation.id)
-        for run in runs:
-            if run.state not in ENDED:
-                run.state = (OperationState.CANCELLED if error is None else OperationState.FAILED).value
-                run.error, run.finished_at = error, utc_now()
-                session.add(run)
-        session.flush()
+        if session.get_one(Operation, simulation.operation_id).cancel_requested:
+            _drop_unplayed(session, simulation)
+        runs = runs_of(session, [simulation.id])[simulation.id]
+        if any(run.state not in ENDED for run in runs):
+            return None
         states = [run.state for run in runs]
         state = next((s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states), OperationState.SUCCEEDED)
         told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
@@ -164,8 +189,13 @@ def _end(database: Database, simulation: Simulation, *, error: dict[str, Any] | 
     return state
 
 
-def _runs(session: Session, simulation_id: str) -> list[SimulationRun]:
-    return runs_of(session, [simulation_id])[simulation_id]
+def _drop_unplayed(session: Session, simulation: Simulation) -> None:
+    """Runs that nobody is at will not be played."""
+    now = utc_now()
+    silent = sa.or_(col(SimulationRun.heartbeat_at).is_(None), col(SimulationRun.heartbeat_at) < now - timedelta(seconds=STALE_SECONDS))
+    left = sa.or_(col(SimulationRun.state) == OperationState.QUEUED, sa.and_(col(SimulationRun.state) == OperationState.RUNNING, silent))
+    drop = sa.update(SimulationRun).where(col(SimulationRun.simulation_id) == simulation.id, left)
+    session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
 
 def problem_of(error: Exception, work: Simulation | Sweep) -> dict[str, Any]:

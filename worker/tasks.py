@@ -32,8 +32,9 @@ def step_cluster(cluster_id: str) -> None:
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
     """Send the simulations and the points of sweeps that no worker is at."""
-    for simulation_id in simulations.waiting_simulations(database()):
-        run_simulation.delay(simulation_id)
+    for simulation_id, runs in simulations.waiting_simulations(database()):
+        for _ in range(runs):
+            run_simulation.delay(simulation_id)
     sweeps.settle(database())
     for key in sweeps.waiting_points(database()):
         run_sweep_point.delay(key)
@@ -41,6 +42,7 @@ def dispatch() -> None:
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
 def run_simulation(simulation_id: str) -> None:
+    """One message per run brings as many workers as there are."""
     simulations.run_simulation(database(), simulation_id)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from backend.jobs.schemas import JobBody
 from backend.problems import FieldError, input_field_error
 from maat.scheduling.errors import JobError
-from maat.scheduling.job import Adaptivity, JobSpec
+from maat.scheduling.job import Adaptivity, JobSpec, WorkloadKind
 from maat.simulation.catalog import CatalogModel
 
 
@@ -39,6 +39,8 @@ def declared_spec(body: JobBody, model: CatalogModel, *, job_id: str, submitted_
         max_batch_size=body.max_batch_size,
         preemptible=body.preemptible,
         gpu_types=None if body.gpu_types is None else tuple(body.gpu_types),
+        workload_kind=WorkloadKind(body.workload_kind),
+        promised_seconds=body.promised_seconds,
     )
 
 

@@ -18,6 +18,7 @@ _REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: (_MORE_TYPES,),
     ReasonCode.EXCEEDS_CLUSTER: (_FEWER, _ADAPT),
     ReasonCode.WAITING_CAPACITY: (_WAIT, _FEWER, _MORE_TYPES),
+    ReasonCode.WAITING_RESERVATION: (_WAIT, _FEWER, _MORE_TYPES),
     ReasonCode.FRAGMENTED: (_WAIT, _FEWER),
     ReasonCode.BEHIND_IN_ORDER: (_WAIT, _FEWER),
     ReasonCode.SHARING_NO_GAIN: (_WAIT, _FEWER),

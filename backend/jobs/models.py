@@ -44,6 +44,8 @@ class Job(SQLModel, table=True):
     preemptible: bool = True
     gpu_types: list[str] | None = Field(default=None, sa_type=Json)
     work_scale: float = 1.0
+    workload_kind: str = Field(default="training", max_length=40)
+    promised_seconds: float | None = None
     state: str = Field(default="submitted", max_length=40)
     submitted_seconds: float
     started_seconds: float | None = None

@@ -19,7 +19,7 @@ from maat.scheduling.explain import sentence_of
 
 _SAME = (
     "id name model cluster_id state adaptivity gpu_count min_gpus max_gpus batch_size max_batch_size work_scale preemptible gpu_types "
-    "external_id progress restarts goodput cancel_requested version"
+    "workload_kind promised_seconds external_id progress restarts goodput cancel_requested version"
 )
 SAME_FIELDS = set(_SAME.split())
 _ENDINGS: Mapping[str, str] = {
@@ -50,7 +50,7 @@ def show_reason(job: Job) -> ReasonOut:
     how = _ENDINGS.get(job.state)
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
-    sentence = sentence_of(job.reason_code)
+    sentence = sentence_of(job.reason_code, job.reason_evidence)
     return ReasonOut(code=job.reason_code, sentence=sentence, evidence=job.reason_evidence, as_of_round=job.as_of_round)
 
 

@@ -30,6 +30,12 @@ class JobBody(Body):
     batch_size: BatchSize | None = Field(default=None, description="Total, in samples.")
     max_batch_size: BatchSize | None = None
     work_scale: Annotated[float, Field(gt=0, le=1000, description="Share of the model's standard training.")] = 1.0
+    workload_kind: Literal["training", "batch-inference", "latency-inference"] = Field(
+        default="training", description="What counts as goodput: effective samples/s; samples/s; 1 or 0 for a promised latency kept or not."
+    )
+    promised_seconds: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
+        default=None, description="Of latency-bound inference alone: in which it answers `batch_size` requests that it serves together."
+    )
     preemptible: bool = True
     gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="Those that it may use; all on which the model runs where absent."
@@ -92,6 +98,8 @@ class JobOut(BaseModel):
     batch_size: int | None
     max_batch_size: int | None
     work_scale: float
+    workload_kind: str
+    promised_seconds: float | None
     preemptible: bool
     gpu_types: list[str] | None
     external_id: str | None

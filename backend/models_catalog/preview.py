@@ -11,17 +11,22 @@ from backend.models_catalog.schemas import GoodputPoint, GoodputSeries
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.goodput import BatchLimits, best_plans
+from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.throughput import step_seconds
 from maat.simulation.catalog import CatalogFit, CatalogModel
 
 
 @dataclass(frozen=True)
 class Question:
-    """GPU counts up to `max_gpus`, at this share of the training done. `batch_size`: fixed total, samples; None: the best one."""
+    """GPU counts up to `max_gpus`, at this share of the training done. `batch_size`: fixed total, samples; None: the best one.
+
+    `learns`: whether a sample of a larger batch may be worth less. It may not where nothing is trained.
+    """
 
     max_gpus: int
     progress: float
     batch_size: int | None
+    learns: bool = True
 
 
 def preview(model: CatalogModel, gpu_types: Sequence[str], question: Question, *, gpus_per_node: Mapping[str, int]) -> list[GoodputSeries]:
@@ -34,8 +39,8 @@ def _series(model: CatalogModel, fit: CatalogFit, question: Question, *, per_nod
         return GoodputSeries(gpu_type=fit.gpu_type, points=[])
     nodes, replicas = (-(-counts // per_node)).astype(np.float64), (counts // fit.gpus_per_replica).astype(np.float64)
     parameters = np.broadcast_to(fit.parameters, (len(counts), 7))
-    phi = np.full(len(counts), model.noise_scale_at(question.progress))
-    initial = np.full(len(counts), float(model.initial_batch_size))
+    phi = np.full(len(counts), model.noise_scale_at(question.progress) if question.learns else NO_LOSS)
+    initial = np.full(len(counts), float(model.initial_batch_size if question.learns else model.max_batch_size))
     found = best_plans(
         parameters,
         noise_scale=phi,

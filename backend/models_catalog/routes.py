@@ -15,6 +15,7 @@ from backend.pagination import Page
 from backend.problems import FieldError, Invalid, NotFound
 from backend.web.fields import LARGEST_BATCH
 from backend.web.strict_json import StrictRoute
+from maat.scheduling.job import WorkloadKind
 from maat.simulation.catalog import CatalogModel, load_catalog, shipped_catalog
 
 router = APIRouter(prefix="/models", tags=["models"], route_class=StrictRoute)
@@ -45,12 +46,13 @@ def preview_goodput(
     batch_size: Annotated[
         int | None, Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent.")
     ] = None,
+    workload_kind: Annotated[WorkloadKind, Query(description="Inference is worth its throughput.")] = WorkloadKind.TRAINING,
 ) -> GoodputOut:
     """Predicted goodput against GPU count, one series for each GPU type, on whole nodes as they were measured."""
     model = _model(name)
-    _check_batch(model, batch_size)
+    _check_batch(model, batch_size, least=model.initial_batch_size if workload_kind is WorkloadKind.TRAINING else 1)
     types = _types(model, [part for given in gpu_types for part in given.split(",") if part])
-    question = Question(max_gpus, progress, batch_size)
+    question = Question(max_gpus, progress, batch_size, learns=workload_kind is WorkloadKind.TRAINING)
     return GoodputOut(model=name, series=preview(model, types, question, gpus_per_node=_gpus_per_node()))
 
 
@@ -70,10 +72,10 @@ def _types(model: CatalogModel, wanted: Sequence[str]) -> Sequence[str]:
     return list(dict.fromkeys(wanted)) or model.gpu_types
 
 
-def _check_batch(model: CatalogModel, batch_size: int | None) -> None:
-    if batch_size is not None and not model.initial_batch_size <= batch_size <= model.max_batch_size:
+def _check_batch(model: CatalogModel, batch_size: int | None, *, least: int) -> None:
+    if batch_size is not None and not least <= batch_size <= model.max_batch_size:
         message = "The model was not measured at this batch size."
-        remedy = f"Give {model.initial_batch_size} to {model.max_batch_size}."
+        remedy = f"Give {least} to {model.max_batch_size}."
         raise Invalid(f"{message} {remedy}", errors=[FieldError("/batch_size", "out_of_range", message, remedy, batch_size)])
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlmodel import Session, col, select, update
 
 from backend.accounts.identity import Principal
 from backend.clocktime import utc_now
 from backend.operations.models import ENDED, Operation, OperationState
-from backend.problems import Conflict, Forbidden, NotFound
+from backend.problems import Conflict, Forbidden
 from backend.simulations.models import Simulation, SimulationRun
+from backend.sweeps.models import Sweep
+from backend.tenancy import find_owned
+
+
+def begin_operation(session: Session, operation: Operation, work: Simulation | Sweep, *, result_url: str) -> None:
+    """Store long work with its operation, where both are one owner's. `result_url`: the address of such work, which its id is added to."""
+    session.add(operation)
+    session.flush()
+    work.operation_id = operation.id
+    session.add(work)
+    session.flush()
+    operation.result_url = f"{result_url}/{work.id}"
 
 
 def get_operation(session: Session, principal: Principal, operation_id: str, *, lock: bool = False) -> Operation:
     """Raises NotFound for another tenant's operation too."""
-    statement: Any = select(Operation).where(Operation.id == operation_id)
-    found = session.exec(statement.with_for_update() if lock else statement).first()
-    if found is None or not principal.may_see(found.tenant_id):
-        raise NotFound(f"There is no operation {operation_id!r}.")
-    operation: Operation = found
-    return operation
+    return find_owned(session, principal, Operation, operation_id, noun="operation", lock=lock)
 
 
 def cancel_operation(session: Session, principal: Principal, operation_id: str) -> Operation:

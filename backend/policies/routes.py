@@ -1,4 +1,4 @@
-"""Routes of what there is to choose from: policies and placers, with their parameters as data."""
+"""Routes of what there is to choose from: policies and placers, with their parameters as data, and fidelities."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from backend.web.strict_json import StrictRoute
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Entry
+from maat.simulation.fidelity import FIDELITIES
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
 
@@ -55,6 +56,19 @@ def list_policies(_: Reader) -> Page[DescribedOut]:
 @router.get("/placers", operation_id="listPlacers")
 def list_placers(_: Reader) -> Page[DescribedOut]:
     return Page(items=[_described(entry, None, None) for entry in PLACERS], next_cursor=None)
+
+
+class FidelityOut(BaseModel):
+    """A preset of modelling switches for every point where a paper and a published simulator disagree."""
+
+    name: str
+    summary: str
+
+
+@router.get("/fidelities", operation_id="listFidelities")
+def list_fidelities(_: Reader) -> Page[FidelityOut]:
+    """What simulations and sweeps may follow; the first is the default."""
+    return Page(items=[FidelityOut(name=one.name, summary=one.summary) for one in FIDELITIES.values()], next_cursor=None)
 
 
 def _described(entry: Entry[Any], round_seconds: float | None, placer: str | None) -> DescribedOut:

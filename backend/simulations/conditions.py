@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypedDict
 
 from backend.problems import FieldError, Invalid, invalid_input
-from backend.simulations.schemas import MAX_SIMULATED_GPUS, ConditionsBody
+from backend.simulations.schemas import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import Reservation, check_reservations
@@ -47,6 +47,7 @@ def check_conditions(body: ConditionsBody) -> Cluster:
         fidelity(body.fidelity)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
+    _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"):
             check_reservations([_reservation(given.model_dump())], cluster)
@@ -61,6 +62,14 @@ def check_reserved_jobs(body: ConditionsBody, names: set[str]) -> None:
         if given.job is not None and given.job not in names:
             message, remedy = "The trace has no job of this name.", "Use the name of one of its jobs, or reserve for a tenant."
             raise Invalid(message, errors=[FieldError(f"/reservations/{index}/job", "unknown_job", message, remedy, given.job)])
+
+
+def _check_failures(body: ConditionsBody, nodes: int) -> None:
+    """Every failure is worked out: a storm of them would keep a worker busy for nothing."""
+    if body.failures is not None and nodes / body.failures.mtbf_hours > MAX_FAILURES_PER_HOUR:
+        message = f"Of {nodes} nodes more than {MAX_FAILURES_PER_HOUR} would fail in an hour."
+        remedy = f"Give at least {nodes / MAX_FAILURES_PER_HOUR:g}, or a smaller cluster."
+        raise Invalid(message, errors=[FieldError("/failures/mtbf_hours", "too_small", message, remedy, body.failures.mtbf_hours)])
 
 
 @contextmanager

@@ -25,7 +25,10 @@ class Simulation(SQLModel, table=True):
 
 
 class SimulationRun(SQLModel, table=True):
-    """`position` orders the runs as they were asked for. `state`: as an operation's. `result` is large: lists must not load it."""
+    """`position` orders the runs as they were asked for; `trace` numbers those of the request. `state`: as an operation's.
+
+    `done`: jobs that have finished. `heartbeat_at`: when its worker last said that it is alive. `result` is large: lists must not load it.
+    """
 
     __tablename__ = "simulation_runs"
 
@@ -36,6 +39,9 @@ class SimulationRun(SQLModel, table=True):
     policy_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
     placer: str = Field(max_length=100)
     seed: int = 0
+    trace: int = 0
+    done: float = 0.0
+    heartbeat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     state: str = Field(default="queued", max_length=40)
     summary: dict[str, Any] | None = Field(default=None, sa_type=Json)
     result: Any = Field(default=None, nullable=True, sa_type=CompressedJson)

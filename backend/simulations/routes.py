@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
-from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
-from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.pagination import Page
 from backend.problems import Conflict
+from backend.simulations.comparison import compared
 from backend.simulations.models import Simulation
 from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
 from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
+from backend.tenancy import PageAsked, newest_owned
 from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
@@ -43,17 +44,9 @@ def create_simulation(
 
 
 @router.get("", operation_id="listSimulations")
-def list_simulations(
-    request: Request, response: Response, session: SessionDep, principal: Reader, limit: Limit = 50, cursor: Cursor = None
-) -> Page[SimulationOut]:
+def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SimulationOut]:
     """Newest first."""
-    statement = select(Simulation)
-    if not principal.sees_all_tenants:
-        statement = statement.where(Simulation.tenant_id == principal.tenant_id)
-    filters = {"list": "simulations", "for": "all" if principal.sees_all_tenants else principal.tenant_id}
-    order = Order([col(Simulation.id)], descending=True)
-    found = paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = newest_owned(session, principal, Simulation, asked)
     runs = runs_of(session, [simulation.id for simulation in found.items])
     return found.shown(lambda simulation: SimulationOut.of(simulation, runs[simulation.id]))
 
@@ -62,6 +55,19 @@ def list_simulations(
 def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) -> SimulationOut:
     simulation = get_simulation(session, principal, simulation_id)
     return SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+
+
+@router.get("/{simulation_id}/comparison", operation_id="getComparison", response_model=dict[str, Any])
+def read_comparison(
+    session: SessionDep,
+    principal: Reader,
+    simulation_id: str,
+    baseline: Annotated[int | None, Query(ge=0, description="Number of the contestant that the others are set against.")] = None,
+) -> dict[str, Any]:
+    """Of every policy and placer the mean and sample standard deviation over the finished runs, and against the baseline the JCT job by job:
+    difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
+    """
+    return compared(session, get_simulation(session, principal, simulation_id), baseline)
 
 
 @router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])

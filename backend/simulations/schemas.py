@@ -11,11 +11,13 @@ from backend.simulations.models import Simulation, SimulationRun
 from backend.web.fields import Body, GpuCount, Name, Timestamp
 from maat.simulation.workloads import MAX_SECONDS
 
-MAX_RUNS = 32
+MAX_RUNS = 200  # traces x entries of `runs`
+MAX_TRACES = 12
 MAX_SIMULATED_JOBS = 20_000
 MAX_SIMULATED_GPUS = 20_000
 MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
 MAX_RESERVATIONS = 64
+MAX_FAILURES_PER_HOUR = 1000
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -89,20 +91,23 @@ class RunBody(Body):
 
 
 class SimulationBody(ConditionsBody):
-    """One trace on one cluster, run once for every entry of `runs`."""
+    """Traces on one cluster: every entry of `runs` is played on each of `traces`."""
 
-    trace: Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
+    traces: Annotated[
+        list[Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]], Field(min_length=1, max_length=MAX_TRACES)
+    ]
     runs: Annotated[list[RunBody], Field(min_length=1, max_length=MAX_RUNS)]
 
 
 class RunOut(BaseModel):
-    """`summary`: the figures of `maat simulate --json`, null until it has ended."""
+    """`trace`: its number in the request's `traces`. `summary`: the figures of `maat simulate --json`, null until it has ended."""
 
     id: str
     policy: str
     policy_parameters: dict[str, Any]
     placer: str
     seed: int
+    trace: int
     state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
     summary: dict[str, Any] | None
     error: dict[str, Any] | None
@@ -132,8 +137,12 @@ class SimulationOut(BaseModel):
 
 def without_text(request: dict[str, Any]) -> dict[str, Any]:
     """A stored request as it is shown: of a trace's text, its length."""
-    trace = request["trace"]
+    if "trace" in request:
+        return request | {"trace": _shown(request["trace"])}
+    return request | {"traces": [_shown(trace) for trace in request["traces"]]}
+
+
+def _shown(trace: dict[str, Any]) -> dict[str, Any]:
     if "text" not in trace:
-        return request
-    shown = {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}
-    return request | {"trace": shown}
+        return trace
+    return {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}

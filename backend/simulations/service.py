@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,41 +14,63 @@ from backend.clusters.repository import get_cluster
 from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.operations.models import Operation
+from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import check_conditions, check_reserved_jobs
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.schemas import RunBody, SimulationBody
+from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
 from backend.simulations.traces import workload_of
+from backend.tenancy import find_owned
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.catalog import load_catalog
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.workloads import Workload
 
 
 def request_simulation(session: Session, principal: Principal, body: SimulationBody, queue: Queue) -> Simulation:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
     cluster = check_conditions(body)
+    _check_count(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     request = body.model_dump(mode="json")
-    if body.trace.kind == "cluster":
-        request["trace"]["cluster_id"] = cluster_id_of(session, body.trace.cluster_id)
-    workload = _checked_workload(session, request["trace"])
+    workloads = [_checked_trace(session, body, request, index, cluster) for index in range(len(body.traces))]
+    jobs = len(body.runs) * sum(len(workload) for workload in workloads)
+    simulation = _store(session, principal, body, request, jobs=jobs)
+    runs = len(body.runs) * len(body.traces)
+    after_commit(session, lambda: _send(queue, simulation.id, runs))
+    return simulation
+
+
+def _send(queue: Queue, simulation_id: str, runs: int) -> None:
+    """One message per run, so that as many workers share them as there are."""
+    for _ in range(runs):
+        queue.send(RUN_SIMULATION, simulation_id)
+
+
+def _check_count(body: SimulationBody) -> None:
+    count = len(body.runs) * len(body.traces)
+    if count > MAX_RUNS:
+        message, remedy = f"Every run on every trace is {count} runs.", f"Ask for at most {MAX_RUNS}: fewer traces, policies or seeds."
+        raise Invalid(message, errors=[FieldError("/runs", "too_many_runs", message, remedy, count)])
+
+
+def _checked_trace(session: Session, body: SimulationBody, request: dict[str, Any], index: int, cluster: Cluster) -> Workload:
+    """The workload of one trace, checked; a cluster that it names by its name is named by its id from then on."""
+    trace, pointer = request["traces"][index], f"/traces/{index}"
+    if trace["kind"] == "cluster":
+        trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
+    workload = _checked_workload(session, trace, pointer)
     check_fits(workload, cluster)
     check_reserved_jobs(body, {job.name for job in workload.jobs})
-    simulation = _store(session, principal, body, request)
-    after_commit(session, lambda: queue.send(RUN_SIMULATION, simulation.id))
-    return simulation
+    return workload
 
 
 def get_simulation(session: Session, principal: Principal, simulation_id: str) -> Simulation:
     """Raises NotFound for another tenant's simulation too."""
-    found = session.get(Simulation, simulation_id)
-    if found is None or not principal.may_see(found.tenant_id):
-        raise NotFound(f"There is no simulation {simulation_id!r}.")
-    return found
+    return find_owned(session, principal, Simulation, simulation_id, noun="simulation")
 
 
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:
@@ -87,44 +110,40 @@ def _check_run(run: RunBody, index: int) -> None:
         raise Invalid(problem.detail, errors=errors) from None
 
 
-def cluster_id_of(session: Session, named: str) -> str:
+def cluster_id_of(session: Session, named: str, pointer: str) -> str:
     try:
         return get_cluster(session, named).id
     except NotFound as problem:
-        error = FieldError("/trace/cluster_id", "unknown_cluster", problem.detail, "Use the id or name of GET /api/v1/clusters.", named)
+        error = FieldError(f"{pointer}/cluster_id", "unknown_cluster", problem.detail, "Use the id or name of GET /api/v1/clusters.", named)
         raise Invalid(problem.detail, errors=[error]) from None
 
 
-def _checked_workload(session: Session, trace: dict[str, Any]) -> Workload:
+def _checked_workload(session: Session, trace: dict[str, Any], pointer: str) -> Workload:
     try:
         return workload_of(session, trace)
     except InputError as error:
         field = "text" if trace["kind"] == "csv" else error.field
-        problem: Problem = invalid_input(error, f"/trace/{field}")
+        problem: Problem = invalid_input(error, f"{pointer}/{field}")
         raise problem from None
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Every model of the trace runs on some GPU type of the cluster: else its jobs would wait for ever."""
-    models = load_catalog()
+    models = shipped_models()
     for name in sorted(workload.models):
-        if name not in models or not set(models[name].fits) & set(cluster.type_names):
-            runs_on = ", ".join(models[name].fits) if name in models else "no type that is known"
+        if name not in models or not set(models[name].memory) & set(cluster.type_names):
+            runs_on = ", ".join(models[name].memory) if name in models else "no type that is known"
             message = f"No GPU type of the cluster can run {name}, which the trace has."
             raise Invalid(message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, f"It runs on {runs_on}.", name)])
 
 
-def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any]) -> Simulation:
+def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any], *, jobs: int) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
-    operation = Operation(kind="simulation", total=float(len(body.runs)), unit="runs", message="Waiting for the worker.", **owner)
-    session.add(operation)
-    session.flush()
-    simulation = Simulation(name=body.name, request=request, operation_id=operation.id, **owner)
-    session.add(simulation)
-    session.flush()
-    operation.result_url = f"/api/v1/simulations/{simulation.id}"
-    for position, run in enumerate(body.runs):
-        chosen = run.model_dump() | {"placer": run.placer or suiting_placer(run.policy)}
+    operation = Operation(kind="simulation", total=float(jobs), unit="jobs", message="Waiting for the worker.", **owner)
+    simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
+    begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
+    for position, (run, trace) in enumerate(itertools.product(body.runs, range(len(body.traces)))):
+        chosen = run.model_dump() | {"placer": run.placer or suiting_placer(run.policy), "trace": trace}
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation

@@ -8,11 +8,19 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from backend.jobs.models import Job
+from backend.jobs.repository import names_of
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
-from maat.simulation.catalog import load_catalog
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.generators import generate
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.workloads import TraceJob, Workload, read_workload
+
+
+def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The traces of a stored request, also of one from before a simulation could have several."""
+    given: list[dict[str, Any]] = request["traces"] if "traces" in request else [request["trace"]]
+    return given
 
 
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
@@ -39,20 +47,22 @@ def csv_workload(text: str) -> Workload:
         raise TraceError(
             "is no CSV text of a header and rows", field="text", value=text[:80], remedy="Give a header line and a line per job."
         )
-    return read_workload(text, known_models=load_catalog().keys(), max_jobs=MAX_SIMULATED_JOBS, name="csv")
+    return read_workload(text, known_models=shipped_models(), max_jobs=MAX_SIMULATED_JOBS, name="csv")
 
 
 def _of_cluster(session: Session, cluster_id: str) -> Workload:
     """Every job that the cluster has had, from its first submission on, as it was asked for."""
     statement = select(Job).where(Job.cluster_id == cluster_id).order_by(col(Job.submitted_seconds), col(Job.id))
     jobs = session.exec(statement.limit(MAX_SIMULATED_JOBS)).all()
+    _, tenants = names_of(session, jobs)
     if not jobs:
         raise TraceError("has had no jobs", field="cluster_id", value=cluster_id, remedy="Submit jobs first, or generate a workload.")
     first = jobs[0].submitted_seconds
-    return Workload("cluster", tuple(_trace_job(job, first) for job in jobs), "cluster")
+    return Workload("cluster", tuple(_trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster")
 
 
-def _trace_job(job: Job, first: float) -> TraceJob:
+def _trace_job(job: Job, first: float, tenant: str) -> TraceJob:
+    """An adaptive job stays open to a study that binds a share of the jobs."""
     return TraceJob(
         name=job.id,
         submit_seconds=job.submitted_seconds - first,
@@ -60,4 +70,9 @@ def _trace_job(job: Job, first: float) -> TraceJob:
         gpu_count=job.min_gpus if job.gpu_count is None else job.gpu_count,
         batch_size=job.batch_size,
         work_scale=job.work_scale,
+        adaptivity=None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
+        workload_kind=WorkloadKind(job.workload_kind),
+        promised_seconds=job.promised_seconds,
+        preemptible=job.preemptible,
+        tenant=tenant,
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from backend.simulations.conditions import conditions_of
 from backend.simulations.traces import csv_workload
-from maat.simulation.models import Model, catalog_models
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup, Sweep, TraceSource, Varied
 
 
@@ -22,7 +21,7 @@ def base_of(request: Mapping[str, Any]) -> Setup:
     """What all points have in common. Raises InputError."""
     return Setup(
         trace=_source(request["trace"]),
-        models=_models(),
+        models=shipped_models(),
         cluster=request["cluster"],
         policy=request["policy"],
         placer=request["placer"],
@@ -36,8 +35,3 @@ def _source(trace: Mapping[str, Any]) -> TraceSource:
     if "text" in trace:
         return GivenTrace(csv_workload(trace["text"]))
     return GeneratedTrace(trace["family"], trace["jobs"], trace["hours"])
-
-
-@lru_cache(maxsize=1)
-def _models() -> Mapping[str, Model]:
-    return catalog_models()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
-from sqlmodel import col, select
+from fastapi import APIRouter, Depends, Response
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
-from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.pagination import Page
 from backend.sweeps.models import Sweep
 from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
 from backend.sweeps.service import get_sweep, operations_of, request_sweep, whole_of
+from backend.tenancy import PageAsked, newest_owned
 from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
@@ -38,17 +38,9 @@ def create_sweep(
 
 
 @router.get("", operation_id="listSweeps")
-def list_sweeps(
-    request: Request, response: Response, session: SessionDep, principal: Reader, limit: Limit = 50, cursor: Cursor = None
-) -> Page[SweepOut]:
+def list_sweeps(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SweepOut]:
     """Newest first, without their points."""
-    statement = select(Sweep)
-    if not principal.sees_all_tenants:
-        statement = statement.where(Sweep.tenant_id == principal.tenant_id)
-    filters = {"list": "sweeps", "for": "all" if principal.sees_all_tenants else principal.tenant_id}
-    order = Order([col(Sweep.id)], descending=True)
-    found = paginate(session, statement, order=order, filters=filters, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = newest_owned(session, principal, Sweep, asked)
     operations = operations_of(session, list(found.items))
     return found.shown(lambda sweep: SweepOut.of(sweep, operations[sweep.id]))
 

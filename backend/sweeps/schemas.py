@@ -31,8 +31,7 @@ class DrawnTrace(Body):
 
 
 class VaryBody(Body):
-    """One axis (policy, p, idle_penalty, round_seconds, arrival_rate, jobs_per_hour, profiling, rigid_share, strong_scaling_share or
-    cluster_size) and its values."""
+    """One axis, such as p, round_seconds or rigid_share, and its values. A name that is none is answered with all that there are."""
 
     name: Annotated[str, Field(max_length=100)]
     values: Annotated[list[float | int | Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=64)]

@@ -14,7 +14,8 @@ from backend.clocktime import utc_now
 from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.operations.models import Operation, OperationState
-from backend.problems import FieldError, Invalid, NotFound, invalid_input
+from backend.operations.service import begin_operation
+from backend.problems import FieldError, Invalid, invalid_input
 from backend.queue import RUN_SWEEP_POINT, Queue
 from backend.simulations.conditions import check_conditions
 from backend.simulations.schemas import MAX_SIMULATED_GPUS
@@ -23,6 +24,7 @@ from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
+from backend.tenancy import find_owned
 from maat.scheduling.errors import InputError
 from maat.simulation.sweep import AXES
 from maat.simulation.sweep import Sweep as EngineSweep
@@ -47,10 +49,7 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
 
 def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
     """Raises NotFound for another tenant's sweep too."""
-    found = session.get(Sweep, sweep_id)
-    if found is None or not principal.may_see(found.tenant_id):
-        raise NotFound(f"There is no sweep {sweep_id!r}.")
-    return found
+    return find_owned(session, principal, Sweep, sweep_id, noun="sweep")
 
 
 def operations_of(session: Session, sweeps: list[Sweep]) -> dict[str, Operation]:
@@ -69,7 +68,7 @@ def whole_of(session: Session, sweep: Sweep) -> Whole:
 
 def _frozen(session: Session, named: str) -> dict[str, Any]:
     """The jobs that a cluster has had until now, as text: the points' contents must not move with later submissions."""
-    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named)}
+    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named, "/trace")}
     try:
         workload = workload_of(session, trace)
     except InputError as error:
@@ -147,12 +146,8 @@ def _store(
     if done == len(members):
         operation.state, operation.started_at, operation.finished_at = OperationState.SUCCEEDED, utc_now(), utc_now()
         operation.message = "Every point was known already."
-    session.add(operation)
-    session.flush()
-    sweep = Sweep(name=name, request=request, operation_id=operation.id, **owner)
-    session.add(sweep)
-    session.flush()
-    operation.result_url = f"/api/v1/sweeps/{sweep.id}"
+    sweep = Sweep(name=name, request=request, operation_id="", **owner)
+    begin_operation(session, operation, sweep, result_url="/api/v1/sweeps")
     for member in members:
         member.sweep_id = sweep.id
         session.add(member)

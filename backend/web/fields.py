@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.job import MAX_TEXT
@@ -32,6 +32,19 @@ GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]
 
 Moment = Annotated[AwareDatetime, Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z.")]
+
+
+def _read_moment(given: object) -> object:
+    """A body is strict, and JSON has no times: text is read here, anything else is refused."""
+    if not isinstance(given, str):
+        raise ValueError("It is no text with a time: write for example 2026-11-20T12:00:00Z")
+    try:
+        return datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError("It is no time: write for example 2026-11-20T12:00:00Z") from None
+
+
+BodyMoment = Annotated[Moment, BeforeValidator(_read_moment)]
 
 
 def rfc3339(moment: datetime) -> str:

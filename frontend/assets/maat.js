@@ -197,7 +197,7 @@
 
     // dcc.Upload drops a file over its max_size without a word.
     function checkSize(event) {
-        var box = event.target.closest && event.target.closest('.workload-upload');
+        var box = event.target.closest && event.target.closest('[id$="-upload"]');
         var file = box && ((event.dataTransfer || event.target).files || [])[0];
         if (!file) { return; }
         var most = 20000000;

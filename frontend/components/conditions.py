@@ -5,15 +5,18 @@ Simulations and sweeps have it alike. Most are left as they are, so it is folded
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from frontend.api import Api, Failure
 from frontend.components.reservation_fields import held_for, hours_of, reservation_fields, reservation_states, unfinished_reservation
 from frontend.formatting import duration, number, plural
 from frontend.routing import aria
+from maat.client import calls
 from maat.client.laboratory import ConditionsBody
 
 PROFILING = (
@@ -29,6 +32,10 @@ PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
 OPEN = "conditions"
 
 
+def fidelity_field(prefix: str) -> dmc.Select:
+    return dmc.Select(id=f"{prefix}-fidelity", label="Fidelity", data=["paper"], value="paper", allowDeselect=False)
+
+
 def conditions_fields(prefix: str) -> list[Any]:
     """`prefix`: of every id."""
     fields = [
@@ -41,8 +48,8 @@ def conditions_fields(prefix: str) -> list[Any]:
         ),
         html.Div(
             [
-                _share(prefix, "rigid_share", "Rigid jobs (share, 0–1)"),
-                _share(prefix, "strong_scaling_share", "Strong-scaling jobs (share, 0–1)"),
+                _share(prefix, "rigid_share", "Rigid (share, 0–1)"),
+                _share(prefix, "strong_scaling_share", "Strong-scaling (share, 0–1)"),
             ],
             className="form-row",
         ),
@@ -68,14 +75,38 @@ def conditions_fields(prefix: str) -> list[Any]:
         value=OPEN,
     )
     folded = dmc.Accordion([item], id=f"{prefix}-conditions", value=None, chevronPosition="left", transitionDuration=0)
-    return [folded, dcc.Store(id=f"{prefix}-reservations", data=[])]
+    says = html.Div(id=f"{prefix}-fidelity-says", className="hint")
+    return [says, folded, dcc.Store(id=f"{prefix}-reservations", data=[]), dcc.Store(id=f"{prefix}-fidelities", data={})]
 
 
 def _share(prefix: str, name: str, label: str) -> dmc.NumberInput:
     return dmc.NumberInput(id=f"{prefix}-{name}", label=label, value=0, min=0, max=1, step=0.1, decimalScale=4)
 
 
-def register_conditions(app: Dash, prefix: str) -> None:
+def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> None:
+    """`policies`: the field that offers them."""
+
+    @app.callback(
+        Output(policies, "data"),
+        Output(f"{prefix}-fidelity", "data"),
+        Output(f"{prefix}-fidelities", "data"),
+        Input(f"{prefix}-key", "data"),
+    )
+    async def offer(_key: str) -> tuple[Any, ...]:
+        try:
+            async with api.visitor() as maat:
+                known, presets = await asyncio.gather(maat.send(calls.policies()), maat.send(calls.fidelities()))
+        except Failure:
+            return (no_update,) * 3
+        offered = [{"value": policy["name"], "label": policy["title"]} for policy in known["items"]]
+        return offered, [one["name"] for one in presets["items"]], {one["name"]: one["summary"] for one in presets["items"]}
+
+    @app.callback(
+        Output(f"{prefix}-fidelity-says", "children"), Input(f"{prefix}-fidelity", "value"), Input(f"{prefix}-fidelities", "data")
+    )
+    async def say(chosen: str, summaries: dict[str, str]) -> str:
+        return summaries.get(chosen, "")
+
     @app.callback(
         output={
             "kept": Output(f"{prefix}-reservations", "data"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -15,14 +15,15 @@ from frontend.shell import NO_CLUSTER
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
 KINDS = (("generated", "Generated"), ("csv", "CSV file"), ("cluster", "Replay this cluster"))
 MAX_FILE_BYTES = 20_000_000
+MAX_TRACES = 12
 COLUMNS = (
     "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces; and, where wanted, work_scale, "
     "adaptivity, workload_kind, promised_seconds, preemptible, tenant."
 )
 
 
-def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None) -> list[Any]:
-    """`prefix`: of every id. `seed` None: the form asks for the trace's seed elsewhere."""
+def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False) -> list[Any]:
+    """`prefix`: of every id. `seed` None: the form asks for the trace's seed elsewhere. `several`: one may ask for more than one trace."""
     generated = [
         dmc.Select(
             id=f"{prefix}-family",
@@ -36,6 +37,8 @@ def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None) -> l
     ]
     if seed is not None:
         generated.append(dmc.NumberInput(id=f"{prefix}-seed", label="Trace seed", value=seed, min=0, allowDecimal=False))
+    if several:
+        generated.append(dmc.NumberInput(id=f"{prefix}-draws", label="Draws", value=1, min=1, max=MAX_TRACES, allowDecimal=False))
     kind = dmc.SegmentedControl(
         id=f"{prefix}-kind",
         data=[{"value": value, "label": label} for value, label in KINDS],
@@ -48,21 +51,22 @@ def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None) -> l
     return [
         html.Div([html.Label("Trace", className="mantine-InputWrapper-label"), kind]),
         html.Div(generated, id=f"{prefix}-generated", className="form-row"),
-        html.Div(_upload(prefix), id=f"{prefix}-csv", style={"display": "none"}),
+        html.Div(_upload(prefix, several=several), id=f"{prefix}-csv", style={"display": "none"}),
         html.Div(replay, id=f"{prefix}-replay", className="hint", style={"display": "none"}),
         dcc.Store(id=f"{prefix}-text"),
     ]
 
 
-def _upload(prefix: str) -> list[Any]:
+def _upload(prefix: str, *, several: bool) -> list[Any]:
+    what = ("Drop workload CSVs here, or ", "choose files") if several else ("Drop a workload CSV here, or ", "choose a file")
     target = html.Div(
-        ["Drop a workload CSV here, or ", html.A("choose a file", href="#", role="button")],
+        [what[0], html.A(what[1], href="#", role="button")],
         className="panel-state",
         style={"minHeight": "64px", "border": "1px dashed var(--line)"},
     )
     accept = ".csv,text/csv,text/plain"
     return [
-        dcc.Upload(target, id=f"{prefix}-upload", className="workload-upload", accept=accept, multiple=False, max_size=MAX_FILE_BYTES),
+        dcc.Upload(target, id=f"{prefix}-upload", accept=accept, multiple=several, max_size=MAX_FILE_BYTES),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
     ]
@@ -86,31 +90,42 @@ def register_trace_fields(app: Dash, prefix: str) -> None:
         State(f"{prefix}-upload", "filename"),
         prevent_initial_call=True,
     )
-    async def take_file(contents: str | None, filename: str | None) -> tuple[Any, Any, Any]:
+    async def take_files(contents: str | list[str] | None, filename: str | list[str] | None) -> tuple[Any, Any, Any]:
         if not contents:
             return no_update, no_update, no_update
-        try:
-            text = await asyncio.to_thread(_decoded, contents)
-        except ValueError:
-            return None, "", f"{filename} is no text in UTF-8, so no CSV file. Choose another file."
-        if "\0" in text:
-            return None, "", f"{filename} is a binary file, no CSV file. Choose another file."
-        return text, f"{filename}: {text.count(chr(10))} lines", ""
+        texts, told = [], []
+        for content, name in zip(_listed(contents), _listed(filename), strict=True):
+            try:
+                text = await asyncio.to_thread(_decoded, content)
+            except ValueError:
+                return None, "", f"{name} is no text in UTF-8, so no CSV file. Choose another file."
+            if "\0" in text:
+                return None, "", f"{name} is a binary file, no CSV file. Choose another file."
+            texts.append(text)
+            told.append(f"{name}: {text.count(chr(10))} lines")
+        return texts, "; ".join(told), ""
 
 
-def trace_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> dict[str, object]:
-    """The API's trace of a form."""
+def _listed(given: str | list[str] | None) -> list[str]:
+    return given if isinstance(given, list) else [given or ""]
+
+
+def traces_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> list[dict[str, object]]:
+    """The API's traces of a form: one per file, or per draw of a generated one, each with the next seed."""
     match form["kind"]:
         case "csv":
-            return {"kind": "csv", "text": text}
+            return [{"kind": "csv", "text": text} for text in texts or []]
         case "cluster":
-            return {"kind": "cluster", "cluster_id": cluster_id}
-    return {"kind": "generated", **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form}}
+            return [{"kind": "cluster", "cluster_id": cluster_id}]
+    drawn = {"kind": "generated", **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form}}
+    if not isinstance(form.get("draws"), int) or not isinstance(form.get("seed"), int):
+        return [drawn]
+    return [drawn | {"seed": form["seed"] + draw} for draw in range(form["draws"])]
 
 
-def missing_trace(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> dict[str, str]:
+def missing_trace(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see to be missing, by field."""
-    if form["kind"] == "csv" and not text:
+    if form["kind"] == "csv" and not texts:
         return {"csv": "Choose a workload CSV first."}
     if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
         return {"cluster": "There is no cluster to replay. Choose another trace."}

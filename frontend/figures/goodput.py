@@ -8,17 +8,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, thinned
+from frontend.figures.base import empty_figure, figure, label_or_legend, thinned, whole_ticks
 from frontend.formatting import number
 from frontend.theme import gpu_colour, gpu_order
 
 
-def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 320) -> go.Figure:
-    """Lines with points: GPUs x goodput (effective samples/s), one per GPU type; the hover tells the batch plan of the point."""
+def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 320, learns: bool = True) -> go.Figure:
+    """Lines with points: GPUs x goodput (effective samples/s; of inference samples/s), one per GPU type; the hover tells the batch plan."""
     lines = {str(line["gpu_type"]): line["points"] for line in series if line["points"]}
     if not lines:
         return empty_figure(scheme, "No GPU type can run this", "Widen the GPU counts or the batch size.", height=height)
-    drawn = figure(scheme, x="GPUs", y="Goodput (effective samples/s)", height=height)
+    drawn = figure(scheme, x="GPUs", y=f"Goodput ({'effective ' if learns else ''}samples/s)", height=height)
     ends = {}
     for name in gpu_order(lines):
         points = lines[name]
@@ -39,6 +39,7 @@ def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, h
     highest = max(float(point["goodput"]) for points in lines.values() for point in points)
     drawn.update_yaxes(rangemode="tozero")
     most = max(int(point["gpu_count"]) for points in lines.values() for point in points)
+    drawn.update_xaxes(**whole_ticks(most))
     label_or_legend(drawn, scheme, ends, span=highest, x=(0, most + 0.5))
     return drawn
 

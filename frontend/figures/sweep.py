@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,6 +14,7 @@ from frontend.formatting import number, percent
 from frontend.theme import DASHES, SERIES
 
 Sweep = Mapping[str, Any]
+EDGE = 0.05  # room beside the outermost values, as a share of the axis
 
 # Figure of a point, what a reader chooses it by, and its axis with unit.
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -46,7 +48,8 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
     drawn.update_yaxes(rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {}))
     if metric == "worst_rho":
         rule(drawn, scheme, y=1, text="ρ = 1")
-    drawn.update_layout(showlegend=second is not None, hovermode="closest", margin={"t": 40})
+    # Lines stand a little beside each other at every value, so that no bar hides another.
+    drawn.update_layout(scattermode="group", scattergap=0.96, showlegend=second is not None, hovermode="closest", margin={"t": 40})
     return drawn
 
 
@@ -80,9 +83,11 @@ def _scale(drawn: go.Figure, axis: Mapping[str, Any]) -> None:
     if any(isinstance(value, str) for value in values):
         drawn.update_xaxes(type="category", categoryorder="array", categoryarray=[escape(str(value)) for value in values])
         return
-    drawn.update_xaxes(
-        type="log" if axis["logarithmic"] else "linear", tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)]
-    )
+    kind = "log" if axis["logarithmic"] else "linear"
+    drawn.update_xaxes(type=kind, tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)])
+    first, last = (log10(value) if kind == "log" else value for value in (min(values), max(values)))
+    if last > first:
+        drawn.update_xaxes(range=[first - EDGE * (last - first), last + EDGE * (last - first)])
 
 
 def axis_title(axis: Mapping[str, Any]) -> str:

@@ -17,6 +17,14 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.cluster_map import cluster_map_figure
 from frontend.formatting import number
 from frontend.pages.overview import legend
+from frontend.pages.reservations import (
+    MAY_RESERVE,
+    register_reservations,
+    reservation_dialog,
+    reservations_card,
+    reservations_table,
+    reserve_button,
+)
 from frontend.routing import add_page, aria, in_browser
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
@@ -41,6 +49,7 @@ def layout(**_query: Any) -> html.Div:
                     html.Div(
                         [
                             card("Free now", html.Div(skeleton(100), id="cluster-free", className="scroll-x")),
+                            reservations_card(),
                             card("Nodes", html.Div(skeleton(200), id="cluster-nodes", className="scroll-x")),
                         ],
                         className="span-4 form-stack",
@@ -48,12 +57,14 @@ def layout(**_query: Any) -> html.Div:
                 ],
                 className="columns",
             ),
+            reservation_dialog(),
         ]
     )
 
 
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/cluster", name="Cluster", title="Cluster", order=1, layout=layout)
+    register_reservations(app, api)
 
     in_browser(
         app,
@@ -71,23 +82,31 @@ def register(app: Dash, api: Api) -> None:
         Output("cluster-free", "children"),
         Output("cluster-nodes", "children"),
         Output("cluster-actions", "children"),
+        Output("cluster-reserved", "children"),
+        Output("cluster-reserve", "children"),
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
     )
     async def show(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
-            return (no_update,) * 6
+            return (no_update,) * 8
         if cluster_id == NO_CLUSTER:
             nothing = empty_state("No cluster yet", "Create one with POST /api/v1/clusters.")
-            return empty_figure(scheme, "No cluster yet", "Its GPUs show here."), [], "", nothing, nothing, None
+            return empty_figure(scheme, "No cluster yet", "Its GPUs show here."), [], "", nothing, nothing, None, "", None
         try:
             async with api.visitor() as maat:
-                cluster, state, nodes = await asyncio.gather(
-                    maat.send(calls.cluster(cluster_id)), maat.send(calls.cluster_state(cluster_id)), maat.send(calls.nodes(cluster_id))
+                cluster, state, nodes, reserved, me = await asyncio.gather(
+                    maat.send(calls.cluster(cluster_id)),
+                    maat.send(calls.cluster_state(cluster_id)),
+                    maat.send(calls.nodes(cluster_id)),
+                    maat.reservations(cluster_id),
+                    maat.send(calls.me()),
                 )
         except Failure as error:
-            return error_figure(scheme, *said(error)), [], "", error_state(error), error_state(error), no_update
+            failed = error_state(error)
+            return error_figure(scheme, *said(error)), [], "", failed, failed, no_update, failed, no_update
+        may = MAY_RESERVE in me["permissions"]
         pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
         note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
         action = "resume" if cluster["paused"] else "pause"
@@ -99,6 +118,8 @@ def register(app: Dash, api: Api) -> None:
             free_table(state),
             _nodes_table(nodes["items"], state["gpus"]),
             button,
+            reservations_table(reserved, may=may),
+            reserve_button(may),
         )
 
     @app.callback(

@@ -219,6 +219,7 @@ def _spec(job: Mapping[str, Any]) -> html.Dl:
     return facts(
         [
             ("Model", job["model"]),
+            ("Does", _kind(job)),
             (
                 "May vary",
                 {"rigid": "GPU type", "strong-scaling": "GPU type, GPU count", "adaptive": "GPU type, GPU count, batch size"}.get(
@@ -243,6 +244,13 @@ def _spec(job: Mapping[str, Any]) -> html.Dl:
             ("Finished", clock(job["finished_at"])),
         ]
     )
+
+
+def _kind(job: Mapping[str, Any]) -> str:
+    words = {"training": "training", "batch-inference": "batch inference"}
+    if job["promised_seconds"] is not None:
+        return f"inference, {job['batch_size']} requests within {number(job['promised_seconds'])} s"
+    return words.get(job["workload_kind"], str(job["workload_kind"]))
 
 
 def events_table(events: Sequence[Mapping[str, Any]]) -> Any:

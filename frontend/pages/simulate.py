@@ -13,8 +13,8 @@ from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title
 from frontend.components.states import state_chip
-from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, trace_of
-from frontend.formatting import clock
+from frontend.components.trace_fields import MAX_TRACES, missing_trace, register_trace_fields, trace_fields, traces_of
+from frontend.formatting import clock, plural
 from frontend.forms import parse_seeds, spread
 from frontend.routing import add_page, submits
 from maat.client import calls
@@ -22,12 +22,15 @@ from maat.client.errors import FieldProblem
 from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
-FIDELITIES = (("paper", "As in the paper"), ("sia-artifact", "As in the published code"))
-MAX_RUNS = 24
+MAX_RUNS = 200
 # Field of a refusal -> field of the form.
-PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds")} | {"policy": "policies"} | conditions.PLACES
-ERRORS = ("name", "cluster", "jobs", "hours", "seed", "policies", "seeds", *conditions.ERRORS)
-FORM = ("name", "kind", "family", "jobs", "hours", "seed", "cluster", "policies", "seeds", "fidelity")
+PLACES = (
+    {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds")}
+    | {"policy": "policies", "placer": "placers", "runs": "seeds"}
+    | conditions.PLACES
+)
+ERRORS = ("name", "cluster", "jobs", "hours", "seed", "draws", "policies", "placers", "seeds", *conditions.ERRORS)
+FORM = ("name", "kind", "family", "jobs", "hours", "seed", "draws", "cluster", "policies", "placers", "seeds", "fidelity")
 
 
 def layout(**_query: Any) -> html.Div:
@@ -35,7 +38,7 @@ def layout(**_query: Any) -> html.Div:
         [
             html.Div(id="simulate-problem"),
             dmc.TextInput(id="simulate-name", label="Name", value="Policy comparison"),
-            *trace_fields("simulate", jobs=40, hours=4, seed=1),
+            *trace_fields("simulate", jobs=40, hours=4, seed=1, several=True),
             dmc.TextInput(id="simulate-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
             dmc.MultiSelect(
                 id="simulate-policies",
@@ -44,16 +47,18 @@ def layout(**_query: Any) -> html.Div:
                 value=list(DEFAULT_POLICIES),
                 withAsterisk=True,
             ),
+            dmc.MultiSelect(
+                id="simulate-placers",
+                label="Placers, each with every policy",
+                placeholder="the one that suits each policy",
+                data=[],
+                value=[],
+                clearable=True,
+            ),
             html.Div(
                 [
                     dmc.TextInput(id="simulate-seeds", label="Seeds", value="0", placeholder="0, 1, 2"),
-                    dmc.Select(
-                        id="simulate-fidelity",
-                        label="Fidelity",
-                        data=[{"value": value, "label": label} for value, label in FIDELITIES],
-                        value="paper",
-                        allowDeselect=False,
-                    ),
+                    conditions.fidelity_field("simulate"),
                 ],
                 className="form-row",
             ),
@@ -85,21 +90,24 @@ def layout(**_query: Any) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
     register_trace_fields(app, "simulate")
-    conditions.register_conditions(app, "simulate")
+    conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
 
-    @app.callback(Output("simulate-policies", "data"), Input("simulate-key", "data"))
-    async def offer(_key: str) -> Any:
+    @app.callback(Output("simulate-placers", "data"), Input("simulate-key", "data"))
+    async def offer_placers(_key: str) -> Any:
         try:
             async with api.visitor() as maat:
-                policies = (await maat.send(calls.policies()))["items"]
+                placers = (await maat.send(calls.placers()))["items"]
         except Failure:
             return no_update
-        return [{"value": policy["name"], "label": policy["title"]} for policy in policies]
+        return [{"value": placer["name"], "label": placer["title"]} for placer in placers]
 
-    @app.callback(Output("simulate-runs", "children"), Input("simulate-policies", "value"), Input("simulate-seeds", "value"))
-    async def count_runs(policies: list[str], seeds: str) -> str:
-        numbers = parse_seeds(seeds)
-        return "" if numbers is None else f"{len(policies or []) * len(numbers)} runs"
+    @app.callback(
+        Output("simulate-runs", "children"),
+        inputs={"form": {name: Input(f"simulate-{name}", "value") for name in ("kind", "draws", "policies", "placers", "seeds")}},
+        state={"texts": State("simulate-text", "data")},
+    )
+    async def count_runs(form: dict[str, Any], texts: list[str] | None) -> str:
+        return "" if parse_seeds(form["seeds"]) is None else plural(count_of(form, texts), "run")
 
     @app.callback(Output("simulate-list", "children"), Input("live", "data"))
     async def list_simulations(_live: Any) -> Any:
@@ -123,29 +131,29 @@ def register(app: Dash, api: Api) -> None:
         inputs={"clicks": Input("simulate-button", "n_clicks")},
         state={
             "form": {name: State(f"simulate-{name}", "value") for name in FORM} | conditions.condition_states("simulate"),
-            "text": State("simulate-text", "data"),
+            "texts": State("simulate-text", "data"),
             "cluster_id": State("cluster-select", "value"),
             "key": State("simulate-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("simulate-button", "loading"), True, False)],
     )
-    async def run(clicks: int | None, form: dict[str, Any], text: str | None, cluster_id: str | None, key: str) -> dict[str, Any]:
+    async def run(clicks: int | None, form: dict[str, Any], texts: list[str] | None, cluster_id: str | None, key: str) -> dict[str, Any]:
         if not clicks:
             return conditions.untouched(ERRORS)
-        wrong = unfinished(form, text, cluster_id)
+        wrong = unfinished(form, texts, cluster_id)
         if wrong:
             return conditions.answered(ERRORS, wrong)
         try:
             async with api.visitor() as maat:
-                started = await maat.send(calls.simulate(body_of(form, text=text, cluster_id=cluster_id), idempotency_key=key))
+                started = await maat.send(calls.simulate(body_of(form, texts=texts, cluster_id=cluster_id), idempotency_key=key))
         except Failure as error:
             beside, problem = spread(error, _place, empty_name="Give the simulation a name.")
             return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
         return conditions.answered(ERRORS, {}, go=f"/simulations/{started['id']}")
 
 
-def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None) -> dict[str, str]:
+def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see: no policy, seeds that are no numbers, a file that is missing. All else the service checks."""
     wrong: dict[str, str] = {}
     seeds = parse_seeds(form["seeds"])
@@ -153,18 +161,33 @@ def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None
         wrong["policies"] = "Choose at least one policy."
     if seeds is None:
         wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
-    elif len(seeds) * len(form["policies"] or []) > MAX_RUNS:
-        wrong["seeds"] = f"That is {len(seeds) * len(form['policies'])} runs. Choose fewer policies or seeds: at most {MAX_RUNS} runs."
-    return wrong | missing_trace(form, text=text, cluster_id=cluster_id)
+    elif (count := count_of(form, texts)) > MAX_RUNS:
+        wrong["seeds"] = f"That is {count} runs. Choose fewer policies, placers, traces or seeds: at most {MAX_RUNS} runs."
+    if form["kind"] == "generated" and not (isinstance(form["draws"], int) and 1 <= form["draws"] <= MAX_TRACES):
+        wrong["draws"] = f"Give a whole number from 1 to {MAX_TRACES}."
+    return wrong | missing_trace(form, texts=texts, cluster_id=cluster_id)
 
 
-def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SimulationBody:
-    """The form as the API's body: one run per policy and seed."""
+def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
+    """Policies x placers x seeds x traces."""
+    traces = {"generated": form["draws"] or 1, "csv": len(texts or ())}.get(form["kind"], 1)
+    return len(form["policies"] or ()) * max(len(form["placers"] or ()), 1) * len(parse_seeds(form["seeds"]) or ()) * int(traces)
+
+
+def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SimulationBody:
+    """The form as the API's body: one run per policy, placer and seed, on every trace."""
+    placers: list[dict[str, str]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
+    runs: list[Any] = [
+        {"policy": policy, "seed": seed, **placer}
+        for policy in form["policies"]
+        for placer in placers
+        for seed in parse_seeds(form["seeds"]) or ()
+    ]
     return {
         "name": form["name"] or "",
-        "trace": trace_of(form, text=text, cluster_id=cluster_id),
+        "traces": traces_of(form, texts=texts, cluster_id=cluster_id),
         "cluster": form["cluster"] or "",
-        "runs": [{"policy": policy, "seed": seed} for policy in form["policies"] for seed in parse_seeds(form["seeds"]) or []],
+        "runs": runs,
         "fidelity": form["fidelity"],
         **conditions.conditions_of(form),
     }
@@ -172,7 +195,7 @@ def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None
 
 def _place(problem: FieldProblem) -> str | None:
     """Where in the form a refused field stands. A trace's text is told of beside the file, whatever column is wrong."""
-    if problem.pointer == "/trace/text":
+    if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"
     return "reservations" if problem.pointer.startswith("/reservations") else PLACES.get(problem.pointer.rsplit("/", 1)[-1])
 

@@ -19,7 +19,7 @@ from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, number, percent
-from frontend.pages import side_by_side
+from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
 from frontend.runs import run_names
 from maat.client import ApiError, AsyncClient, calls
@@ -44,25 +44,26 @@ DEFINED = {
     "define-contention": ("comparison",),
 }
 WORST_JOBS = 5
+MOST_DRAWN = 12
 
-# Field of a run's summary, heading with unit, digits, whether less is better.
+# Field of a run's summary, heading with unit, digits.
 COMPARED = (
-    ("avg_jct_hours", "Mean JCT (h)", 3, True),
-    ("median_jct_hours", "Median JCT (h)", 3, True),
-    ("p99_jct_hours", "p99 JCT (h)", 3, True),
-    ("makespan_hours", "Makespan (h)", 3, True),
-    ("gpu_hours_per_job", "GPU-hours per job", 3, True),
-    ("restarts_per_job", "Restarts per job", 2, True),
-    ("avg_queueing_hours", "Mean queueing delay (h)", 3, True),
-    ("utilisation_busy", "GPUs held (%)", 3, False),
-    ("contention_mean", "Mean contention", 3, True),
-    ("policy_seconds_median", "Policy time (s)", 2, True),
+    ("avg_jct_hours", "Mean JCT (h)", 3),
+    ("median_jct_hours", "Median JCT (h)", 3),
+    ("p99_jct_hours", "p99 JCT (h)", 3),
+    ("makespan_hours", "Makespan (h)", 3),
+    ("gpu_hours_per_job", "GPU-hours per job", 3),
+    ("restarts_per_job", "Restarts per job", 2),
+    ("avg_queueing_hours", "Mean queueing delay (h)", 3),
+    ("utilisation_busy", "GPUs held (%)", 3),
+    ("contention_mean", "Mean contention", 3),
+    ("policy_seconds_median", "Policy time (s)", 2),
 )
-UNFINISHED = ("unfinished", "Unfinished", 3, True)
+UNFINISHED = ("unfinished", "Unfinished", 3)
 OF_FAILURES = (
-    ("failures", "Failed nodes", 3, True),
-    ("interruptions", "Interruptions", 3, True),
-    ("lost_gpu_hours", "GPU-hours lost", 3, True),
+    ("failures", "Failed nodes", 3),
+    ("interruptions", "Interruptions", 3),
+    ("lost_gpu_hours", "GPU-hours lost", 3),
 )
 OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours"})
 
@@ -80,12 +81,8 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
             html.Div(id="simulation-progress"),
             html.Div(
                 [
-                    card(
-                        "Comparison",
-                        html.Div(skeleton(140), id="simulation-table", className="scroll-x"),
-                        aside=definition("each column", text_id="define-comparison"),
-                        className="span-12",
-                    ),
+                    *contest.contest_cards(),
+                    html.Div(id="simulation-drawn", className="caption span-12"),
                     card(
                         "Job completion time",
                         graph("simulation-jct", height=HEIGHT),
@@ -130,6 +127,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         className="span-6",
                     ),
                     side_by_side.allocations_card(several(job)),
+                    card("Runs", html.Div(skeleton(140), id="simulation-table", className="scroll-x"), className="span-12"),
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],
                 className="columns",
@@ -144,6 +142,7 @@ def _beside(caption: str, button: Any) -> dmc.Group:
 
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path_template="/simulations/<simulation_id>", name="Simulation", title="Simulation", layout=layout)
+    contest.register(app, api)
     side_by_side.register(app, api)
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
@@ -153,6 +152,7 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-progress", "children"),
         Output("simulation-table", "children"),
         Output("simulation-request", "children"),
+        Output("simulation-drawn", "children"),
         Output("simulation-fairness", "children"),
         *(Output(figure_id, "figure") for figure_id in FIGURES),
         *(Output(text_id, "children") for text_id in DEFINED),
@@ -165,14 +165,15 @@ def register(app: Dash, api: Api) -> None:
     async def show(_live: Any, scheme: str | None, simulation_id: str, seen: str) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (7 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (8 + len(FIGURES) + len(DEFINED))
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
                 operation = await maat.operation(simulation["operation_id"])
                 done = [run for run in simulation["runs"] if run["state"] == "succeeded"]
                 mark = ("over:" if operation["state"] in FINAL_STATES else "running:") + str(len(done)) + scheme
-                results = await _results(maat, simulation_id, done) if mark != seen else None
+                drawn = drawn_runs(done)
+                results = await _results(maat, simulation_id, drawn) if mark != seen else None
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(simulation["name"] or simulation_id, className="page-title"), state_chip(operation["state"])], gap=12)
@@ -183,11 +184,25 @@ def register(app: Dash, api: Api) -> None:
             progress(operation, failed="The simulation failed"),
             _table(simulation["runs"]),
             _request(simulation["request"]),
+            _drawn_words(drawn, done),
         )
         if results is None:
             return (*upper, *(no_update,) * (2 + len(FIGURES) + len(DEFINED)))
         figures = (draw(results, scheme=scheme) for draw in FIGURES.values())
         return (*upper, _least_fair(results), *figures, *_definitions(results), mark)
+
+
+def drawn_runs(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The runs that the figures show: all, or of many those on the first one's trace and seed."""
+    if len(runs) <= MOST_DRAWN:
+        return list(runs)
+    return [run for run in runs if (run["trace"], run["seed"]) == (runs[0]["trace"], runs[0]["seed"])][:MOST_DRAWN]
+
+
+def _drawn_words(drawn: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]) -> str:
+    if len(drawn) == len(done):
+        return ""
+    return f"The figures below show {len(drawn)} of {len(done)} runs: those on trace {drawn[0]['trace'] + 1} with seed {drawn[0]['seed']}."
 
 
 async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -197,23 +212,19 @@ async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping
 
 
 def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
-    """Runs x figures of merit; the best of each column is marked. Jobs that did not finish, and failures, have columns where there are any."""
+    """Runs x figures of merit. Jobs that did not finish, and failures, have columns where there are any."""
     summaries = [_known(run["summary"] or {}) for run in runs]
     unfinished = [UNFINISHED] if any(summary.get("unfinished") for summary in summaries) else []
     failures = OF_FAILURES if any(summary.get("failures") for summary in summaries) else ()
     compared = (*unfinished, *COMPARED, *failures)
-    shown = [(field, head, digits, less) for field, head, digits, less in compared if any(field in summary for summary in summaries)]
-    best = {field: _best(summaries, field, less=less) for field, _, _, less in shown}
-    head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _, _ in shown]]))
+    shown = [(field, head, digits) for field, head, digits in compared if any(field in summary for summary in summaries)]
+    head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _ in shown]]))
     rows = []
     for name, run, summary in zip(run_names(runs), runs, summaries, strict=True):
-        cells = [
-            _cell(summary.get(field), digits, best=summary.get(field) is not None and summary.get(field) == best[field])
-            for field, _, digits, _ in shown
-        ]
+        cells = [_cell(summary.get(field), digits) for field, _, digits in shown]
         failure = str((run["error"] or {}).get("detail") or "")
         rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
-    return html.Table([head, html.Tbody(rows)], className="plain-table")
+    return html.Table([head, html.Tbody(rows)], className="plain-table many-columns")
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,15 +235,8 @@ def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
     return known if held is None else known | {"utilisation_busy": 100 * held}
 
 
-def _best(summaries: Sequence[Mapping[str, Any]], field: str, *, less: bool) -> float | None:
-    values = [summary[field] for summary in summaries if summary.get(field) is not None]
-    best = (min if less else max)(values, default=None)
-    return best if len(values) > 1 and values.count(best) == 1 else None
-
-
-def _cell(value: Any, digits: int, *, best: bool) -> html.Td:
-    text = number(value, digits) if isinstance(value, int | float) else ABSENT
-    return html.Td([text, html.Span(" ◂ best", className="caption")] if best else text, className="number")
+def _cell(value: Any, digits: int) -> html.Td:
+    return html.Td(number(value, digits) if isinstance(value, int | float) else ABSENT, className="number")
 
 
 def _least_fair(results: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -274,10 +278,11 @@ def _definitions(results: Mapping[str, Mapping[str, Any]]) -> list[Any]:
 
 
 def _request(request: Mapping[str, Any]) -> html.Dl:
-    trace = {name: value for name, value in request["trace"].items() if name != "text" and value is not None}
+    traces = request["traces"] if "traces" in request else [request["trace"]]
+    told = [", ".join(f"{name} {value}" for name, value in trace.items() if value is not None) for trace in traces]
     return facts(
         [
-            ("Trace", ", ".join(f"{name} {value}" for name, value in trace.items())),
+            ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
             *conditions.told(request),
@@ -290,5 +295,5 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     if isinstance(error, ApiError) and error.status == 404:
         title, remedy = "No such simulation", "It may have been deleted, or belongs to another tenant."
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
-    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "")
+    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "", "")
     return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")

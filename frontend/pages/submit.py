@@ -13,13 +13,13 @@ from frontend.components.cards import card, error_state, facts, graph, page_titl
 from frontend.components.notices import notice
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.goodput import goodput_figure
-from frontend.formatting import duration, number
+from frontend.formatting import duration, number, plural
 from frontend.problems import worded
 from frontend.routing import add_page, submits
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
-from maat.client.resources import JobBody
+from maat.client.resources import JobBody, WorkloadKind
 
 FIELDS = (
     "name",
@@ -33,6 +33,8 @@ FIELDS = (
     "work_scale",
     "gpu_types",
     "external_id",
+    "workload_kind",
+    "promised_seconds",
 )
 PREVIEW_GPUS = 16
 MAX_PREVIEW_GPUS = 64
@@ -40,6 +42,11 @@ ADAPTIVITY = (
     ("adaptive", "GPUs and batch size"),
     ("strong-scaling", "GPUs only"),
     ("rigid", "Nothing"),
+)
+KINDS = (
+    ("training", "Training"),
+    ("batch-inference", "Batch inference"),
+    ("latency-inference", "Latency-bound inference"),
 )
 
 
@@ -60,6 +67,28 @@ def layout(**_query: Any) -> html.Div:
                 withAsterisk=True,
                 allowDeselect=False,
                 comboboxProps={"transitionProps": {"duration": 0}},
+            ),
+            html.Div(
+                [
+                    dmc.Select(
+                        id="submit-workload-kind",
+                        label="What it does",
+                        data=[{"value": value, "label": label} for value, label in KINDS],
+                        value="training",
+                        allowDeselect=False,
+                    ),
+                    dmc.NumberInput(
+                        id="submit-promised-seconds",
+                        label="Promised for a batch (s)",
+                        placeholder="only then",
+                        value="",
+                        min=0,
+                        step=0.1,
+                        decimalScale=6,
+                        disabled=True,
+                    ),
+                ],
+                className="form-row",
             ),
             html.Div(
                 [
@@ -185,12 +214,14 @@ def register(app: Dash, api: Api) -> None:
         Output("submit-max-gpus", "disabled"),
         Output("submit-max-batch-size", "disabled"),
         Output("submit-batch-size", "disabled"),
+        Output("submit-promised-seconds", "disabled"),
         Input("submit-adaptivity", "value"),
+        Input("submit-workload-kind", "value"),
     )
-    async def shape(adaptivity: str) -> tuple[bool, ...]:
+    async def shape(adaptivity: str, kind: str) -> tuple[bool, ...]:
         """Fields that mean nothing for this kind of job cannot be filled in."""
-        rigid, adaptive = adaptivity == "rigid", adaptivity == "adaptive"
-        return not rigid, rigid, rigid, not adaptive, adaptive
+        empty = meaningless(adaptivity, kind)
+        return tuple(name in empty for name in ("gpu_count", "min_gpus", "max_gpus", "max_batch_size", "batch_size", "promised_seconds"))
 
     @app.callback(
         Output("submit-preview", "figure"),
@@ -202,6 +233,8 @@ def register(app: Dash, api: Api) -> None:
         Input("submit-gpu-count", "value"),
         Input("submit-batch-size", "value"),
         Input("submit-adaptivity", "value"),
+        Input("submit-workload-kind", "value"),
+        Input("submit-promised-seconds", "value"),
         Input("scheme", "data"),
         Input("submit-gpu-types", "data"),
         State("submit-models", "data"),
@@ -213,6 +246,8 @@ def register(app: Dash, api: Api) -> None:
         gpu_count: Any,
         batch_size: Any,
         adaptivity: str,
+        kind: WorkloadKind,
+        promised: Any,
         scheme: str | None,
         offered: list[str],
         models: list[dict[str, Any]],
@@ -221,7 +256,7 @@ def register(app: Dash, api: Api) -> None:
             return no_update, no_update, no_update
         if not model:
             return empty_figure(scheme, "Choose a model", "Its goodput on each GPU type shows here.", height=340), "", ""
-        rigid, adaptive = adaptivity == "rigid", adaptivity == "adaptive"
+        rigid = adaptivity == "rigid"
         wanted = _whole(gpu_count) if rigid else _whole(max_gpus)
         known = next((entry for entry in models or [] if entry["name"] == model), None)
         runs_on = {entry["gpu_type"] for entry in known["gpu_types"]} if known else set()
@@ -229,14 +264,17 @@ def register(app: Dash, api: Api) -> None:
             model,
             gpu_types=gpu_types or [name for name in offered if name in runs_on] or None,
             max_gpus=min(wanted or PREVIEW_GPUS, MAX_PREVIEW_GPUS),
-            batch_size=None if adaptive else _whole(batch_size),
+            batch_size=None if "batch_size" in meaningless(adaptivity, kind) else _whole(batch_size),
+            workload_kind=kind,
         )
         try:
             async with api.visitor() as maat:
                 answer = await maat.send(query)
         except Failure as error:
             return error_figure(scheme, *said(error), height=340), "", _model_facts(known)
-        return goodput_figure(answer["series"], scheme=scheme, height=340), _expectation(answer["series"]), _model_facts(known)
+        expected = _promises(answer["series"], promised) if kind == "latency-inference" else _expectation(answer["series"])
+        drawn = goodput_figure(answer["series"], scheme=scheme, height=340, learns=kind == "training")
+        return drawn, expected, _model_facts(known)
 
     @app.callback(
         output={
@@ -286,16 +324,22 @@ def register(app: Dash, api: Api) -> None:
 
 def body_of(values: dict[str, Any], *, preemptible: bool, cluster_id: str | None) -> JobBody:
     """The form as the API's body: empty fields are left out, fields that mean nothing for this kind of job too."""
-    adaptivity = values["adaptivity"]
-    meaningless = {
+    empty = meaningless(values["adaptivity"], values["workload_kind"])
+    body = {name: value for name, value in values.items() if name not in empty and value not in ("", None, [])}
+    if cluster_id and cluster_id != NO_CLUSTER:
+        body["cluster_id"] = cluster_id
+    return {"name": values["name"] or "", "model": values["model"] or "", **body, "preemptible": preemptible}  # type: ignore[typeddict-item]
+
+
+def meaningless(adaptivity: str, kind: str) -> set[str]:
+    """Fields that say nothing of such a job. Latency-bound inference has its batch whatever else may vary: the requests that it answers together."""
+    bound = kind == "latency-inference"
+    by_adaptivity = {
         "rigid": {"min_gpus", "max_gpus", "max_batch_size"},
         "strong-scaling": {"gpu_count", "max_batch_size"},
         "adaptive": {"gpu_count", "batch_size"},
     }[adaptivity]
-    body = {name: value for name, value in values.items() if name not in meaningless and value not in ("", None, [])}
-    if cluster_id and cluster_id != NO_CLUSTER:
-        body["cluster_id"] = cluster_id
-    return {"name": values["name"] or "", "model": values["model"] or "", **body, "preemptible": preemptible}  # type: ignore[typeddict-item]
+    return (by_adaptivity - {"batch_size"} | {"max_batch_size"}) if bound else by_adaptivity | {"promised_seconds"}
 
 
 def _whole(value: Any) -> int | None:
@@ -311,6 +355,17 @@ def _expectation(series: list[Any]) -> Any:
         )
         for gpu_type, point in best
     ]
+
+
+def _promises(series: list[Any], promised: Any) -> Any:
+    """From how many GPUs of each type on a batch is served within the promise, in words."""
+    if not isinstance(promised, int | float) or promised <= 0:
+        return html.Span("Give the batch size and the seconds that are promised for it.")
+    words = []
+    for line in series:
+        kept = [point["gpu_count"] for point in line["points"] if point["step_seconds"] <= promised]
+        words.append(html.Span(f"{line['gpu_type']}: " + (f"kept with {plural(kept[0], 'GPU')}" if kept else "not kept")))
+    return words
 
 
 def _model_facts(model: dict[str, Any] | None) -> Any:

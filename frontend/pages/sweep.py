@@ -111,7 +111,7 @@ def table(sweep: Mapping[str, Any]) -> Any:
         settings = [html.Td(value_text(row["settings"][axis["name"]]), className="number") for axis in sweep["axes"]]
         figures = [html.Td(_cell(row, metric, spread=spread), className="number") for metric in METRICS]
         rows.append(html.Tr([*settings, html.Td(str(len(row["seeds"])), className="number"), *figures]))
-    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table")
+    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table many-columns")
 
 
 def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:

@@ -7,16 +7,15 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, link_button, page_title
 from frontend.components.states import state_chip
-from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, trace_of
+from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock
 from frontend.forms import parse_seeds, spread
-from frontend.pages.simulate import FIDELITIES
 from frontend.routing import add_page, submits
 from maat.client import calls
 from maat.client.errors import FieldProblem
@@ -32,6 +31,7 @@ VARIED = (
     ("profiling", "Profiling mode", "oracle, requested, bootstrap, no-profile"),
     ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
     ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
+    ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),
     ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
     ("policy", "Policy", "sia, fifo, srtf"),
 )
@@ -52,7 +52,7 @@ def layout(**_query: Any) -> html.Div:
             dmc.TextInput(id="sweeps-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                _select("sweeps-fidelity", "Fidelity", FIDELITIES),
+                conditions.fidelity_field("sweeps"),
             ),
             _row(
                 dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
@@ -104,16 +104,7 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
     register_trace_fields(app, "sweeps")
-    conditions.register_conditions(app, "sweeps")
-
-    @app.callback(Output("sweeps-policy", "data"), Input("sweeps-key", "data"))
-    async def offer(_key: str) -> Any:
-        try:
-            async with api.visitor() as maat:
-                policies = (await maat.send(calls.policies()))["items"]
-        except Failure:
-            return no_update
-        return [{"value": policy["name"], "label": policy["title"]} for policy in policies]
+    conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
 
     @app.callback(Output("sweeps-values1", "value"), Input("sweeps-vary1", "value"), prevent_initial_call=True)
     async def first_values(name: str) -> str:
@@ -162,22 +153,22 @@ def register(app: Dash, api: Api) -> None:
         inputs={"clicks": Input("sweeps-button", "n_clicks")},
         state={
             "form": {name: State(f"sweeps-{name}", "value") for name in FORM} | conditions.condition_states("sweeps"),
-            "text": State("sweeps-text", "data"),
+            "texts": State("sweeps-text", "data"),
             "cluster_id": State("cluster-select", "value"),
             "key": State("sweeps-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("sweeps-button", "loading"), True, False)],
     )
-    async def run(clicks: int | None, form: dict[str, Any], text: str | None, cluster_id: str | None, key: str) -> dict[str, Any]:
+    async def run(clicks: int | None, form: dict[str, Any], texts: list[str] | None, cluster_id: str | None, key: str) -> dict[str, Any]:
         if not clicks:
             return conditions.untouched(ERRORS)
-        wrong = unfinished(form, text, cluster_id)
+        wrong = unfinished(form, texts, cluster_id)
         if wrong:
             return conditions.answered(ERRORS, wrong)
         try:
             async with api.visitor() as maat:
-                started = await maat.send(calls.start_sweep(body_of(form, text=text, cluster_id=cluster_id), idempotency_key=key))
+                started = await maat.send(calls.start_sweep(body_of(form, texts=texts, cluster_id=cluster_id), idempotency_key=key))
         except Failure as error:
             beside, problem = spread(error, _place, empty_name="Give the sweep a name.")
             return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
@@ -196,7 +187,7 @@ def _value(text: str) -> float | str:
         return text
 
 
-def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None) -> dict[str, str]:
+def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
     if not parse_values(form["values1"]):
@@ -207,17 +198,17 @@ def unfinished(form: Mapping[str, Any], text: str | None, cluster_id: str | None
         wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
-    return wrong | missing_trace(form, text=text, cluster_id=cluster_id)
+    return wrong | missing_trace(form, texts=texts, cluster_id=cluster_id)
 
 
-def body_of(form: Mapping[str, Any], *, text: str | None, cluster_id: str | None) -> SweepBody:
+def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SweepBody:
     """The form as the API's body."""
     vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
         vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
     return {
         "name": form["name"] or "",
-        "trace": trace_of(form, text=text, cluster_id=cluster_id),
+        "trace": traces_of(form, texts=texts, cluster_id=cluster_id)[0],
         "cluster": form["cluster"] or "",
         "policy": form["policy"],
         "fidelity": form["fidelity"],

@@ -11,7 +11,7 @@ import typer
 from maat import __version__
 from maat.cli.autoscale import autoscale_command
 from maat.cli.compare import compare_command
-from maat.cli.live import cancel, clusters, demo, jobs, submit
+from maat.cli.live import cancel, clusters, demo, jobs, reservations, reserve, submit, unreserve
 from maat.cli.simulate import simulate_command
 from maat.cli.sweep import sweep_command
 from maat.cli.tune import tune_command
@@ -34,6 +34,9 @@ app.command("submit")(submit)
 app.command("jobs")(jobs)
 app.command("cancel")(cancel)
 app.command("clusters")(clusters)
+app.command("reserve")(reserve)
+app.command("reservations")(reservations)
+app.command("unreserve")(unreserve)
 app.command("demo")(demo)
 
 

@@ -13,8 +13,25 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.simulate import Hours, JobCount, Profiles, Profiling, RoundSeconds, Shape, check_writable
+from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.simulate import (
+    FidelityName,
+    Hours,
+    JobCount,
+    JobsPerGpu,
+    Profiles,
+    Profiling,
+    RigidShare,
+    RoundSeconds,
+    Shape,
+    Shared,
+    StrongShare,
+    TunedGpus,
+    TunedRule,
+    check_writable,
+)
 from maat.cli.sweep import CacheFolder, Seeds, Workers, read_seeds
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
@@ -29,14 +46,17 @@ from maat.simulation.comparison import (
     Spread,
     Trace,
     paired,
+    report,
     run_contest,
     spreads,
 )
 from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import FAMILIES
+from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Traces = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", show_default=False)]
@@ -70,12 +90,24 @@ def compare_command(
     seeds: Seeds = "0",
     profiles: Profiles = None,
     cluster: Shape = "t4=6x4,rtx=3x8,a100=2x8",
-    fidelity_name: Annotated[str, typer.Option("--fidelity", help="Preset of modelling switches.")] = "paper",
+    fidelity_name: FidelityName = "paper",
     profiling: Profiling = None,
     round_seconds: RoundSeconds = None,
     generated: Families = None,
     job_count: JobCount = None,
     hours: Hours = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
+    rigid_share: RigidShare = 0.0,
+    strong_scaling_share: StrongShare = 0.0,
+    mtbf_hours: Mtbf = None,
+    repair_minutes: Repair = 30.0,
+    reserve: Reserve = None,
     workers: Workers = None,
     cache: CacheFolder = None,
     as_json: AsJson = False,
@@ -90,7 +122,20 @@ def compare_command(
     if not given and not made:
         raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
     base = Setup(
-        (given + made)[0].source, models, cluster, fidelity=fidelity(fidelity_name, profiling=profiling), round_seconds=round_seconds
+        (given + made)[0].source,
+        models,
+        cluster,
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
+        round_seconds=round_seconds,
+        variability=read_measured(variability, cluster),
+        locality_penalties=read_penalties(locality_penalty or [], models),
+        jobs_per_gpu=jobs_per_gpu,
+        interference=None if interference_name is None else interference(interference_name),
+        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
+        rigid_share=rigid_share,
+        strong_scaling_share=strong_scaling_share,
+        failures=read_failures(mtbf_hours, repair_minutes),
+        reservations=read_reservations(reserve or []),
     )
     contest = Contest(base, contestants, tuple(given + made), read_seeds(seeds))
     if csv_path is not None:
@@ -99,7 +144,7 @@ def compare_command(
     if csv_path is not None:
         _write_csv(outcomes, csv_path)
     if as_json:
-        typer.echo(json.dumps(report(outcomes, against), indent=2))
+        typer.echo(json.dumps(_as_json(outcomes, against), indent=2))
     else:
         _print(outcomes, against)
 
@@ -144,17 +189,9 @@ def _run(contest: Contest, workers: int, cache: Path | None, *, quiet: bool) -> 
         return run_contest(contest, workers=workers, cache=cache, on_progress=show)
 
 
-def report(outcomes: Sequence[Outcome], against: Contestant) -> dict[str, Any]:
-    """All that came out, as JSON data."""
-    return {
-        "baseline": asdict(against),
-        "contestants": [
-            {**asdict(who), "figures": {name: asdict(spread) for name, spread in figures.items()}}
-            for who, figures in spreads(outcomes).items()
-        ],
-        "paired": [{**asdict(difference), "verdict": difference.verdict} for difference in paired(outcomes, against)],
-        "runs": [{**asdict(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures} for o in outcomes],
-    }
+def _as_json(outcomes: Sequence[Outcome], against: Contestant) -> dict[str, Any]:
+    runs = [{**asdict(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures} for o in outcomes]
+    return {**report(outcomes, against), "runs": runs}
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:

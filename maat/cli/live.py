@@ -1,4 +1,4 @@
-"""Commands that talk to a running service: submit, jobs, cancel, clusters, demo."""
+"""Commands that talk to a running service: jobs, clusters, reservations, demo jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.scheduling.job import Adaptivity
+from maat.scheduling.errors import ParameterError
+from maat.scheduling.job import Adaptivity, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.client import Client
@@ -28,7 +29,16 @@ def submit(
     min_gpus: Annotated[int | None, typer.Option(help="Fewest GPUs that it can run on.")] = None,
     max_gpus: Annotated[int | None, typer.Option(help="Most GPUs that it may get.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Total batch size, where it is fixed.")] = None,
+    max_batch_size: Annotated[int | None, typer.Option(help="Largest total batch size that the scheduler may choose.")] = None,
     gpu_type: Annotated[list[str] | None, typer.Option(help="GPU type that it may use. May be repeated.")] = None,
+    work_scale: Annotated[float | None, typer.Option(help="Share of the model's standard training; by default 1.")] = None,
+    kind: Annotated[WorkloadKind, typer.Option(help="What it does, and so what counts as goodput.")] = WorkloadKind.TRAINING,
+    promised_seconds: Annotated[
+        float | None, typer.Option(help="Of latency-bound inference: in which it answers --batch-size requests together.")
+    ] = None,
+    preemptible: Annotated[bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")] = True,
+    external_id: Annotated[str | None, typer.Option(help="Your own id, unique in your tenant.")] = None,
+    idempotency_key: Annotated[str | None, typer.Option(help="The same key again gives the same job, not a second one.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Cluster id; by default the first.")] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -39,12 +49,17 @@ def submit(
         "min_gpus": min_gpus,
         "max_gpus": max_gpus,
         "batch_size": batch_size,
+        "max_batch_size": max_batch_size,
         "gpu_types": gpu_type or None,
+        "work_scale": work_scale,
+        "promised_seconds": promised_seconds,
+        "external_id": external_id,
         "cluster_id": cluster,
     }
-    body: Any = {"name": name, "model": model, "adaptivity": adaptivity.value, **{k: v for k, v in given.items() if v is not None}}
+    always = {"name": name, "model": model, "adaptivity": adaptivity.value, "workload_kind": kind.value, "preemptible": preemptible}
+    body: Any = always | {k: v for k, v in given.items() if v is not None}
     with _client(url) as maat:
-        job = maat.submit_job(**body)
+        job = maat.submit_job(idempotency_key=idempotency_key, **body)
     _show(job, as_json, f"{job['id']} is {job['state']}")
 
 
@@ -78,6 +93,50 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     _show(found, as_json, _table(columns, rows))
 
 
+def reserve(
+    gpu_type: Annotated[str, typer.Argument(help="GPU type.")],
+    gpu_count: Annotated[int, typer.Argument(min=1, help="How many GPUs everybody else leaves free.")],
+    tenant: Annotated[str | None, typer.Option(help="For all jobs of this tenant.")] = None,
+    job: Annotated[str | None, typer.Option(help="For this job, by its id.")] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; by default now.")] = None,
+    end: Annotated[str | None, typer.Option("--until", help="Cluster time; by default until it is removed.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Reserve GPUs of a running cluster for a tenant or a job."""
+    given = {"tenant": tenant, "job_id": job, "start_at": start, "end_at": end}
+    body: Any = {"gpu_type": gpu_type, "gpu_count": gpu_count, **{k: v for k, v in given.items() if v is not None}}
+    with _client(url) as maat:
+        made = maat.reserve(_cluster(maat, cluster), **body)
+    _show(made, as_json, f"{made['id']} is {made['state']}")
+
+
+def reservations(
+    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    over: Annotated[bool, typer.Option("--over", help="Also those that are over.")] = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List the reservations of a cluster."""
+    with _client(url) as maat:
+        found = maat.reservations(_cluster(maat, cluster), over=over)
+    columns = ("id", "state", "gpu_count", "gpu_type", "tenant", "job_id", "start_at", "end_at")
+    rows = [["-" if (value := one.get(column)) is None else str(value) for column in columns] for one in found]
+    _show(found, as_json, _table(columns, rows))
+
+
+def unreserve(
+    reservation_id: Annotated[str, typer.Argument(help="The reservation's id.")],
+    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Remove a reservation: from the next round on its GPUs are anybody's."""
+    with _client(url) as maat:
+        maat.remove_reservation(_cluster(maat, cluster), reservation_id)
+    typer.echo(f"{reservation_id} is removed")
+
+
 def demo(
     count: Annotated[int, typer.Option(min=1, max=200, help="How many jobs.")] = 10,
     seed: Annotated[int | None, typer.Option(min=0, help="The same seed adds the same jobs.")] = None,
@@ -88,6 +147,16 @@ def demo(
     with _client(url) as maat:
         result = maat.add_demo_jobs(count=count, seed=seed)
     _show(result, as_json, f"{count} demo jobs added")
+
+
+def _cluster(maat: Client, named: str | None) -> str:
+    """The cluster that was named, or the first."""
+    if named is not None:
+        return named
+    known = maat.clusters()
+    if not known:
+        raise ParameterError("is missing: the service has none", field="cluster", remedy="Create one with POST /api/v1/clusters.")
+    return known[0]["id"]
 
 
 def _client(url: str) -> Client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
@@ -23,11 +23,15 @@ from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
-from maat.simulation.variability import ScoreDraw, read_variability
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.workloads import Workload, read_workload
 
-Trace = Annotated[Path | None, typer.Argument(help="Workload CSV; its format is recognised by its header.", show_default=False)]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Trace = Annotated[
+    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+]
+Profiles = Annotated[
+    Path | None, typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models.")
+]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
 PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
 PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
@@ -48,17 +52,12 @@ JobsPerGpu = Annotated[
 Shared = Annotated[
     str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
 ]
-VariabilityFolder = Annotated[
-    Path | None, typer.Option("--variability", help="Folder of measured GPUs: how fast each of the cluster's is.")
-]
-DrawRule = Annotated[
-    ScoreDraw | None, typer.Option("--variability-draw", help="Medians of measured GPUs, or single measurements (rows), by --seed.")
-]
-Penalties = Annotated[
-    list[str] | None,
-    typer.Option("--locality-penalty", help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts."),
-]
 FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
+TunedRule = Annotated[
+    TuningRule | None,
+    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+]
+TunedGpus = Annotated[int, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -93,6 +92,9 @@ FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
     ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
     ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
+    ("rho_static_mean", "rho by static contention, mean", "{:.3f}"),
+    ("rho_static_worst", "rho by static contention, worst", "{:.3f}"),
+    ("unfair_fraction_static", "Jobs with static rho > 1", "{:.1%}"),
 )
 
 
@@ -120,19 +122,20 @@ def simulate_command(
     variability: VariabilityFolder = None,
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = fidelity(fidelity_name, profiling=profiling)
-    if variability_draw is not None:
-        preset = replace(preset, variability=replace(preset.variability, draw=variability_draw, draw_seed=None))
+    preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw)
+
     shape = Cluster.parse(cluster)
     models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
-    measured = None if variability is None else read_variability(variability, gpu_types=shape.type_names)
-    penalties = _penalties(locality_penalty or [], workload)
+    measured = read_measured(variability, cluster)
+    penalties = read_penalties(locality_penalty or [], workload.models)
     names = [name.strip() for name in policy.split(",")]
     if csv_path is not None and len(names) > 1:
         raise InputError(
@@ -158,6 +161,7 @@ def simulate_command(
             interference=None if interference_name is None else interference(interference_name),
             variability=measured,
             locality_penalties=penalties,
+            tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
         )
         for name in names
     ]
@@ -181,34 +185,6 @@ def _workload(
     from maat.simulation.generators import generate
 
     return generate(str(generated), jobs=jobs, hours=hours, seed=seed)
-
-
-def _penalties(texts: Sequence[str], workload: Workload) -> dict[str, float]:
-    """FACTOR for every model of the workload, MODEL=FACTOR for one."""
-    found: dict[str, float] = {}
-    for text in texts:
-        model, equals, factor = text.rpartition("=")
-        if equals and model not in workload.models:
-            raise ParameterError(
-                "is no model of this workload",
-                field="locality_penalty",
-                value=model,
-                remedy=f"It has {', '.join(sorted(workload.models))}.",
-            )
-        found |= dict.fromkeys([model] if equals else sorted(workload.models), _factor(factor, text))
-    return found
-
-
-def _factor(factor: str, text: str) -> float:
-    try:
-        value = float(factor)
-    except ValueError:
-        value = math.nan
-    if not 1 <= value < math.inf:
-        raise ParameterError(
-            "is no factor of at least 1", field="locality_penalty", value=text, remedy="Write for example 1.7, or resnet50=1.2."
-        )
-    return value
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:
@@ -256,13 +232,14 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
 
 
 def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
-    """rho by both rules, from isolated runs that all policies share."""
-    from maat.simulation.fairness import IsolatedRuns, fairness
+    """rho by every rule, from isolated runs that all policies share."""
+    from maat.simulation.fairness import IsolatedRuns, fairness, static_fairness
 
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         fair = fairness(result, alone=alone)
         published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+        static = static_fairness(result, alone=alone)
         summary |= {
             "rho_mean": fair.mean,
             "rho_median": fair.median,
@@ -271,6 +248,9 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
             "rho_ratio_to_mean_mean": published.mean,
             "rho_ratio_to_mean_worst": published.worst,
             "unfair_fraction_ratio_to_mean": published.unfair_fraction,
+            "rho_static_mean": static.mean,
+            "rho_static_worst": static.worst,
+            "unfair_fraction_static": static.unfair_fraction,
         }
 
 

@@ -19,6 +19,7 @@ from maat.cli.simulate import (
     Generated,
     Hours,
     JobCount,
+    JobsPerGpu,
     PlacerName,
     Profiles,
     Profiling,
@@ -26,17 +27,23 @@ from maat.cli.simulate import (
     RoundSeconds,
     Setting,
     Shape,
+    Shared,
     StrongShare,
     Trace,
+    TunedGpus,
+    TunedRule,
     check_writable,
     read_settings,
 )
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError, ParameterError
 from maat.simulation.fidelity import fidelity
+from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
@@ -78,6 +85,13 @@ def sweep_command(
     mtbf_hours: Mtbf = None,
     repair_minutes: Repair = 30.0,
     reserve: Reserve = None,
+    variability: VariabilityFolder = None,
+    variability_draw: DrawRule = None,
+    locality_penalty: Penalties = None,
+    jobs_per_gpu: JobsPerGpu = 1,
+    interference_name: Shared = None,
+    tuned_rule: TunedRule = None,
+    tuned_gpus: TunedGpus = 16,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -90,12 +104,17 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=fidelity(fidelity_name, profiling=profiling),
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
         round_seconds=round_seconds,
         rigid_share=rigid_share,
         strong_scaling_share=strong_scaling_share,
         failures=read_failures(mtbf_hours, repair_minutes),
         reservations=read_reservations(reserve or []),
+        variability=read_measured(variability, cluster),
+        locality_penalties=read_penalties(locality_penalty or [], models),
+        jobs_per_gpu=jobs_per_gpu,
+        interference=None if interference_name is None else interference(interference_name),
+        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()

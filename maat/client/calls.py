@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
+from maat.client.laboratory import Comparison, Fidelity, Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -25,9 +25,12 @@ from maat.client.resources import (
     Model,
     Node,
     Page,
+    Reservation,
+    ReservationBody,
     Round,
     RoundSummary,
     Timeline,
+    WorkloadKind,
 )
 
 Answer = TypeVar("Answer")
@@ -99,6 +102,10 @@ def placers() -> Call[Page[Described]]:
     return Call("GET", _path("placers"))
 
 
+def fidelities() -> Call[Page[Fidelity]]:
+    return Call("GET", _path("fidelities"))
+
+
 def models() -> Call[Page[Model]]:
     return Call("GET", _path("models"))
 
@@ -110,8 +117,9 @@ def goodput(
     max_gpus: int | None = None,
     progress: float | None = None,
     batch_size: int | None = None,
+    workload_kind: WorkloadKind | None = None,
 ) -> Call[GoodputPreview]:
-    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size)
+    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size, workload_kind=workload_kind)
     return Call("GET", _path("models", model, "goodput"), query)
 
 
@@ -152,6 +160,19 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
 
 def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
     return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+
+
+def reservations(cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None) -> Call[Page[Reservation]]:
+    """Those that hold or will; with `over`, all there ever were."""
+    return Call("GET", _path("clusters", cluster_id, "reservations"), _given(over=over or None, limit=limit, cursor=cursor))
+
+
+def reserve(cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None) -> Call[Reservation]:
+    return Call("POST", _path("clusters", cluster_id, "reservations"), body=body, headers=_keyed(idempotency_key))
+
+
+def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
+    return Call("DELETE", _path("clusters", cluster_id, "reservations", reservation_id))
 
 
 def rounds(
@@ -221,6 +242,11 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
 def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
     return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), _given(jobs=list(jobs) or None))
+
+
+def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:
+    """`baseline`: number of the contestant that the others are set against."""
+    return Call("GET", _path("simulations", simulation_id, "comparison"), _given(baseline=baseline))
 
 
 def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:

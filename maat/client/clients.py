@@ -11,8 +11,32 @@ import httpx
 from maat.client import calls
 from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
-from maat.client.laboratory import Operation, RunResult, Simulation, SimulationBody
-from maat.client.resources import BatchResult, Cluster, ClusterBody, ClusterState, Health, Job, JobBody, Page, Round, RoundSummary
+from maat.client.laboratory import (
+    Comparison,
+    Operation,
+    RunResult,
+    Simulation,
+    SimulationBody,
+    Sweep,
+    SweepBody,
+    SweepHead,
+    SweepPoint,
+    SweepRow,
+)
+from maat.client.resources import (
+    BatchResult,
+    Cluster,
+    ClusterBody,
+    ClusterState,
+    Health,
+    Job,
+    JobBody,
+    Page,
+    Reservation,
+    ReservationBody,
+    Round,
+    RoundSummary,
+)
 
 Answer = TypeVar("Answer")
 
@@ -80,6 +104,16 @@ class Client:
     def cluster_state(self, cluster_id: str) -> ClusterState:
         return self.send(calls.cluster_state(cluster_id))
 
+    def reservations(self, cluster_id: str, *, over: bool = False) -> list[Reservation]:
+        """Those that hold or will; with `over`, all there ever were."""
+        return self.send(calls.reservations(cluster_id, over=over))["items"]
+
+    def reserve(self, cluster_id: str, *, idempotency_key: str | None = None, **body: Unpack[ReservationBody]) -> Reservation:
+        return self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
+
+    def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
+        self.send(calls.remove_reservation(cluster_id, reservation_id))
+
     def rounds(self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None) -> Page[RoundSummary]:
         return self.send(calls.rounds(cluster_id, limit=limit, cursor=cursor))
 
@@ -119,8 +153,35 @@ class Client:
     def simulation(self, simulation_id: str) -> Simulation:
         return self.send(calls.simulation(simulation_id))
 
+    def comparison(self, simulation_id: str, *, baseline: int | None = None) -> Comparison:
+        """Means with their spread, and everybody against the baseline job by job."""
+        return self.send(calls.comparison(simulation_id, baseline=baseline))
+
     def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
         return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))
+
+    def start_sweep(self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]) -> Sweep:
+        return self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
+
+    def sweep(self, sweep_id: str) -> Sweep:
+        """With its points, and the means over the seeds of those that have ended."""
+        return self.send(calls.sweep(sweep_id))
+
+    def sweeps(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SweepHead]:
+        """Newest first, without their points."""
+        return self.send(calls.sweeps(limit=limit, cursor=cursor))
+
+    def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
+        """In order; `figures` of those that have ended."""
+        return self.sweep(sweep_id)["points"]
+
+    def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
+        """Mean and spread of every combination of settings that has ended for a seed."""
+        return self.sweep(sweep_id)["rows"]
+
+    def cancel_sweep(self, sweep_id: str) -> Operation:
+        """Points that have ended stay."""
+        return self.cancel_operation(self.sweep(sweep_id)["operation_id"])
 
     def operation(self, operation_id: str) -> Operation:
         return self.send(calls.operation(operation_id))
@@ -197,6 +258,39 @@ class AsyncClient:
 
     async def simulation(self, simulation_id: str) -> Simulation:
         return await self.send(calls.simulation(simulation_id))
+
+    async def reservations(self, cluster_id: str, *, over: bool = False) -> list[Reservation]:
+        """Those that hold or will; with `over`, all there ever were."""
+        return (await self.send(calls.reservations(cluster_id, over=over)))["items"]
+
+    async def reserve(self, cluster_id: str, *, idempotency_key: str | None = None, **body: Unpack[ReservationBody]) -> Reservation:
+        return await self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
+
+    async def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
+        await self.send(calls.remove_reservation(cluster_id, reservation_id))
+
+    async def start_sweep(self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]) -> Sweep:
+        return await self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
+
+    async def sweep(self, sweep_id: str) -> Sweep:
+        """With its points, and the means over the seeds of those that have ended."""
+        return await self.send(calls.sweep(sweep_id))
+
+    async def sweeps(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SweepHead]:
+        """Newest first, without their points."""
+        return await self.send(calls.sweeps(limit=limit, cursor=cursor))
+
+    async def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
+        """In order; `figures` of those that have ended."""
+        return (await self.sweep(sweep_id))["points"]
+
+    async def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
+        """Mean and spread of every combination of settings that has ended for a seed."""
+        return (await self.sweep(sweep_id))["rows"]
+
+    async def cancel_sweep(self, sweep_id: str) -> Operation:
+        """Points that have ended stay."""
+        return await self.send(calls.cancel_operation((await self.sweep(sweep_id))["operation_id"]))
 
     async def operation(self, operation_id: str) -> Operation:
         return await self.send(calls.operation(operation_id))

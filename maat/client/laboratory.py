@@ -15,6 +15,11 @@ class RunBody(TypedDict, total=False):
     seed: int
 
 
+class Fidelity(TypedDict):
+    name: str
+    summary: str
+
+
 class FailuresBody(TypedDict):
     mtbf_hours: float
     repair_seconds: NotRequired[float]
@@ -35,7 +40,6 @@ class ConditionsBody(TypedDict, total=False):
     """What simulations and sweeps are simulated under."""
 
     name: str
-    trace: dict[str, object]
     cluster: str
     fidelity: str
     profiling: Literal["oracle", "bootstrap", "no-profile"] | None
@@ -47,6 +51,9 @@ class ConditionsBody(TypedDict, total=False):
 
 
 class SimulationBody(ConditionsBody, total=False):
+    """Every entry of `runs` is played on each of `traces`."""
+
+    traces: list[dict[str, object]]
     runs: list[RunBody]
 
 
@@ -55,6 +62,7 @@ class SimulationRun(TypedDict):
     policy: str
     placer: str
     seed: int
+    trace: int
     state: OperationState
     summary: dict[str, float | int | str | None] | None
     error: dict[str, object] | None
@@ -67,6 +75,54 @@ class Simulation(TypedDict):
     created_at: str
     request: SimulationBody
     runs: list[SimulationRun]
+
+
+class Spread(TypedDict):
+    """`deviation`: sample standard deviation, None of a single run."""
+
+    mean: float
+    deviation: float | None
+    runs: int
+
+
+class Interval(TypedDict):
+    """An estimate with its 95 % confidence interval; None where one observation is all there is."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+class ComparedContestant(TypedDict):
+    """A policy with a placer (and a variant, where the same two ran with other parameters), and its figures over its runs."""
+
+    name: str
+    policy: str
+    placer: str
+    variant: str
+    figures: dict[str, Spread]
+
+
+class PairedDifference(TypedDict):
+    """A contestant (by number) against the baseline, job by job. `basis`: what the intervals speak of."""
+
+    contestant: int
+    basis: Literal["runs", "jobs"]
+    runs: int
+    jobs: int
+    left_out: int
+    difference_hours: Interval
+    ratio: Interval
+    sooner: float
+    verdict: Literal["faster", "slower", "not told apart"]
+
+
+class Comparison(TypedDict):
+    """`baseline`: number of a contestant."""
+
+    baseline: int
+    contestants: list[ComparedContestant]
+    paired: list[PairedDifference]
 
 
 class SimulatedJob(TypedDict):
@@ -123,6 +179,7 @@ class VaryBody(TypedDict):
 
 
 class SweepBody(ConditionsBody, total=False):
+    trace: dict[str, object]
     policy: str
     policy_parameters: dict[str, object]
     placer: str | None

@@ -14,6 +14,9 @@ JobState = Literal[
 ]
 
 
+WorkloadKind = Literal["training", "batch-inference", "latency-inference"]
+
+
 class Page(TypedDict, Generic[Item]):
     """One page of a list. `next_cursor` is None on the last; `total` comes only when it was asked for."""
 
@@ -156,6 +159,7 @@ class Cluster(TypedDict):
     round_seconds: float
     speed: float
     paused: bool
+    now: str
     version: int
 
 
@@ -207,6 +211,31 @@ class Timeline(TypedDict):
     rounds_per_point: int
 
 
+class ReservationBody(TypedDict, total=False):
+    """GPUs that everybody but the holder leaves free. `gpu_type`, `gpu_count` and one of `tenant` and `job_id` are required; times are the
+    cluster's own."""
+
+    gpu_type: str
+    gpu_count: int
+    tenant: str | None
+    job_id: str | None
+    start_at: str | None
+    end_at: str | None
+
+
+class Reservation(TypedDict):
+    id: str
+    cluster_id: str
+    gpu_type: str
+    gpu_count: int
+    tenant: str | None
+    job_id: str | None
+    start_at: str
+    end_at: str | None
+    state: Literal["upcoming", "active", "over"]
+    created_at: str
+
+
 # ---- jobs -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +252,8 @@ class JobBody(TypedDict, total=False):
     batch_size: int | None
     max_batch_size: int | None
     work_scale: float
+    workload_kind: WorkloadKind
+    promised_seconds: float | None
     preemptible: bool
     gpu_types: list[str] | None
     external_id: str | None
@@ -264,6 +295,8 @@ class Job(TypedDict):
     batch_size: int | None
     max_batch_size: int | None
     work_scale: float
+    workload_kind: WorkloadKind
+    promised_seconds: float | None
     preemptible: bool
     gpu_types: list[str] | None
     external_id: str | None

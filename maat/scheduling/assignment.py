@@ -169,13 +169,18 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
 
 def waiting_for(limit: Limit | None) -> ReasonCode:
     """What a job waits for that this limit holds back."""
-    return ReasonCode.WAITING_QUOTA if limit is not None and limit.kind is LimitKind.QUOTA else ReasonCode.WAITING_CAPACITY
+    match None if limit is None else limit.kind:
+        case LimitKind.QUOTA:
+            return ReasonCode.WAITING_QUOTA
+        case LimitKind.RESERVATION:
+            return ReasonCode.WAITING_RESERVATION
+    return ReasonCode.WAITING_CAPACITY
 
 
 def exceeds(limits: Sequence[Limit]) -> Reasons:
     """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
     if all(limit.kind is LimitKind.RESERVATION for limit in limits):
-        return Reasons(ReasonCode.WAITING_CAPACITY, {"binding_limit": limits[0].name, "places": limits[0].places})
+        return Reasons(ReasonCode.WAITING_RESERVATION, {"binding_limit": limits[0].name, "places": limits[0].places})
     quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
     shape = next((limit for limit in limits if limit.kind is LimitKind.SHAPE), None)
     if quota is not None:

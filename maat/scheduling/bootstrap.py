@@ -40,8 +40,8 @@ def project_by_profile(job: Job, gpu_type: str, type_names: Sequence[str], /) ->
 
 
 class ProjectByConstant:
-    """The published simulator's rule: own model as soon as there is any sample; else the first type in order that has one, times a
-    constant ratio of the two types' one-GPU throughputs for the model of this job. `reference`: model -> type -> samples/s.
+    """The published simulator's rule: own model as soon as there is any sample; else the first type that has one, times a constant ratio
+    of the two types' one-GPU throughputs for the model of this job. `reference`: model -> type -> samples/s, types in the order of the rule.
     """
 
     def __init__(self, reference: Mapping[str, Mapping[str, float]]) -> None:
@@ -50,9 +50,9 @@ class ProjectByConstant:
     def __call__(self, job: Job, gpu_type: str, type_names: Sequence[str], /) -> tuple[str, float] | None:
         if gpu_type in job.belief.by_type:
             return gpu_type, 1.0
-        for other in type_names:
-            if other in job.belief.by_type:
-                reference = self._reference[job.spec.model]
+        reference = self._reference[job.spec.model]
+        for other in reference:
+            if other in job.belief.by_type and other in type_names:
                 return other, reference[gpu_type] / reference[other]
         return None
 

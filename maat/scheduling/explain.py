@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -19,6 +19,7 @@ class ReasonCode(StrEnum):
     EXCEEDS_QUOTA_LIMIT = "EXCEEDS_QUOTA_LIMIT"
     PROFILE_INCOMPLETE = "PROFILE_INCOMPLETE"
     WAITING_QUOTA = "WAITING_QUOTA"
+    WAITING_RESERVATION = "WAITING_RESERVATION"
     WAITING_CAPACITY = "WAITING_CAPACITY"
     FRAGMENTED = "FRAGMENTED"
     BEHIND_IN_ORDER = "BEHIND_IN_ORDER"
@@ -38,6 +39,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant may ever hold.",
     ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
     ReasonCode.WAITING_QUOTA: "Its tenant holds all that it may.",
+    ReasonCode.WAITING_RESERVATION: "GPUs that it could use are reserved for others.",
     ReasonCode.WAITING_CAPACITY: "All GPUs that it could use are held by jobs that make more of them.",
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
@@ -57,9 +59,39 @@ class Reasons:
 
     @property
     def sentence(self) -> str:
-        return _SENTENCES[self.primary]
+        return sentence_of(self.primary, self.evidence)
 
 
-def sentence_of(code: str) -> str:
-    """The sentence of a stored reason code."""
-    return _SENTENCES[ReasonCode(code)]
+class DeferredReasons(Mapping[str, Reasons]):
+    """Reasons by job, of which some are worked out when they are read: a simulation has many rounds whose reasons nobody reads."""
+
+    def __init__(self, known: Mapping[str, Reasons]) -> None:
+        self._known: dict[str, Reasons | Callable[[], Reasons]] = dict(known)
+
+    def __setitem__(self, job_id: str, reasons: Reasons) -> None:
+        self._known[job_id] = reasons
+
+    def defer(self, job_id: str, work_out: Callable[[], Reasons]) -> None:
+        """`work_out` must give the same whenever it is called."""
+        self._known[job_id] = work_out
+
+    def __getitem__(self, job_id: str) -> Reasons:
+        found = self._known[job_id]
+        if not isinstance(found, Reasons):
+            found = self._known[job_id] = found()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
+    """The sentence of a stored reason; a reservation that keeps a job out is named, as its limit is."""
+    sentence, limit = _SENTENCES[ReasonCode(code)], evidence.get("binding_limit")
+    if code != ReasonCode.WAITING_RESERVATION or not isinstance(limit, str):
+        return sentence
+    _, gpu_type, holders = limit.split(":", 2)
+    return f"{sentence[:-1]}: {gpu_type} for {holders}."

@@ -47,19 +47,10 @@ def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
     data = np.array(samples, dtype=np.float64)
     nodes, replicas, batch, step, sync = data.T
     start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
-    free = lower < upper
-    loss = FitLoss(samples)
-    full = start.copy()
-
-    def free_loss(x: FloatArray) -> tuple[float, FloatArray]:
-        full[free] = x
-        value, gradient = loss(full)
-        return value, gradient[free]
-
-    found = minimize(
-        free_loss, start[free], jac=True, method="L-BFGS-B", bounds=np.stack((lower[free], upper[free]), axis=1), tol=TOLERANCE
-    )
-    full[free] = found.x
+    # What is fixed stays in the minimiser: it bends the steps taken in the rest, and the search ends (at 1e-5) before that is forgotten.
+    at = _Remembered(FitLoss(samples))
+    found = minimize(at.loss, start, jac=at.gradient, method="L-BFGS-B", bounds=np.stack((lower, upper), axis=1), tol=TOLERANCE)
+    full = np.asarray(found.x, dtype=np.float64)
     if not (nodes > 1).any():
         full[2] = max(full[2], full[4] * ACROSS_OVER_WITHIN)
         full[3] = max(full[3], full[5] * ACROSS_OVER_WITHIN)
@@ -134,6 +125,23 @@ class FitLoss:
             gradient[beta] += 2 * SLOPE_WEIGHT * slope / x[alpha]
             gradient[alpha] -= 2 * SLOPE_WEIGHT * slope**2 / x[alpha]
         return rms_compute + rms_step + float(penalty), gradient
+
+
+class _Remembered:
+    """Loss and gradient as the minimiser asks for them, one after the other at the same point; worked out once for both."""
+
+    def __init__(self, both: FitLoss) -> None:
+        self._both, self._point, self._gradient = both, b"", np.zeros(0)
+
+    def loss(self, x: FloatArray) -> float:
+        value, self._gradient = self._both(x)
+        self._point = x.tobytes()
+        return value
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        if x.tobytes() != self._point:
+            self.loss(x)
+        return self._gradient
 
 
 def _rms(error: FloatArray) -> tuple[float, FloatArray]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from maat.scheduling.belief import Belief
 from maat.scheduling.errors import JobError
+from maat.scheduling.regimes import DeclaredRegimes
 
 JobId = str
 
@@ -55,7 +56,7 @@ class JobSpec:
     scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
     stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
-    it serves together, spread over its replicas. `variability_class`: which of the cluster's scores of GPUs
+    it serves together, spread over its replicas. `regimes`: the job changes its own batch size between epochs, and `batch_size` is its first. `variability_class`: which of the cluster's scores of GPUs
     hold for it, None where none do. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times
     say.
     """
@@ -84,6 +85,7 @@ class JobSpec:
     promised_seconds: float | None = None
     variability_class: str | None = None
     locality_penalty: float = 1.0
+    regimes: DeclaredRegimes | None = None
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
@@ -186,6 +188,7 @@ class Job:
 
     `remaining_work`: effective samples. `attained_gpu_seconds`: service so far, by type. `restarting`: its checkpoint-restore is not
     over, so its grant is pinned. `remaining_steps`: optimiser steps left at the batch size that it asks for, where somebody knows; None else.
+    `epochs_begun`: of a job with regimes, by total batch size, the present epoch included.
     """
 
     spec: JobSpec
@@ -198,6 +201,7 @@ class Job:
     restarting: bool = False
     started_at: float | None = None
     remaining_steps: float | None = None
+    epochs_begun: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def id(self) -> JobId:

@@ -127,9 +127,11 @@ def evaluate_pairs(
     node_count: IntArray,
     column: IntArray,
     projection: Projection,
+    beyond_largest_batch: bool = False,
 ) -> Pairs:
     """Goodput and best batch plan of P pairs, each from the job's own model of the type or from another's by `projection`.
 
+    GPUs whose smallest batches together exceed what the job may train with have no goodput; with `beyond_largest_batch`, that of those batches.
     The goodput of batch inference is its throughput; that of latency-bound inference is 1 where the promise is kept, else 0.
     """
     view = _Beliefs(jobs, cluster, projection)
@@ -138,13 +140,17 @@ def evaluate_pairs(
     at, where = job[known], source[known]
     per_node = np.maximum(cluster.gpus_per_node[where], 1)
     nodes = np.where(where == gpu_type[known], node_count[known], -(-gpu_count[known] // per_node))
+    replicas = (gpu_count[known] // view.replica_gpus[at, gpu_type[known]]).astype(np.float64)
+    least, most = view.smallest_local[at, where], view.largest_total[at]
+    if beyond_largest_batch:
+        most = np.maximum(most, least * replicas)
     found = best_plans(
         view.parameters[at, where],
         noise_scale=view.noise_scale[at],
         initial_batch_size=view.initial_batch[at],
-        limits=BatchLimits(view.smallest_total[at], view.largest_total[at], view.smallest_local[at, where], view.largest_local[at, where]),
+        limits=BatchLimits(view.smallest_total[at], most, least, view.largest_local[at, where]),
         node_count=nodes,
-        replica_count=(gpu_count[known] // view.replica_gpus[at, gpu_type[known]]).astype(np.float64),
+        replica_count=replicas,
     )
     goodput = np.zeros(len(job))
     goodput[known] = found.goodput * view.scale[at, gpu_type[known]]
@@ -162,9 +168,15 @@ def _kept_promises(goodput: FloatArray, total: IntArray, promised_seconds: Float
 
 
 def goodput_matrix(
-    jobs: Sequence[Job], cluster: Cluster, table: ConfigurationTable, *, scale_up: IntArray, projection: Projection
+    jobs: Sequence[Job],
+    cluster: Cluster,
+    table: ConfigurationTable,
+    *,
+    scale_up: IntArray,
+    projection: Projection,
+    beyond_largest_batch: bool = False,
 ) -> GoodputMatrix:
-    """Goodput of every job in every configuration that it may have this round, in one broadcast."""
+    """Goodput of every job in every configuration that it may have this round, in one broadcast (see evaluate_pairs)."""
     rows, columns = feasible_pairs(jobs, table, scale_up)
     pairs = evaluate_pairs(
         jobs,
@@ -175,6 +187,7 @@ def goodput_matrix(
         node_count=table.node_count[columns],
         column=columns,
         projection=projection,
+        beyond_largest_batch=beyond_largest_batch,
     )
     return GoodputMatrix(tuple(job.id for job in jobs), table, pairs)
 

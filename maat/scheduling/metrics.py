@@ -75,16 +75,19 @@ class RoundUse:
 class ScheduleMetrics:
     """Figures of one schedule. Empty schedules, and groups without jobs, have zeros.
 
-    JCT: from a job's submission to its finish, over the jobs that finished; p99 is element int(0.99 n) of the sorted ones.
-    Makespan: from the first submission to the last finish. GPU-hours per job: held by all jobs, checkpoints and profiling included,
-    divided by the jobs. Restarts per job: stops and starts that cost a checkpoint, the first start not counted. Contention: jobs active
-    (running or waiting) at a round, idle rounds included. Large jobs request more than four GPUs, the others are small.
-    `avg_queueing_hours`: from submission to the first GPUs (profiling and the wait for the round included), over the jobs that ever got
-    any. `evictions`: times that a job lost the GPUs it held, all of them in service, though it was granted GPUs: granted just what it held
-    it was moved elsewhere, or it was placed nowhere. `utilisation_busy`: GPUs given to jobs over GPUs in service, in the rounds in which
-    jobs were there; `utilisation`: the same over all rounds of the makespan, idle ones included. Both count a round whole, as decided.
-    `failures`: nodes that failed; `interruptions`: times that a job lost its GPUs to one; `lost_gpu_hours`: what those jobs had held since
-    their last checkpoint, pauses included.
+    - JCT: from a job's submission to its finish, over the jobs that finished; p99 is element int(0.99 n) of the sorted ones.
+    - Makespan: from the first submission to the last finish.
+    - GPU-hours per job: held by all jobs, checkpoints and profiling included, divided by the jobs.
+    - Restarts per job: stops and starts that cost a checkpoint, the first start not counted.
+    - Contention: jobs active (running or waiting) at a round, idle rounds included.
+    - Queueing delay: from submission to the first GPUs (profiling and the wait for the round included), over the jobs that ever got any.
+    - Utilisation (GPUs held): GPUs given to jobs over GPUs in service, a round counted whole, as decided; `utilisation_busy` in the rounds in
+      which jobs were there, `utilisation` over all rounds of the makespan, idle ones included.
+    - Large jobs request more than four GPUs, the others are small.
+    - Evictions: times that a job lost the GPUs it held, all of them in service, though it was granted GPUs: granted just what it held it was
+      moved elsewhere, or it was placed nowhere.
+    - Failures: nodes that failed. Interruptions: times that a job lost its GPUs to one. GPU-hours lost: what those jobs had held since their
+      last checkpoint, pauses included.
     """
 
     jobs: int

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.scheduling import assignment_highs
+from maat.scheduling import assignment_highs, mixed_highs
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.assignment_core import search
 from maat.scheduling.assignment_greedy import NOTHING, improve, ordered_greedy, worth
@@ -34,17 +34,22 @@ from maat.scheduling.assignment_problem import (
 )
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.linear_programme import LinearAnswer, LinearMethod, LinearProgramme, run_clarabel, run_simplex
+from maat.scheduling.mixed_programme import MixedAnswer, MixedOptions, MixedProgramme, breaks
 from maat.scheduling.prices import TEMPERATURES, WARM_TEMPERATURES, Prices, Programme, falling_prices
 
 __all__ = [
     "Assignment",
     "AssignmentProblem",
+    "MixedAnswer",
+    "MixedOptions",
+    "MixedProgramme",
     "LinearSolution",
     "SolveOptions",
     "SolveReport",
     "SolveStatus",
     "solve",
     "solve_highs",
+    "solve_mixed",
     "solve_linear",
 ]
 
@@ -120,6 +125,33 @@ def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions
         return _keep_present(problem, began, method=method, message=message, bound=bound)
     best = chosen if found >= at_hand else present
     return _report(problem, best, began, options, method=method, bound=min(said.bound, bound), proved=said.optimal)
+
+
+def solve_mixed(programme: MixedProgramme, options: MixedOptions = MixedOptions()) -> MixedAnswer:
+    """The best answer that HiGHS finds to a programme of a policy's own, checked against every row before it is believed.
+
+    No usable answer is a report that says so: what then stays is for the policy to say.
+    """
+    began = time.process_time()
+    said = mixed_highs.run_highs(programme, options)
+    x = None if said.x is None or not np.isfinite(said.x).all() else np.where(programme.whole, np.round(said.x), said.x)
+    if x is None or breaks(programme, x):
+        message = f"HiGHS ended with '{said.status}'" + ("" if x is None else " and an answer that breaks a row")
+        report = SolveReport(SolveStatus.KEPT_PRESENT, "highs", seconds=time.process_time() - began, fallback=True, message=message)
+        return MixedAnswer(None, report, infeasible=said.infeasible)
+    objective = float(programme.cost @ x)
+    bound = max(said.bound if np.isfinite(said.bound) else _box_bound(programme), objective)
+    gap = (bound - objective) / max(abs(bound), abs(objective), 1e-300)
+    proved = said.optimal or gap <= max(options.gap, _EXACT)
+    status = SolveStatus.OPTIMAL if proved else SolveStatus.WITHIN_GAP
+    return MixedAnswer(x, SolveReport(status, "highs", objective, bound, gap, time.process_time() - began))
+
+
+def _box_bound(programme: MixedProgramme) -> float:
+    """What the bounds of the columns alone allow; the largest number where they allow everything."""
+    best = np.where(programme.cost > 0, programme.upper, programme.lower)
+    total = float(np.where(programme.cost != 0, programme.cost * best, 0.0).sum())
+    return total if np.isfinite(total) else float(np.finfo(np.float64).max)
 
 
 # ---- linear programmes ------------------------------------------------------------------------------------------------------------

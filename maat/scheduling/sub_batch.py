@@ -56,10 +56,16 @@ def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[Bat
         plans.append(BatchPlan(replicas * per_gpu * passes, per_gpu, passes - 1))
 
 
+def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
+    """`halved` within what the job declares of a type, on the GPUs that it asks for."""
+    replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
+    return halved(plan, replicas=replicas, smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu)
+
+
 def splits(job: Job, plan: BatchPlan, *, gpu_type: str, round_input: RoundInput) -> tuple[Split, ...]:
     """The ways to run a job's plan on its requested GPUs of a type, by number of halvings; infinitely slow where nobody knows its speed."""
     limits, replicas = job.spec.memory[gpu_type], job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
-    plans = halved(plan, replicas=replicas, smallest_per_gpu=limits.smallest_per_gpu)
+    plans = job_halved(job, plan, gpu_type)
     seconds = _solo_seconds(job, plans, gpu_type, replicas, round_input)
     return tuple(Split(h, p, memory_share(p.per_gpu_batch_size, limits), s) for h, (p, s) in enumerate(zip(plans, seconds, strict=True)))
 

@@ -15,6 +15,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, plan_for_batch, throughput_of
 from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
 from maat.scheduling.matrix import NO_LOSS
+from maat.scheduling.regimes import Regime, batch_size_at, epochs_begun
 from maat.simulation.truth import Shape, Truth, gain
 
 
@@ -24,6 +25,7 @@ class SimulatedJob:
 
     `saved_work`: what its last checkpoint holds, taken at the end of every epoch and when the scheduler takes GPUs away or moves it;
     `unsaved_gpu_seconds`: GPU-seconds held since. `pace`: true over nominal seconds of a step, for where and beside whom it runs.
+    `regimes`: the batch sizes that the job sets itself, whatever is granted; () where scheduler or agent choose.
     """
 
     spec: JobSpec
@@ -50,6 +52,7 @@ class SimulatedJob:
     unsaved_gpu_seconds: float = 0.0
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
+    regimes: tuple[Regime, ...] = ()
     _speeds: tuple[object, Candidates, FloatArray] | None = None
     _steps: tuple[int, float] | None = None
     _ran: tuple[object, float] | None = None
@@ -70,6 +73,7 @@ class SimulatedJob:
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
+            epochs_begun=epochs_begun(self.regimes, self.epoch) if self.started_at is not None else {},
             remaining_steps=remaining_steps,
         )
 
@@ -78,6 +82,9 @@ class SimulatedJob:
 
         `from_epoch_end`: those after the present epoch alone, at least 1, as the published Optimus is told.
         """
+        if self.regimes:
+            done = self.epoch_ends[self.epoch] if from_epoch_end else self.done_work
+            return max((self.total_work - done) / self.spec.requested_batch_size, 1.0 if from_epoch_end else 0.0)
         if self._steps is None or self._steps[0] != self.epoch:
             share = self.total_work / self.truth.epoch_ends[-1]
             self._steps = (self.epoch, share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size))
@@ -190,6 +197,9 @@ class SimulatedJob:
         return self.goodput
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
+        if self.regimes:
+            per_gpu = -(-batch_size_at(self.regimes, self.epoch) // replicas)
+            return BatchPlan(per_gpu * replicas, per_gpu, 0)
         if self.fixed_plan is not None:
             return self._as_told(self.fixed_plan, kind, replicas)
         if self.spec.has_fixed_batch and self.spec.batch_size is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.models import Model
 from maat.simulation.workloads import TraceJob
 
@@ -17,20 +17,25 @@ _STREAM = 11  # keeps these draws apart from others of the same seed
 def draw_adaptivity(
     jobs: Sequence[TraceJob], models: Mapping[str, Model], *, rigid_share: float, strong_scaling_share: float, seed: int
 ) -> Mapping[str, Adaptivity]:
-    """The adaptivity of every job by name, drawn by the seed; shares in 0-1 of the jobs that can be bound to a count and a batch size.
+    """The adaptivity of every job by name: what its trace says, else drawn by the seed.
 
-    With one seed, a larger rigid share only adds rigid jobs. Jobs of hybrid-parallel models stay adaptive: the count in a trace is in GPUs,
+    Shares in 0-1 are of the training jobs that the trace leaves open and that can be bound to a count and a batch size. With one seed, a larger rigid share only adds rigid jobs. Jobs of hybrid-parallel models stay adaptive: the count in a trace is in GPUs,
     and need be no whole number of replicas. Raises ParameterError where a share, or both together, is outside 0-1.
     """
     check_shares(rigid_share, strong_scaling_share)
-    drawn = {job.name: Adaptivity.ADAPTIVE for job in jobs}
-    bindable = [job.name for job in jobs if all(size == 1 for size in models[job.model].gpus_per_replica.values())]
+    drawn = {job.name: Adaptivity.ADAPTIVE if job.adaptivity is None else job.adaptivity for job in jobs}
+    bindable = [job.name for job in jobs if _is_open(job, models[job.model])]
     order = np.random.default_rng((seed, _STREAM)).permutation(len(bindable))
     rigid = round(rigid_share * len(bindable))
     either = round((rigid_share + strong_scaling_share) * len(bindable))
     drawn |= {bindable[i]: Adaptivity.RIGID for i in order[:rigid]}
     drawn |= {bindable[i]: Adaptivity.STRONG_SCALING for i in order[rigid:either]}
     return drawn
+
+
+def _is_open(job: TraceJob, model: Model) -> bool:
+    whole = all(size == 1 for size in model.gpus_per_replica.values())
+    return whole and job.adaptivity is None and job.workload_kind is WorkloadKind.TRAINING
 
 
 def check_shares(rigid_share: float, strong_scaling_share: float) -> None:

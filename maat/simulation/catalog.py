@@ -17,7 +17,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import JobError, ProfileError
-from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits, WorkloadKind
 from maat.scheduling.throughput import ThroughputParameters
 
 FORMAT_VERSION = 1
@@ -141,12 +141,15 @@ class CatalogModel:
         gpu_types: tuple[str, ...] | None = None,
         restart_seconds: float | None = None,
         weight: float = 1.0,
+        workload_kind: WorkloadKind = WorkloadKind.TRAINING,
+        promised_seconds: float | None = None,
     ) -> JobSpec:
-        """A job that trains this model `work_scale` times its standard length. Raises JobError on what the model could never run."""
+        """A job that puts `work_scale` times the samples of this model's standard training through it. Raises JobError on what it could never
+        run."""
         if not 0.0 < work_scale < math.inf:
             raise JobError("is no share above zero", field="work_scale", value=work_scale, remedy="Give a number above 0, such as 1.")
-        self._check_batch("batch_size", batch_size)
-        self._check_batch("max_batch_size", max_batch_size)
+        self._check_batch("batch_size", batch_size, workload_kind)
+        self._check_batch("max_batch_size", max_batch_size, workload_kind)
         self._check_gpu_types(gpu_types)
         return JobSpec(
             id=id,
@@ -169,15 +172,19 @@ class CatalogModel:
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=self.restart_seconds if restart_seconds is None else restart_seconds,
             weight=weight,
+            workload_kind=workload_kind,
+            promised_seconds=promised_seconds,
         )
 
-    def _check_batch(self, field: str, batch_size: int | None) -> None:
-        if batch_size is not None and not self.initial_batch_size <= batch_size <= self.max_batch_size:
+    def _check_batch(self, field: str, batch_size: int | None, kind: WorkloadKind) -> None:
+        """Inference may answer fewer requests together than training would learn from at once."""
+        least = 1 if kind is WorkloadKind.LATENCY_INFERENCE and field == "batch_size" else self.initial_batch_size
+        if batch_size is not None and not least <= batch_size <= self.max_batch_size:
             raise JobError(
                 f"is outside what {self.title} was measured to train with",
                 field=field,
                 value=batch_size,
-                remedy=f"Give {self.initial_batch_size} to {self.max_batch_size}.",
+                remedy=f"Give {least} to {self.max_batch_size}.",
             )
 
     def _check_gpu_types(self, gpu_types: tuple[str, ...] | None) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +30,15 @@ JCT = "jct_hours/"  # of a job, in the figures of a run
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A policy with a placer: what is compared."""
+    """A policy with a placer: what is compared. `variant`: what tells it from the same two with other parameters."""
 
     policy: str
     placer: str
+    variant: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.policy} + {self.placer}"
+        return f"{self.policy}{f' ({self.variant})' if self.variant else ''} + {self.placer}"
 
 
 @dataclass(frozen=True)
@@ -192,18 +194,50 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
-    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in own[0].figures} for who, own in by_contestant.items()}
+    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in _common(own)} for who, own in by_contestant.items()}
+
+
+def _common(outcomes: Sequence[Outcome]) -> list[str]:
+    """Figures that every run has: where no job finished there is no completion time."""
+    return [name for name in outcomes[0].figures if all(name in other.figures for other in outcomes)]
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
-    """Every other contestant against `baseline`. With one run each the interval is over jobs (bootstrap), else over runs (Student's t)."""
-    cells = {(o.contestant, o.trace, o.seed): o for o in outcomes}
+    """Every other contestant against `baseline`, over the traces and seeds on which both have jobs that finished.
+
+    With one such run the interval is over its jobs (bootstrap), with several over the runs (Student's t). Seeds of a trace that change nothing
+    under either are one run: to count them as several would make certainty out of nothing.
+    """
+    cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
     others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
-    return tuple(
-        _against(who, baseline, [(o, cells[baseline, o.trace, o.seed]) for o in outcomes if o.contestant == who and len(o.jct_hours)])
-        for who in others
-        if any(o.contestant == who and o.jct_hours and cells[baseline, o.trace, o.seed].jct_hours for o in outcomes)
-    )
+    pairs = {who: [(o, cells[o.trace, o.seed]) for o in outcomes if _meets(o, who, cells)] for who in others}
+    return tuple(_against(who, baseline, _distinct(of_who)) for who, of_who in pairs.items() if of_who)
+
+
+def _distinct(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[tuple[Outcome, Outcome]]:
+    found: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    for ours, theirs in pairs:
+        found.setdefault((ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
+    return list(found.values())
+
+
+def _meets(outcome: Outcome, who: Contestant, cells: Mapping[tuple[str, int], Outcome]) -> bool:
+    return outcome.contestant == who and bool(outcome.jct_hours) and (outcome.trace, outcome.seed) in cells
+
+
+def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
+    """Means with their spread and paired differences as JSON data; contestants are named by their number in the list of them."""
+    found = spreads(outcomes)
+    number = {who: index for index, who in enumerate(found)}
+    contestants = [
+        {**asdict(who), "name": who.name, "figures": {name: asdict(spread) for name, spread in figures.items()}}
+        for who, figures in found.items()
+    ]
+    differences = [
+        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict}
+        for d in paired(outcomes, baseline)
+    ]
+    return {"baseline": number[baseline], "contestants": contestants, "paired": differences}
 
 
 def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:

@@ -18,7 +18,7 @@ from maat.simulation.engine import Scenario, build_parts, round_seconds_of
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures: old results are then not found.
 SIMULATION_VERSION = 1
 
-_TOLD_OTHERWISE = frozenset({"workload", "models", "policy_parameters", "placer_parameters", "round_seconds"})
+_TOLD_OTHERWISE = frozenset({"workload", "models", "policy_parameters", "placer_parameters", "round_seconds", "locality_penalties"})
 
 
 @runtime_checkable
@@ -45,6 +45,9 @@ def content_key(scenario: Scenario) -> str:
             "policy_parameters": _knobs(policy),
             "placer_parameters": _knobs(placer),
             "round_seconds": round_seconds_of(scenario, policy),
+            "locality_penalties": {
+                name: factor for name, factor in scenario.locality_penalties.items() if name in scenario.workload.models
+            },
         }
     )
 

@@ -10,12 +10,17 @@ import io
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
 from pathlib import Path
+from typing import Literal, TypeVar
 
 from maat.scheduling.errors import InputError
 
 MAX_LINE_CHARACTERS = 10_000
 _SNIFFED_BYTES = 8192
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,14 @@ class Row:
             )
         return int(value)
 
+    def one_of(self, column: str, known: type[Chosen]) -> Chosen:
+        """One of the values of an enumeration, as they are written."""
+        text = self.cells[column]
+        if text not in [member.value for member in known]:
+            remedy = f"Use one of: {', '.join(member.value for member in known)}."
+            raise self.blame("is none of the values it may have", field=column, value=text, row=self.line, remedy=remedy)
+        return known(text)
+
 
 def _plain(bound: float) -> str:
     return str(int(bound)) if math.isfinite(bound) and bound == int(bound) else str(bound)
@@ -104,10 +117,21 @@ class CsvInput:
                 )
 
 
-def read_csv(source: Path | str, *, error: type[InputError], name: str | None = None) -> CsvInput:
-    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header."""
+def read_csv(
+    source: Path | str, *, error: type[InputError], name: str | None = None, headerless: Collection[Sequence[str]] = ()
+) -> CsvInput:
+    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header.
+
+    `headerless`: columns of tab-separated layouts without a header, told by the number of cells in the first line.
+    """
     blame = Blame(error, name if name is not None else (str(source) if isinstance(source, Path) else None))
     lines = _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
+    first = next(lines, "")
+    lines = chain((first,), lines)
+    for columns in headerless:
+        if first.count("\t") == len(columns) - 1 > 0:
+            tabbed = _cells(lines, blame, delimiter="\t", quoting=csv.QUOTE_NONE)
+            return CsvInput(tuple(columns), _rows(tabbed, tuple(columns), blame), blame)
     cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
     if not header:
@@ -158,9 +182,11 @@ def _checked(line: str, number: int, blame: Blame) -> str:
     return line
 
 
-def _cells(lines: Iterator[str], blame: Blame) -> Iterator[tuple[int, list[str]]]:
+def _cells(
+    lines: Iterator[str], blame: Blame, *, delimiter: str = ",", quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, as (line number, cells)."""
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
     while True:
         try:
             cells = next(reader, None)
@@ -182,7 +208,7 @@ def _rows(cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blam
     for line, values in cells:
         if len(values) != len(columns):
             raise blame(
-                f"has {len(values)} cells where the header has {len(columns)}",
+                f"has {len(values)} cells where there are {len(columns)} columns",
                 field="line",
                 value=",".join(values),
                 row=line,

@@ -9,10 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
+from maat.scheduling.belief import Fitter
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.events import Event, EventKind
+from maat.scheduling.job import Adaptivity
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.placement import PLACERS
@@ -27,8 +29,9 @@ from maat.simulation.failures import Failures, Outages
 from maat.simulation.fidelity import FIDELITIES, Fidelity, GpuTimeRule
 from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs, tuned
 from maat.simulation.variability import Variability, draw_scores
-from maat.simulation.workloads import Workload
+from maat.simulation.workloads import TraceJob, Workload
 
 Progress = Callable[["Position"], None]
 
@@ -54,7 +57,8 @@ class Scenario:
     `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size, and its GPU count too.
     `interference`: what jobs on one GPU lose; needed where the cluster lets several share one.
     `variability`: measurements from which the scores of the cluster's GPUs are drawn; None: the cluster's own scores, if any. `locality_penalties`:
-    by model, instead of the model's own.
+    by model, instead of the model's own. `tuned`: jobs keep GPU counts and batch sizes that a well-informed owner chose, drawn by the seed, instead
+    of the trace's.
     """
 
     workload: Workload
@@ -75,6 +79,12 @@ class Scenario:
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    tuned: TunedJobs | None = None
+
+    @cached_property
+    def tuned_jobs(self) -> Mapping[str, TraceJob]:
+        """The jobs whose GPU count and batch size were tuned, by name, as they are submitted; they are rigid."""
+        return {} if self.tuned is None else tuned(self.workload.jobs, self.true_models, self.cluster, self.tuned, seed=self.seed)
 
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
@@ -140,8 +150,11 @@ class SimulationResult:
         }
 
 
-def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster."""
+def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None) -> SimulationResult:
+    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+
+    `fitter`: one that remembers, where many runs fit the same samples; it changes no result.
+    """
     began = time.perf_counter()
     scenario = _with_scores(scenario)
     check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
@@ -149,7 +162,8 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None) -> Simu
     outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
     slowdowns = slowdowns_of(scenario)
     told = scenario.fidelity.told_to(scenario.policy)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, outages=outages, conditions=_conditions(scenario, slowdowns))
+    conditions = _conditions(scenario, slowdowns)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=conditions)
     _submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -232,7 +246,7 @@ def _penalty(scenario: Scenario, model: str) -> float:
 
 
 def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
-    cluster = scenario.cluster
+    cluster, told = scenario.cluster, scenario.fidelity.told_to(scenario.policy)
     adaptivity = draw_adaptivity(
         scenario.workload.jobs,
         scenario.true_models,
@@ -240,9 +254,10 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
         strong_scaling_share=scenario.strong_scaling_share,
         seed=scenario.seed,
     )
-    for row, job in enumerate(scenario.workload.jobs, start=2):
+    adaptivity = {**adaptivity, **dict.fromkeys(scenario.tuned_jobs, Adaptivity.RIGID)}
+    for row, job in enumerate((scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs), start=2):
         model = scenario.true_models[job.model]
-        spec = model.job_spec(job, scenario.fidelity, adaptivity=adaptivity[job.name])
+        spec = model.job_spec(job, told, adaptivity=adaptivity[job.name])
         spec = replace(spec, locality_penalty=_penalty(scenario, job.model))
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
@@ -254,7 +269,16 @@ def _submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 source=scenario.workload.name,
                 row=row,
             )
-        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
+        if spec.is_rigid and all(spec.requested_gpus % spec.replica_gpus(t) for t in usable):
+            raise TraceError(
+                "is no whole number of replicas of this rigid job",
+                field="num_replicas",
+                value=spec.requested_gpus,
+                remedy=f"One replica takes {', '.join(f'{spec.replica_gpus(t)} GPUs of {t}' for t in usable)}.",
+                source=scenario.workload.name,
+                row=row,
+            )
+        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale, regimes=job.regimes)
 
 
 class JumpingClock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
@@ -13,6 +14,7 @@ from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
+from maat.scheduling.regimes import Regime
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
 from maat.simulation.conditions import Condition, coupled, set_paces
@@ -57,14 +59,19 @@ class SimulatedExecutor:
 
     # ---- jobs come and go
 
-    def submit(self, spec: JobSpec, truth: Truth, *, restart_seconds: float, work_scale: float = 1.0) -> None:
-        """A job that will be seen from its submission on, once it is profiled. Raises MaatError where the id is taken."""
+    def submit(
+        self, spec: JobSpec, truth: Truth, *, restart_seconds: float, work_scale: float = 1.0, regimes: tuple[Regime, ...] = ()
+    ) -> None:
+        """A job that will be seen from its submission on, once it is profiled. Raises MaatError where the id is taken.
+
+        `work_scale`: share of the standard training. `regimes`: the batch sizes that the job sets itself, epoch by epoch.
+        """
         if spec.id in self.jobs or spec.id in self.finished or any(job.spec.id == spec.id for _, _, job in self._to_come):
             raise MaatError(f"job {spec.id} was submitted before")
-        ends = tuple(end * work_scale for end in truth.epoch_ends)
+        ends = epoch_ends(truth, work_scale, regimes)
         beyond_plan = self._fidelity.plan_within_trace_batch
         most = truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
-        job = SimulatedJob(spec, truth, restart_seconds, ends, most)
+        job = SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=regimes)
         bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
         self._submitted += 1
 
@@ -83,8 +90,8 @@ class SimulatedExecutor:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
         failures = self._outages.between(self._now, now)
-        every = tuple(self.jobs.values())
-        alone, groups = coupled(every) if self._conditions else (every, ())
+        running = tuple(job for job in self.jobs.values() if job.allocation is not None)
+        alone, groups = coupled(running) if self._conditions else (running, ())
         events = [event for job in alone for event in self._live(job, failures, self._now, now)]
         for group in groups:
             events += self._live_together(group, failures, now)
@@ -154,7 +161,7 @@ class SimulatedExecutor:
         left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
-            job.finished_at = now
+            job.finished_at = self._clock.now()
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
@@ -257,6 +264,19 @@ class SimulatedExecutor:
         self._to_come = waiting
 
 
+def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:
+    """Effective samples at the end of each epoch of a training `work_scale` times as long as the model's.
+
+    As many epochs as the model has; of a job that sets its own batch sizes, as many as it takes at the length of the model's first, the last
+    perhaps shorter.
+    """
+    if not regimes:
+        return tuple(end * work_scale for end in truth.epoch_ends)
+    one, total = truth.epoch_ends[0], truth.epoch_ends[-1] * work_scale
+    whole = max(math.ceil(total / one - 1e-9), 1)
+    return (*(one * (epoch + 1) for epoch in range(whole - 1)), total)
+
+
 def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
     """When the job that held GPUs gave them up: its end, or the failure of a node; infinite while it holds them."""
     if job.finished_at is not None:
@@ -284,13 +304,19 @@ def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sampl
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
-    """Step times at `many` batch sizes from the smallest to what memory holds; those that were never measured are left out."""
+    """Step times at `many` batch sizes from the smallest to what memory holds, or at those that the job sets itself; what was never measured
+    is left out.
+    """
     truth, count = job.truth, sum(shape)
     low, high = truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, count)
     if low > high:
         return []
     ratio = (high / low) ** (1 / max(many - 1, 1))
-    batches = sorted({min(round(low * ratio**i), high) for i in range(many)})
+    if job.spec.regimes is None:
+        batches = sorted({min(round(low * ratio**i), high) for i in range(many)})
+    else:
+        own = {-(-size // job.spec.requested_gpus) for size in job.spec.regimes.batch_sizes}
+        batches = sorted(batch for batch in own if low <= batch <= high)
     samples = []
     for batch in batches:
         time = truth.step(kind, shape, batch)

@@ -13,12 +13,13 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
-from maat.scheduling.job import Allocation, JobSpec
+from maat.scheduling.job import Adaptivity, Allocation, JobSpec, WorkloadKind
+from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.engine import Scenario, SimulationResult
-from maat.simulation.executor import PROFILED_BATCH_SIZES, profile_shape
+from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
 from maat.simulation.truth import Shape
 from maat.simulation.workloads import TraceJob
 
@@ -57,7 +58,10 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
     the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
-    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to. `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
+    worth is no completion time, is left out.
+
+    `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
@@ -65,11 +69,30 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
     rho = {}
     for record in result.records:
-        if record.jct is not None and record.finish is not None:
+        if record.jct is not None and record.finish is not None and by_name[record.name].promised_seconds is None:
             share = sum(gpus.values()) / contention_of_life(result, record.submit, record.finish)
             isolated = alone.by_type(by_name[record.name], share)
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
     return Fairness(rho, rule)
+
+
+def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
+    """rho = JCT / (seconds alone on the GPUs that the job asked for x max(1, jobs of the workload / GPUs)) of every finished job.
+
+    The definition of the published Shockwave simulator: one contention factor for all jobs and all times, and a share of the time, not of the
+    GPUs. Alone means from submission, with no restart to pay. On several types, their mean weighted by GPUs as in Sia eq. 6.
+    """
+    scenario = result.scenario
+    alone = IsolatedRuns(scenario) if alone is None else alone
+    by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
+    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
+    rho = {}
+    for record in result.records:
+        if record.jct is not None:
+            shared = {t: seconds * contention for t, seconds in alone.on_request(by_name[record.name]).items()}
+            rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
+    return Fairness(rho)
 
 
 def contention_of_life(result: SimulationResult, submit: float, finish: float) -> float:
@@ -86,10 +109,16 @@ class IsolatedRuns:
         self._scenario = scenario
         self._table = sia_configurations(scenario.cluster)
         self._known: dict[tuple[str, str], TypeBelief] = {}
-        self._seconds: dict[tuple[str, float, Configuration], float] = {}
+        self._seconds: dict[tuple[str, WorkloadKind, float, Configuration], float] = {}
+        self._requested: dict[tuple[object, ...], float] = {}
 
     def by_type(self, job: TraceJob, share: float) -> Mapping[str, float]:
-        """JCT in seconds alone on `share` GPUs, by every type on which the job can run."""
+        """JCT in seconds alone on `share` GPUs, by every type on which the job can run.
+
+        A job that sets its own batch sizes runs on the GPUs that it asks for, and on a smaller share as many times longer.
+        """
+        if job.regimes:
+            return {t: seconds * max(job.gpu_count / share, 1.0) for t, seconds in self.on_request(job).items()}
         spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
@@ -97,6 +126,36 @@ class IsolatedRuns:
             if spec.may_use(kind) and usable:
                 found[kind] = self._at_share(job, spec, usable, share)
         return found
+
+    def on_request(self, job: TraceJob) -> Mapping[str, float]:
+        """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
+        scenario, cluster = self._scenario, self._scenario.cluster
+        adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
+        spec = scenario.true_models[job.model].job_spec(job, scenario.fidelity, adaptivity=adaptivity)
+        found = {}
+        for kind, usable, per_node in zip(cluster.type_names, cluster.usable_gpus.tolist(), cluster.gpus_per_node.tolist(), strict=True):
+            if spec.may_use(kind) and job.gpu_count <= usable and job.gpu_count % spec.replica_gpus(kind) == 0:
+                found[kind] = self._on_request(job, spec, kind, per_node)
+        return found
+
+    def _on_request(self, job: TraceJob, spec: JobSpec, kind: str, per_node: int) -> float:
+        whole, rest = divmod(job.gpu_count, per_node)
+        shape = (per_node,) * whole + ((rest,) if rest else ())
+        key = (job.model, job.work_scale, job.gpu_count, job.batch_size, job.regimes, kind)
+        if key not in self._requested:
+            lone = self._lone(job, spec, restart_seconds=0.0)
+            known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
+            lone.belief = Belief() if job.regimes else Belief({kind: known})
+            lone.hold(Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0)
+            while lone.finished_at is None:
+                lone.advance(0.0, math.inf, fitter=lambda _: known.parameters, whole_second_epochs=False)
+            self._requested[key] = lone.finished_at
+        return self._requested[key]
+
+    def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
+        truth = self._scenario.true_models[job.model].truth
+        ends = epoch_ends(truth, job.work_scale, job.regimes)
+        return SimulatedJob(spec, truth, restart_seconds, ends, truth.max_batch_size, regimes=job.regimes)
 
     def _at_share(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float) -> float:
         least = usable[0].gpu_count
@@ -107,7 +166,7 @@ class IsolatedRuns:
         return float(np.interp(share, whole, seconds))
 
     def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        key = (job.model, job.work_scale, usable[-1])
+        key = (job.model, job.workload_kind, job.work_scale, usable[-1])
         if key not in self._seconds:
             self._seconds[key] = self._alone(job, spec, usable)
         return self._seconds[key]
@@ -115,13 +174,7 @@ class IsolatedRuns:
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
         model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
-        lone = SimulatedJob(
-            spec,
-            model.truth,
-            model.restart_seconds,
-            tuple(end * job.work_scale for end in model.truth.epoch_ends),
-            model.truth.max_batch_size,
-        )
+        lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
         known = self._oracle(lone, kind)
         lone.belief = Belief({kind: known})
         now, at = 0.0, 0
@@ -153,8 +206,8 @@ def _best(lone: SimulatedJob, usable: Sequence[Configuration], at: int, now: flo
     memory = spec.memory[kind]
     plans = best_plans(
         np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
-        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size)),
-        initial_batch_size=np.full(many, float(spec.initial_batch_size)),
+        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS),
+        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.truth.max_batch_size)),
         limits=BatchLimits(
             *(
                 np.full(many, float(x))

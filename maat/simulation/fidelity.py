@@ -58,7 +58,7 @@ class Fidelity:
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
-    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.6, 4.7: by policy, unless the caller sets them
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.5-4.8: by policy, unless the caller sets them
     placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
     round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
     completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
@@ -72,8 +72,10 @@ class Fidelity:
     steps_from_epoch_end: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
-        """With the profiling that this policy goes by."""
-        return self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
+        those (4.5) is not for it."""
+        told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        return replace(told, plan_within_trace_batch=False) if told.profiling is ProfilingMode.REQUESTED else told
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""
@@ -86,13 +88,13 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
         profiling=ProfilingMode.NO_PROFILE,
-        profiling_by_policy={"gavel": ProfilingMode.REQUESTED},
+        profiling_by_policy={"gavel": ProfilingMode.REQUESTED, "themis": ProfilingMode.REQUESTED},
         whole_second_epochs=True,
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
         policy_parameters={
-            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "random_ties": True},
+            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "beyond_largest_batch": True, "random_ties": True},
             "gavel": {
                 "objective": "max-sum-throughput",
                 "isolated_rule": "whole-job",
@@ -129,6 +131,14 @@ FIDELITIES: Mapping[str, Fidelity] = {
         flat_restart_seconds=0.0,
         completion_at_round_end=True,
         variability=ARTIFACT_VARIABILITY,
+    ),
+    "shockwave-artifact": Fidelity(
+        "shockwave-artifact",
+        "Follows the published Shockwave simulator: speeds at every batch size are known, moves without a pause are free.",
+        profiling=ProfilingMode.ORACLE,
+        free_moves_of_same_shape=True,
+        policy_parameters={"shockwave": {"rho_from": "origin"}},
+        gpu_time=GpuTimeRule.WHOLE_ROUNDS,
     ),
 }
 

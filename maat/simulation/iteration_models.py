@@ -87,6 +87,7 @@ def iteration_models() -> Mapping[str, Model]:
     }
 
 
+@cache
 def shipped_models() -> Mapping[str, Model]:
     """All models that Maat knows by itself: the catalog's, and those known by an iteration time alone."""
     return {**catalog_models(), **iteration_models()}

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.profiles import MeasuredModel, read_profiles
+from maat.simulation.throughput_table import TableTruth, read_throughput_table
 from maat.simulation.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
 from maat.simulation.workloads import TraceJob
 
 DEFAULT_RESTART_SECONDS = 30.0
+TABLE_RESTART_SECONDS = 20.0  # checkpoint and resume together (uw-mad-dash/shockwave)
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,12 @@ class Model:
     def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
-        A strong-scaling job has the trace's batch size (the model's initial one where it names none), a rigid one its GPU count too.
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names
+        none), a rigid one its GPU count too. A job that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all
+        of them.
         """
+        if job.regimes:
+            return self._with_regimes(job, fidelity)
         truth = self.truth
         adaptivity = Adaptivity.RIGID if self.name in fidelity.rigid_models else adaptivity
         batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
@@ -62,7 +69,7 @@ class Model:
             name=job.name,
             model=self.name,
             submitted_at=job.submit_seconds,
-            work=self.work,
+            work=self.work * job.work_scale,
             initial_batch_size=truth.initial_batch_size,
             max_batch_size=largest if within_trace else truth.max_batch_size,
             memory=self._memory(fidelity),
@@ -73,10 +80,27 @@ class Model:
                 job.gpu_count,
             ),
             batch_size=batch_size,
+            preemptible=job.preemptible,
+            tenant=job.tenant,
+            workload_kind=job.workload_kind,
+            promised_seconds=job.promised_seconds,
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            weight=job.weight,
             variability_class=fidelity.variability.classes.get(self.name),
             locality_penalty=self.locality_penalty,
+        )
+
+    def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
+        first, sizes = job.regimes[0].batch_size, tuple(sorted({regime.batch_size for regime in job.regimes}))
+        largest = -(-sizes[-1] // job.gpu_count)
+        plain = self.job_spec(replace(job, regimes=(), batch_size=first), fidelity, adaptivity=Adaptivity.RIGID)
+        return replace(
+            plain,
+            initial_batch_size=first,
+            max_batch_size=max(sizes[-1], first),
+            memory={t: limits for t, limits in plain.memory.items() if self.truth.largest_per_gpu(t, job.gpu_count) >= largest},
+            regimes=DeclaredRegimes(self.truth.epoch_ends[0], sizes),
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
@@ -97,10 +121,13 @@ def catalog_models() -> Mapping[str, Model]:
 
 
 def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
-    """The models of a profiles folder, true to the measurements; of these GPU types alone, where some are named.
+    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements; of these GPU types alone, where
+    some are named.
 
     Raises ProfileError naming file, row and field.
     """
+    if folder.is_file():
+        return {name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()}
     return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
 
 
@@ -115,6 +142,13 @@ def _measured(measured: MeasuredModel) -> Model:
     memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1))) for t in measured.steps}
     restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
     return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
+
+
+def _from_table(name: str, truth: TableTruth) -> Model:
+    first = {t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count)) for t in truth.gpu_types()}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t])) for t in first}
+    reference = {t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first}
+    return Model(name, truth, TABLE_RESTART_SECONDS, memory, {}, reference)
 
 
 def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:

@@ -22,7 +22,10 @@ from maat.simulation.engine import Scenario
 from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
+from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.variability import Variability
 from maat.simulation.workloads import Workload
 
 MAX_POINTS = 2_000
@@ -93,11 +96,16 @@ class Setup:
     strong_scaling_share: float = 0.0
     failures: Failures = ()
     reservations: tuple[Reservation, ...] = ()
+    variability: Variability | None = None
+    locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    tuned: TunedJobs | None = None
+    jobs_per_gpu: int = 1
+    interference: Interference | None = None
 
     def scenario(self) -> Scenario:
         """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used."""
         check_shares(self.rigid_share, self.strong_scaling_share)
-        cluster = grown(Cluster.parse(self.cluster), self.cluster_size)
+        cluster = replace(grown(Cluster.parse(self.cluster), self.cluster_size), jobs_per_gpu=self.jobs_per_gpu)
         drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
         check_reservations(self.reservations, cluster, job_ids={job.name for job in drawn.jobs})
         return Scenario(
@@ -114,6 +122,10 @@ class Setup:
             strong_scaling_share=self.strong_scaling_share,
             failures=self.failures,
             reservations=self.reservations,
+            variability=self.variability,
+            locality_penalties=self.locality_penalties,
+            tuned=self.tuned,
+            interference=self.interference,
         )
 
 
@@ -207,6 +219,12 @@ AXES: Mapping[str, Axis] = {
             _number("jobs_per_hour", least=0.1, most=10_000),
             lambda setup, value: replace(setup, jobs_per_hour=float(value)),
             unit="jobs/h",
+        ),
+        Axis(
+            "locality_penalty",
+            "Slowdown across nodes, of every model",
+            _number("locality_penalty", least=1, most=100),
+            lambda setup, value: replace(setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))),
         ),
         Axis("profiling", "Profiling mode", _profiling, _profiled),
         Axis(

@@ -165,6 +165,7 @@ class FittedTruth:
         self.initial_batch_size, self.max_batch_size, self.slowdown = initial_batch_size, max_batch_size, slowdown
         self.epoch_ends: tuple[float, ...] = tuple(work * (e + 1) / epochs for e in range(epochs))
         self._parameters, self._smallest, self._largest, self._replica = parameters, smallest_per_gpu, largest_per_gpu, gpus_per_replica
+        self._log: dict[tuple[str, Shape, int], StepTime] = {}
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
@@ -184,6 +185,13 @@ class FittedTruth:
         return tuple(self._parameters)
 
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
+        key = (gpu_type, shape, per_gpu_batch_size)
+        found = self._log.get(key)
+        if found is None:
+            found = self._log[key] = self._evaluate(gpu_type, shape, per_gpu_batch_size)
+        return found
+
+    def _evaluate(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
         parameters = self._parameters[gpu_type]
         batch = np.asarray(float(per_gpu_batch_size))
         replicas = np.asarray(max(sum(shape) // self._replica.get(gpu_type, 1), 1))
@@ -257,10 +265,24 @@ class _Surface:
     """Piecewise-linear interpolation over (nodes, GPUs, per-GPU batch), for placements that were not measured themselves."""
 
     def __init__(self, table: StepTable) -> None:
-        from scipy.interpolate import LinearNDInterpolator
+        from scipy.spatial import Delaunay, QhullError  # a third faster to import than the interpolator that scipy builds on it
 
-        self._interpolate = LinearNDInterpolator(table.points[:, :3], table.points[:, 3:])
+        self._times = table.points[:, 3:]
+        try:
+            self._simplices = Delaunay(table.points[:, :3])
+        except QhullError:  # all on one plane, as of one node: nothing lies between
+            self._simplices = None
 
     def at(self, node_count: int, gpu_count: int, batch: int) -> StepTime | None:
-        step, sync = self._interpolate([[min(node_count, MOST_PROFILED_NODES), gpu_count, batch]])[0]
-        return None if np.isnan(step) else StepTime(float(step), float(sync))
+        """The mean of the four measurements around, weighted by barycentric coordinates; None outside of all."""
+        if self._simplices is None:
+            return None
+        point = np.array([min(node_count, MOST_PROFILED_NODES), gpu_count, batch], dtype=np.float64)
+        simplex = int(self._simplices.find_simplex(point))
+        if simplex < 0:
+            return None
+        transform = self._simplices.transform[simplex]
+        three = transform[:3] @ (point - transform[3])
+        weights = np.append(three, 1.0 - three.sum())
+        step, sync = (weights @ self._times[self._simplices.simplices[simplex]]).tolist()
+        return StepTime(step, sync)

@@ -1,24 +1,31 @@
 """Workloads: which jobs are submitted when, read from a trace and written as one. Knows nothing of what a job will take.
 
-A trace's format is recognised by its header. A further format is one entry in FORMATS.
+A trace's format is recognised by its header, or where it has none by its tab-separated cells. A further format is one entry in FORMATS.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import MAX_TEXT
+from maat.scheduling.job import MAX_TEXT, Adaptivity, WorkloadKind
+from maat.scheduling.regimes import Regime
+from maat.simulation.batch_regimes import Adaptation, regimes_of
 from maat.simulation.csv_input import CsvInput, Row, read_csv
 from maat.simulation.profiles import MODEL_BY_FOLDER
+from maat.simulation.throughput_table import EPOCH_SAMPLES, JobType, steps_of_an_epoch
 
 MAX_JOBS = 200_000
 MAX_SECONDS = 1e10
+MAX_EPOCHS = 1_000_000
 MAX_WORK_SCALE = 1e8
 
 
@@ -27,6 +34,8 @@ class TraceJob:
     """One submission. `gpu_count` and `batch_size` are what its owner asked for; an adaptive job is not bound to them.
 
     `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
+    `adaptivity`: None where the trace leaves it open, for a study to draw. `promised_seconds`: see JobSpec. `regimes`: the batch sizes that the
+    job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule.
     """
 
     name: str
@@ -35,6 +44,13 @@ class TraceJob:
     gpu_count: int
     batch_size: int | None = None
     work_scale: float = 1.0
+    adaptivity: Adaptivity | None = None
+    workload_kind: WorkloadKind = WorkloadKind.TRAINING
+    promised_seconds: float | None = None
+    preemptible: bool = True
+    tenant: str = "default"
+    regimes: tuple[Regime, ...] = ()
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +73,15 @@ class Workload:
 class TraceFormat:
     """The columns that tell a format, and how one of its rows is read.
 
-    `model_column`, `name_column`: where an unknown model and a name that stands twice are to be blamed.
+    `model_column`, `name_column`: where an unknown model and a name that stands twice are to be blamed. `header`: False where the columns are not
+    named in the file but separated by tabs, in this order.
     """
 
     columns: tuple[str, ...]
     model_column: str
     name_column: str
     parse: Callable[[Row], TraceJob]
+    header: bool = True
 
 
 def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs: int = MAX_JOBS, name: str | None = None) -> Workload:
@@ -73,7 +91,8 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
     """
     if isinstance(source, str) and source and "\n" not in source:
         raise TraceError("is no CSV text", field="trace", value=source, remedy="Give CSV text of several lines, or a Path to read a file.")
-    table = read_csv(source, error=TraceError, name=name)
+    headerless = [trace_format.columns for trace_format in FORMATS.values() if not trace_format.header]
+    table = read_csv(source, error=TraceError, name=name, headerless=headerless)
     format_name = _recognised(table)
     trace_format = FORMATS[format_name]
     jobs: dict[str, TraceJob] = {}
@@ -99,16 +118,38 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
 
 
 def write_workload(workload: Workload) -> str:
-    """The workload as CSV text in the `sia` format, plus a column work_scale where any job's is not 1. Reading it gives the same jobs."""
-    scaled = any(job.work_scale != 1.0 for job in workload.jobs)
+    """The workload as CSV text in the `sia` format, with those of the optional columns in which any job differs from the default.
+
+    Reading it gives the same jobs. Raises TraceError where a job sets its own batch sizes: the format has no column for that.
+    """
+    own = next((job for job in workload.jobs if job.regimes), None)
+    if own is not None:
+        raise TraceError(
+            "sets its own batch sizes, which this format cannot say",
+            field="name",
+            value=own.name,
+            remedy="Use the trace as it was published.",
+            source=workload.name,
+        )
+    more = [name for name in OPTIONAL if any(getattr(job, name) != DEFAULTS[name] for job in workload.jobs)]
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*SIA_COLUMNS, WORK_SCALE) if scaled else SIA_COLUMNS)
+    writer.writerow((*SIA_COLUMNS, *more))
     for job in workload.jobs:
-        batch = "" if job.batch_size is None else job.batch_size
-        row = (job.name, repr(job.submit_seconds), job.model, job.gpu_count, batch)
-        writer.writerow((*row, repr(job.work_scale)) if scaled else row)
+        fixed = (job.name, job.submit_seconds, job.model, job.gpu_count, job.batch_size)
+        writer.writerow(_cell(value) for value in (*fixed, *(getattr(job, name) for name in more)))
     return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return repr(value)
+    return str(value)
 
 
 def _default_name(source: Path | str) -> str:
@@ -120,7 +161,7 @@ def _recognised(table: CsvInput) -> str:
     for format_name, trace_format in FORMATS.items():
         if set(trace_format.columns) <= set(table.header):
             return format_name
-    nearest = max(FORMATS.values(), key=lambda f: len(set(f.columns) & set(table.header)))
+    nearest = max((f for f in FORMATS.values() if f.header), key=lambda f: len(set(f.columns) & set(table.header)))
     table.require(nearest.columns)
     raise AssertionError("unreachable: require() raises for a column that is missing")
 
@@ -146,19 +187,52 @@ def _name(row: Row, column: str) -> str:
 # --- the format of the Pollux and Sia artifacts ---
 
 SIA_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
-WORK_SCALE = "work_scale"
+
+# Columns that a trace may have besides, by the field that each fills; an empty cell leaves the default.
+OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
+    "work_scale": lambda row, column: row.number(column, above=0.0, maximum=MAX_WORK_SCALE),
+    "adaptivity": lambda row, column: row.one_of(column, Adaptivity),
+    "workload_kind": lambda row, column: row.one_of(column, WorkloadKind),
+    "promised_seconds": lambda row, column: row.number(column, above=0.0, maximum=MAX_SECONDS),
+    "preemptible": lambda row, column: row.one_of(column, _Truth) is _Truth.TRUE,
+    "tenant": _name,
+}
+DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
 
 
 def _sia_job(row: Row) -> TraceJob:
     model = row.cells["application"]
-    return TraceJob(
+    given: dict[str, Any] = {name: read(row, name) for name, read in OPTIONAL.items() if row.cells.get(name)}
+    job = TraceJob(
         name=_name(row, "name"),
         submit_seconds=row.number("time", minimum=0.0, maximum=MAX_SECONDS),
         model=MODEL_BY_FOLDER.get(model, model),
         gpu_count=row.whole_number("num_replicas", maximum=MAX_GPUS),
         batch_size=row.whole_number("batch_size") if row.cells["batch_size"] else None,
-        work_scale=row.number(WORK_SCALE, above=0.0, maximum=MAX_WORK_SCALE) if WORK_SCALE in row.cells else 1.0,
+        **given,
     )
+    _check_promise(job, row)
+    return job
+
+
+def _check_promise(job: TraceJob, row: Row) -> None:
+    bound = job.workload_kind is WorkloadKind.LATENCY_INFERENCE
+    if bound and job.promised_seconds is None:
+        remedy = "Give the seconds in which it answers batch_size requests."
+        raise row.blame("is missing for latency-bound inference", field="promised_seconds", row=row.line, remedy=remedy)
+    if bound and job.batch_size is None:
+        remedy = "Give how many requests it answers together."
+        raise row.blame("is missing for latency-bound inference", field="batch_size", row=row.line, remedy=remedy)
+    if not bound and job.promised_seconds is not None:
+        remedy = "Give it with workload_kind latency-inference, else leave it empty."
+        raise row.blame(
+            "belongs to latency-bound inference alone", field="promised_seconds", value=job.promised_seconds, row=row.line, remedy=remedy
+        )
+
+
+class _Truth(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
 
 
 # --- the format of the PAL artifact: `duration` counts iterations ---
@@ -176,7 +250,71 @@ def _pal_job(row: Row) -> TraceJob:
     )
 
 
+# --- the format of the Gavel and Shockwave artifacts ---
+
+SHOCKWAVE_COLUMNS = (
+    "job_type",
+    "command",
+    "working_directory",
+    "steps_argument",
+    "needs_data_folder",
+    "total_steps",
+    "scale_factor",
+    "mode",
+    "priority_weight",
+    "slo",
+    "duration",
+    "arrival_time",
+)
+
+
+def _shockwave_job(row: Row) -> TraceJob:
+    """Steps become epochs of the model's data set, and the mode the batch sizes of each. Jobs are numbered from 0, as published."""
+    job_type, gpus = _job_type(row), row.whole_number("scale_factor", maximum=MAX_GPUS)
+    epochs = row.whole_number("total_steps") / steps_of_an_epoch(job_type)
+    if epochs > MAX_EPOCHS:
+        raise row.blame(
+            f"are more than {MAX_EPOCHS} epochs", field="total_steps", value=row.cells["total_steps"], row=row.line, remedy="Correct it."
+        )
+    batch = job_type.per_gpu_batch_size
+    regimes = regimes_of(_adaptation(row), job_type.model, per_gpu_batch_size=batch, gpu_count=gpus, epochs=math.ceil(epochs))
+    return TraceJob(
+        name=f"job-{row.line - 1}",
+        submit_seconds=row.number("arrival_time", minimum=0.0, maximum=MAX_SECONDS),
+        model=job_type.model,
+        gpu_count=gpus,
+        batch_size=batch * gpus,
+        work_scale=epochs,
+        regimes=regimes,
+        weight=row.number("priority_weight", above=0.0, maximum=1e6),
+    )
+
+
+def _job_type(row: Row) -> JobType:
+    text = row.cells["job_type"]
+    job_type = JobType.parse(text)
+    if job_type is None or job_type.model not in EPOCH_SAMPLES:
+        raise row.blame(
+            "is no job type of a known model",
+            field="job_type",
+            value=text,
+            row=row.line,
+            remedy=f"Write for example ResNet-18 (batch size 32); known are {', '.join(EPOCH_SAMPLES)}.",
+        )
+    return job_type
+
+
+def _adaptation(row: Row) -> Adaptation:
+    text = row.cells["mode"]
+    if text not in list(Adaptation):
+        raise row.blame("is no mode of adaptation", field="mode", value=text, row=row.line, remedy=f"Use one of: {', '.join(Adaptation)}.")
+    return Adaptation(text)
+
+
 FORMATS: Mapping[str, TraceFormat] = {
     "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job),
     "pal": TraceFormat(columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job),
+    "shockwave": TraceFormat(
+        columns=SHOCKWAVE_COLUMNS, model_column="job_type", name_column="job_type", parse=_shockwave_job, header=False
+    ),
 }

@@ -25,6 +25,13 @@ def test_every_policy_and_placer_is_told_with_its_parameters(client: TestClient)
     assert all(parameter["help"] for policy in policies + placers for parameter in policy["parameters"])
 
 
+def test_fidelities_are_told_with_what_they_follow(client: TestClient) -> None:
+    known = client.get("/api/v1/fidelities").json()["items"]
+    assert known[0]["name"] == "paper"
+    assert {one["name"] for one in known} >= {"paper", "sia-artifact"}
+    assert all(one["summary"] for one in known)
+
+
 def test_every_model_is_told_with_its_fits_and_their_provenance(client: TestClient) -> None:
     models = client.get(MODELS).json()["items"]
     assert {model["name"] for model in models} == set(load_catalog())
@@ -63,6 +70,14 @@ def test_a_preview_is_limited_to_what_is_asked_for(client: TestClient) -> None:
     assert list(preview(client, gpu_types="t4,rtx")) == ["t4", "rtx"]
     fixed = preview(client, batch_size=512, max_gpus=4)["t4"]
     assert {point["total_batch_size"] for point in fixed if point["gpu_count"] in (1, 2, 4)} == {512}
+
+
+def test_inference_is_worth_its_throughput_and_may_serve_fewer_at_once_than_training_learns_from(client: TestClient) -> None:
+    for points in preview(client, max_gpus=4, workload_kind="batch-inference").values():
+        assert [point["goodput"] for point in points] == pytest.approx([point["throughput"] for point in points])
+    few = preview(client, max_gpus=1, batch_size=32, workload_kind="latency-inference")["a100"]
+    assert [point["total_batch_size"] for point in few] == [32]
+    assert client.get(f"{MODELS}/cifar10/goodput", params={"batch_size": 32}).status_code == 422
 
 
 def test_a_model_that_spans_gpus_has_points_at_whole_replicas_only(client: TestClient) -> None:

@@ -41,6 +41,17 @@ def test_a_submission_is_the_first_event_of_a_job(client: TestClient, submit: Su
     assert [(event["kind"], event["state"], event["at"]) for event in events] == [("state", "submitted", job["submitted_at"])]
 
 
+def test_a_job_may_infer_and_its_promise_is_shown(client: TestClient, submit: Submit) -> None:
+    trains, scores = submit(), submit(workload_kind="batch-inference")
+    serves = submit(workload_kind="latency-inference", batch_size=4, promised_seconds=0.5)
+    shown = [client.get(f"{JOBS}/{job['id']}").json() for job in (trains, scores, serves)]
+    assert [(job["workload_kind"], job["promised_seconds"], job["batch_size"]) for job in shown] == [
+        ("training", None, None),
+        ("batch-inference", None, None),
+        ("latency-inference", 0.5, 4),
+    ]
+
+
 def test_the_work_of_a_job_scales_with_its_share_of_the_training(database: Database, submit: Submit) -> None:
     whole, half = submit(), submit(work_scale=0.5)
     with database.session_scope(writes=False) as session:
@@ -50,6 +61,11 @@ def test_the_work_of_a_job_scales_with_its_share_of_the_training(database: Datab
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown model", {"model": "gpt-9"}, "/model", "bert"),
+    ("a promise of training", {"promised_seconds": 1.0}, "/promised_seconds", "latency-inference"),
+    ("latency without a promise", {"workload_kind": "latency-inference", "batch_size": 16}, "/promised_seconds", "latency-inference"),
+    ("latency without requests", {"workload_kind": "latency-inference", "promised_seconds": 1.0}, "/batch_size", "batch size"),
+    ("a promise of nothing", {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0}, "/promised_seconds", "0"),
+    ("an unknown kind of work", {"workload_kind": "serving"}, "/workload_kind", "batch-inference"),
     ("minimum above the cluster", {"min_gpus": 25}, "/min_gpus", "24"),
     ("rigid above the cluster", {"adaptivity": "rigid", "gpu_count": 48, "batch_size": 96}, "/gpu_count", "24"),
     ("zero GPUs", {"gpu_count": 0, "adaptivity": "rigid", "batch_size": 96}, "/gpu_count", "1"),

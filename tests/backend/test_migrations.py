@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
@@ -9,6 +11,8 @@ from alembic import command
 from backend.database import Database
 from backend.migrations import alembic_config, is_current, upgrade
 from backend.models import metadata
+
+AT = "2026-01-01 00\\:00\\:00+00\\:00"
 
 
 def run(database: Database, action: str, *arguments: str) -> None:
@@ -34,6 +38,74 @@ def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:
     upgrade(database)
     assert is_current(database)
     database.dispose()
+
+
+def test_jobs_that_were_there_before_kinds_of_work_are_training(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    upgrade(database, "0002")
+    at = AT
+    rows = (
+        f"INSERT INTO tenants VALUES ('t', 'default', '{at}')",
+        "INSERT INTO users (id, name, tenant_id, role, active) VALUES ('u', 'ann', 't', 'cluster_admin', true)",
+        cluster_row("c", placer="packed"),
+        "INSERT INTO jobs (id, cluster_id, name, owner_id, tenant_id, model, adaptivity, min_gpus, preemptible, work_scale, state, "
+        "submitted_seconds, progress, remaining_work, gpu_seconds, restarts, reason_code, reason_evidence, cancel_requested, version, "
+        f"created_at) VALUES ('j', 'c', 'old', 'u', 't', 'bert', 'adaptive', 1, true, 1, 'running', 0, 0, 1, 0, 0, 'GRANTED', '{{}}', false, "
+        f"1, '{at}')",
+        "INSERT INTO job_events (id, job_id, cluster_id, cluster_seconds, kind, data) VALUES (1, 'j', 'c', 0, 'state', '{}')",
+    )
+    with database.engine.begin() as connection:
+        for row in rows:
+            connection.execute(sa.text(row))
+    upgrade(database)
+    with database.engine.connect() as connection:
+        found = connection.execute(sa.text("SELECT workload_kind, promised_seconds FROM jobs")).all()
+        assert [tuple(row) for row in found] == [("training", None)]
+        assert connection.execute(sa.text("SELECT count(*) FROM job_events")).scalar() == 1
+    run(database, "downgrade", "0002")
+    upgrade(database)
+    database.dispose()
+
+
+def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    upgrade(database, "0003")
+    given = {
+        "default": ("packed", {}),
+        "told": ("packed", {"sticky": True}),
+        "anew": ("packed", {"sticky": False}),
+        "sia": ("whole-node", {}),
+    }
+    with database.engine.begin() as connection:
+        for name, (placer, parameters) in given.items():
+            connection.execute(sa.text(cluster_row(name, placer=placer, placer_parameters=json.dumps(parameters).replace(":", "\\:"))))
+    upgrade(database)
+    assert placers(database) == {
+        "default": ("packed-sticky", {}),
+        "told": ("packed-sticky", {}),
+        "anew": ("packed", {}),
+        "sia": ("whole-node", {}),
+    }
+    run(database, "downgrade", "0003")
+    assert placers(database) == {**given, "told": ("packed", {})}
+    upgrade(database)
+    database.dispose()
+
+
+def placers(database: Database) -> dict[str, tuple[str, object]]:
+    with database.engine.connect() as connection:
+        rows = connection.execute(sa.text("SELECT id, placer, placer_parameters FROM clusters")).all()
+    return {row[0]: (row[1], json.loads(row[2]) if isinstance(row[2], str) else row[2]) for row in rows}
+
+
+def cluster_row(cluster_id: str, *, placer: str, placer_parameters: str = "{}") -> str:
+    """A cluster as it was written before kinds of work."""
+    return (
+        "INSERT INTO clusters (id, name, policy, policy_parameters, placer, placer_parameters, round_seconds, speed, epoch, anchor_wall, "
+        "anchor_seconds, paused, executor, keep_rounds, next_round_number, fencing, version, created_at) "
+        f"VALUES ('{cluster_id}', '{cluster_id}', 'sia', '{{}}', '{placer}', '{placer_parameters}', 60, 1, '{AT}', '{AT}', 0, false, "
+        f"'simulated', 10, 1, 0, 1, '{AT}')"
+    )
 
 
 def test_every_migration_can_be_taken_back(empty_database_url: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import func, select
 
+from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.traces import workload_of
@@ -19,7 +20,7 @@ CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nb
 
 def body(**fields: Any) -> dict[str, Any]:
     runs = [{"policy": "sia", "policy_parameters": {"p": -1.0}}, {"policy": "fifo", "placer": "packed-sticky", "seed": 3}]
-    return {"name": "compare", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
+    return {"name": "compare", "traces": [GENERATED], "cluster": "t4=6x4,a100=2x8", "runs": runs} | fields
 
 
 def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestClient, queue: Any) -> None:
@@ -27,50 +28,71 @@ def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(client: TestCli
     simulation = answer.json()
     assert answer.status_code == 202
     assert answer.headers["Location"] == f"{OPERATIONS}/{simulation['operation_id']}"
-    assert queue.sent == [("maat.run_simulation", simulation["id"])]
+    assert queue.sent == [("maat.run_simulation", simulation["id"])] * 2
     assert [(run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]] == [
         ("sia", "whole-node", 0, "queued"),
         ("fifo", "packed-sticky", 3, "queued"),
     ]
     operation = client.get(answer.headers["Location"]).json()
-    assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2, "runs")
+    assert (operation["state"], operation["total"], operation["unit"]) == ("queued", 2 * GENERATED["jobs"], "jobs")
     assert operation["result_url"] == f"{SIMULATIONS}/{simulation['id']}"
     assert client.get(operation["result_url"]).json()["runs"] == simulation["runs"]
 
 
 def test_a_trace_may_be_csv_and_its_text_is_not_shown_again(client: TestClient, database: Database) -> None:
-    simulation = client.post(SIMULATIONS, json=body(trace={"kind": "csv", "text": CSV})).json()
-    assert simulation["request"]["trace"] == {"kind": "csv", "text_bytes": len(CSV)}
+    simulation = client.post(SIMULATIONS, json=body(traces=[{"kind": "csv", "text": CSV}])).json()
+    assert simulation["request"]["traces"] == [{"kind": "csv", "text_bytes": len(CSV)}]
     with database.session_scope(writes=False) as session:
         stored = session.get_one(Simulation, simulation["id"])
-        workload = workload_of(session, stored.request["trace"])
+        workload = workload_of(session, stored.request["traces"][0])
     assert [(job.name, job.model, job.submit_seconds) for job in workload.jobs] == [("cifar-0", "cifar10", 0.0), ("bert-1", "bert", 60.0)]
 
 
 def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(client: TestClient, database: Database) -> None:
     trace = {"kind": "cluster", "cluster_id": "demo"}
-    empty = client.post(SIMULATIONS, json=body(trace=trace))
+    empty = client.post(SIMULATIONS, json=body(traces=[trace]))
     assert empty.status_code == 422
-    assert empty.json()["errors"][0]["pointer"] == "/trace/cluster_id"
+    assert empty.json()["errors"][0]["pointer"] == "/traces/0/cluster_id"
     client.post("/api/v1/jobs", json={"name": "train", "model": "bert", "work_scale": 0.5, "gpu_count": 2})
     client.post("/api/v1/jobs", json={"name": "train", "model": "ncf"})
-    simulation = client.post(SIMULATIONS, json=body(trace=trace)).json()
+    simulation = client.post(SIMULATIONS, json=body(traces=[trace])).json()
     with database.session_scope(writes=False) as session:
-        workload = workload_of(session, session.get_one(Simulation, simulation["id"]).request["trace"])
+        workload = workload_of(session, session.get_one(Simulation, simulation["id"]).request["traces"][0])
     assert [(job.model, job.gpu_count, job.work_scale) for job in workload.jobs] == [("bert", 2, 0.5), ("ncf", 1, 1.0)]
     assert workload.jobs[0].submit_seconds == 0.0
 
 
+def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(client: TestClient, database: Database) -> None:
+    bound = {"adaptivity": "rigid", "gpu_count": 2, "batch_size": 24, "preemptible": False}
+    serves = {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0.5}
+    for fields in (bound, serves, {}):
+        assert client.post("/api/v1/jobs", json={"name": "train", "model": "bert", **fields}).status_code == 201
+    with database.session_scope(writes=False) as session:
+        first, second, third = workload_of(session, {"kind": "cluster", "cluster_id": all_clusters(session)[0].id}).jobs
+    assert (first.adaptivity, first.preemptible, first.batch_size, first.tenant) == ("rigid", False, 24, "default")
+    assert (second.workload_kind, second.promised_seconds, third.adaptivity) == ("latency-inference", 0.5, None)
+
+
+def test_a_trace_of_iterations_is_simulated_on_the_gpu_types_that_its_models_are_known_for(client: TestClient, database: Database) -> None:
+    trace = {"kind": "csv", "text": "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"}
+    answer = client.post(SIMULATIONS, json=body(trace=trace, cluster="v100=2x4"))
+    assert answer.status_code == 202, answer.text
+    refused = client.post(SIMULATIONS, json=body(trace=trace, cluster="t4=2x4"))
+    assert refused.status_code == 422
+    error = refused.json()["errors"][0]
+    assert (error["pointer"], error["remedy"]) == ("/cluster", "It runs on v100, rtx5000, a100.")
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
-    ("a missing column", {"kind": "csv", "text": "name,time,num_replicas\na,0,1\n"}, "/trace/text", 1),
-    ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/trace/text", 3),
-    ("an unknown model", {"kind": "csv", "text": CSV.replace("bert,", "alexnet,")}, "/trace/text", 3),
-    ("a time that is no number", {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}, "/trace/text", 3),
-    ("a count that is no number", {"kind": "csv", "text": CSV.replace(",1,24", ",many,24")}, "/trace/text", 3),
-    ("no rows", {"kind": "csv", "text": CSV.splitlines()[0] + "\n"}, "/trace/text", None),
-    ("a path", {"kind": "csv", "text": "/etc/passwd"}, "/trace/text", None),
-    ("a binary file", {"kind": "csv", "text": "\x7fELF\x02\x01\n\x01\x02\x03\n"}, "/trace/text", 1),
-    ("an unknown family", {**GENERATED, "family": "azure"}, "/trace/family", None),
+    ("a missing column", {"kind": "csv", "text": "name,time,num_replicas\na,0,1\n"}, "/traces/0/text", 1),
+    ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/traces/0/text", 3),
+    ("an unknown model", {"kind": "csv", "text": CSV.replace("bert,", "alexnet,")}, "/traces/0/text", 3),
+    ("a time that is no number", {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}, "/traces/0/text", 3),
+    ("a count that is no number", {"kind": "csv", "text": CSV.replace(",1,24", ",many,24")}, "/traces/0/text", 3),
+    ("no rows", {"kind": "csv", "text": CSV.splitlines()[0] + "\n"}, "/traces/0/text", None),
+    ("a path", {"kind": "csv", "text": "/etc/passwd"}, "/traces/0/text", None),
+    ("a binary file", {"kind": "csv", "text": "\x7fELF\x02\x01\n\x01\x02\x03\n"}, "/traces/0/text", 1),
+    ("an unknown family", {**GENERATED, "family": "azure"}, "/traces/0/family", None),
 ]
 
 
@@ -78,7 +100,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
 def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
     client: TestClient, queue: Any, database: Database, trace: dict[str, Any], pointer: str, row: int | None
 ) -> None:
-    answer = client.post(SIMULATIONS, json=body(trace=trace))
+    answer = client.post(SIMULATIONS, json=body(traces=[trace]))
     assert answer.status_code == 422, answer.text
     error = answer.json()["errors"][0]
     assert error["pointer"] == pointer
@@ -101,15 +123,18 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"runs": [{"policy_parameters": {"p": "x"}}]}, "/runs/0/policy_parameters/p"),
         ({"runs": [{"placer": "luck"}]}, "/runs/0/placer"),
         ({"runs": [{"seed": -1}]}, "/runs/0/seed"),
-        ({"runs": [{}] * 33}, "/runs"),
-        ({"trace": {"kind": "dream"}}, "/trace"),
-        ({"trace": {**GENERATED, "jobs": 10_000_000}}, "/trace/generated/jobs"),
-        ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
+        ({"runs": [{"seed": i} for i in range(201)]}, "/runs"),
+        ({"runs": [{"seed": i} for i in range(101)], "traces": [GENERATED, GENERATED | {"seed": 7}]}, "/runs"),
+        ({"traces": []}, "/traces"),
+        ({"traces": [{"kind": "dream"}]}, "/traces/0"),
+        ({"traces": [{**GENERATED, "jobs": 10_000_000}]}, "/traces/0/generated/jobs"),
+        ({"traces": [GENERATED, {"kind": "cluster", "cluster_id": "mars"}]}, "/traces/1/cluster_id"),
         ({"name": ""}, "/name"),
         ({"profiling": "psychic"}, "/profiling"),
         ({"rigid_share": 1.5}, "/rigid_share"),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
         ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
+        ({"failures": {"mtbf_hours": 0.1}, "cluster": "t4=200x4"}, "/failures/mtbf_hours"),
         ({"failures": {"mtbf_hours": 1, "repair_seconds": -1}}, "/failures/repair_seconds"),
         ({"reservations": [{"gpu_type": "h100", "gpu_count": 1, "tenant": "x"}]}, "/reservations/0"),
         ({"reservations": [{"gpu_type": "t4", "gpu_count": 1}]}, "/reservations/0"),
@@ -198,6 +223,42 @@ def test_a_result_holds_the_allocations_of_chosen_jobs_alone(client: TestClient,
     assert unknown.status_code == 422
     assert [(error["pointer"], error["value"]) for error in unknown.json()["errors"]] == [("/jobs", "nobody")]
     assert client.get(address, params={"jobs": ["a"] * 13}).status_code == 422
+
+
+def test_every_run_is_played_on_every_trace(client: TestClient) -> None:
+    made = client.post(SIMULATIONS, json=body(traces=[GENERATED, GENERATED | {"seed": 7}])).json()
+
+    assert [(run["policy"], run["trace"]) for run in made["runs"]] == [("sia", 0), ("sia", 1), ("fifo", 0), ("fifo", 1)]
+
+
+def test_runs_are_compared_job_by_job_over_what_both_have_finished(client: TestClient, database: Database) -> None:
+    runs = [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]
+    simulation = client.post(SIMULATIONS, json=body(runs=runs)).json()
+    address = f"{SIMULATIONS}/{simulation['id']}/comparison"
+    assert client.get(address).status_code == 409
+    hours = {("sia", 0): [1.0, 2.0], ("sia", 1): [1.0, 1.0], ("fifo", 0): [2.0, 4.0], ("fifo", 1): [4.0, None]}
+    for run in simulation["runs"]:
+        finish(database, run["id"], hours[run["policy"], run["seed"]])
+
+    found = client.get(address).json()
+
+    assert [c["name"] for c in found["contestants"]] == ["sia + whole-node", "fifo + packed-sticky"]
+    assert found["contestants"][0]["figures"]["avg_jct_hours"] == {"mean": 1.25, "deviation": pytest.approx(0.5 / 2**0.5), "runs": 2}
+    (against,) = found["paired"]
+    assert (found["baseline"], against["contestant"], against["basis"], against["jobs"], against["left_out"]) == (0, 1, "runs", 3, 1)
+    assert against["difference_hours"]["estimate"] == pytest.approx((1.5 + 3.0) / 2)
+    assert client.get(address, params={"baseline": 1}).json()["paired"][0]["contestant"] == 0
+    assert client.get(address, params={"baseline": 2}).json()["errors"][0]["pointer"] == "/baseline"
+
+
+def finish(database: Database, run_id: str, hours: list[float | None]) -> None:
+    """As the worker keeps a run whose jobs took that long."""
+    jobs = [{"name": str(i), "jct": None if jct is None else 3600 * jct} for i, jct in enumerate(hours)]
+    done = [jct for jct in hours if jct is not None]
+    with database.session_scope() as session:
+        run = session.get_one(SimulationRun, run_id)
+        run.state, run.summary = "succeeded", {"jobs": len(jobs), "avg_jct_hours": sum(done) / len(done)}
+        run.result = {"jobs": jobs, "fairness": {"worst_rho": 1.0, "unfair_fraction": 0.0, "jobs": len(done)}}
 
 
 def test_simulations_and_operations_are_listed_newest_first_in_pages(client: TestClient) -> None:

@@ -39,10 +39,12 @@ def wait_until(true: Callable[[], bool], what: str, seconds: float = START_SECON
 
 @dataclass
 class Server:
-    """A running Maat: its address, a client for it."""
+    """A running Maat: its address, a client for it, and what its processes are started with."""
 
     url: str
     client: Client
+    folder: Path
+    environment: dict[str, str]
 
     def answers(self) -> bool:
         try:
@@ -80,40 +82,31 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
 
 
 @contextmanager
-def serving(folder: Path, *, demo: bool) -> Iterator[tuple[Server, dict[str, str]]]:
+def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
     port = _free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {**kept, "MAAT_DATA_DIR": str(folder), "MAAT_DEMO": str(demo).lower(), "MAAT_PORT": str(port)}
     subprocess.run([sys.executable, "-m", "backend.bootstrap_data"], cwd=ROOT, env=environment, check=True)
     arguments = ["uvicorn", "frontend.app:app", "--port", str(port), "--log-level", "warning", "--timeout-graceful-shutdown", "2"]
     with running(arguments, environment, folder / "api.log"), Client(f"http://127.0.0.1:{port}") as client:
-        server = Server(client.url, client)
+        server = Server(client.url, client, folder, environment)
         wait_until(server.answers, f"the service; its log: {folder / 'api.log'}")
-        yield server, environment
+        yield server
+
+
+def worker_of(queue: str, *more: str) -> list[str]:
+    """A worker process for one queue."""
+    options = ["--loglevel=WARNING", "--without-mingle", "--without-gossip", "-Q", queue, "--pool=solo", *more]
+    return ["celery", "-A", "worker.app", "worker", "-n", f"{queue}@%h", *options]
 
 
 @pytest.fixture(scope="session")
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The demo cluster with jobs and rounds: everything real, nothing empty."""
     folder = tmp_path_factory.mktemp("maat")
-    worker = [
-        "celery",
-        "-A",
-        "worker.app",
-        "worker",
-        "--loglevel=WARNING",
-        "--without-mingle",
-        "--without-gossip",
-        "-Q",
-        "rounds",
-        "--pool=solo",
-        "-B",
-        "-s",
-        str(folder / "beat"),
-    ]
-    with serving(folder, demo=True) as (server, environment):
+    with serving(folder, demo=True) as server:
         server.client.add_demo_jobs(12, seed=3)
-        with running(worker, environment, folder / "worker.log"):
+        with running(worker_of("rounds", "-B", "-s", str(folder / "beat")), server.environment, folder / "worker.log"):
             wait_until(
                 lambda: bool(server.client.rounds(server.cluster_id)["items"]), f"a round; the worker's log: {folder / 'worker.log'}"
             )
@@ -121,9 +114,16 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
+def laboratory(server: Server) -> Iterator[Server]:
+    """The same service, with a worker that plays simulations and points of sweeps."""
+    with running(worker_of("simulations"), server.environment, server.folder / "simulations.log"):
+        yield server
+
+
+@pytest.fixture(scope="session")
 def empty_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service without cluster, job, round or worker."""
-    with serving(tmp_path_factory.mktemp("empty"), demo=False) as (server, _):
+    with serving(tmp_path_factory.mktemp("empty"), demo=False) as server:
         yield server
 
 

@@ -55,8 +55,8 @@ def test_the_baseline_can_be_chosen(compare: Compare, capsys: pytest.CaptureFixt
     compare("--policy", "srtf,fifo", "--baseline", "fifo", "--json")
 
     found = json.loads(capsys.readouterr().out)
-    assert found["baseline"] == {"policy": "fifo", "placer": "packed-sticky"}
-    assert [d["contestant"]["policy"] for d in found["paired"]] == ["srtf"]
+    assert found["contestants"][found["baseline"]]["name"] == "fifo + packed-sticky"
+    assert [found["contestants"][d["contestant"]]["policy"] for d in found["paired"]] == ["srtf"]
 
 
 def test_runs_are_written_one_per_line(compare: Compare, tmp_path: Path) -> None:

@@ -174,6 +174,25 @@ def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
     return lines[0].removeprefix("maat: ")
 
 
+def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    header = HEADER.strip() + ",adaptivity,workload_kind,promised_seconds,preemptible,tenant\n"
+    mixed = (
+        "a,0,cifar10,4,512,0.05,rigid,,,false,vision\nb,0,bert,1,16,0.001,,latency-inference,60,,\nc,0,bert,1,,0.01,,batch-inference,,,\n"
+    )
+    path.write_text(header + mixed, encoding="utf-8")
+    found = figures(str(path), *SMALL, "--fairness", "--reserve", "t4=8,tenant=vision,until=1")
+    assert (found["jobs"], found["unfinished"]) == (3, 0)
+    assert found["avg_queueing_hours"] > 0.5, "all but the tenant's job wait for the end of its reservation"
+
+
+def test_a_rigid_job_of_a_model_that_spans_gpus_asks_for_whole_replicas(tmp_path: Path, refused: Refused) -> None:
+    path = tmp_path / "hybrid.csv"
+    path.write_text(HEADER.strip() + ",adaptivity\na,0,gpt,3,48,0.01,rigid\n", encoding="utf-8")
+    said = refused("simulate", str(path), "--cluster", "a100=2x8")
+    assert "num_replicas: is no whole number of replicas of this rigid job (got 3)" in said
+
+
 def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trace: Path) -> None:
     arguments = (str(trace), *SMALL, "--policy", "fifo")
     kept_out = figures(*arguments, "--reserve", "t4=8,tenant=vision,until=0.5")
@@ -202,6 +221,25 @@ def test_a_process_that_refuses_says_one_line_and_exits_with_2(trace: Path) -> N
     assert said.startswith("cluster: has zero GPUs, or more than Maat accepts (got 't4=0x4'). Give every type at least one node")
 
 
+def test_jobs_may_share_gpus_and_the_answer_names_what_that_costs(trace: Path) -> None:
+    done = maat("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", "--jobs-per-gpu", "2", "--interference", "synthetic", "--json")
+    found = json.loads(done.stdout)
+    assert (found["placer"], found["jobs_per_gpu"], found["interference"]) == ("shared", 2, "synthetic (declared, not measured)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--jobs-per-gpu", "2"), "interference: is missing where several jobs may share a GPU"),
+        (("--jobs-per-gpu", "9", "--interference", "1.5"), "jobs_per_gpu: is not between 1 and 8"),
+        (("--jobs-per-gpu", "2", "--interference", "0.5"), "interference: is no slowdown from 1 to 1000"),
+        (("--jobs-per-gpu", "2", "--interference", "none.csv"), "interference: is no file, no number and not 'synthetic'"),
+    ],
+)
+def test_sharing_that_makes_no_sense_is_refused_by_its_field(refused: Refused, trace: Path, arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", *arguments)
+
+
 def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trace: Path) -> None:
     done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--csv", str(trace.parent))
     assert "csv: cannot be written (Is a directory)" in only_line(done.returncode, done.stdout, done.stderr)
@@ -216,7 +254,7 @@ def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trac
         (HEADER + "a,0,resnet999,1,128,1\n", ["row 2", "application: is no known model", "(got 'resnet999')", "Known are"]),
         (HEADER + "a,0,cifar10,0,128,1\n", ["row 2", "num_replicas: is not between 1", "(got '0')"]),
         (HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n", ["row 3", "name: stands twice", "(got 'a')"]),
-        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where the header has 6", "Complete the row."]),
+        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where there are 6 columns", "Complete the row."]),
         (HEADER, ["rows: holds no jobs", "Add at least one row"]),
         ("", ["file: is empty"]),
     ],

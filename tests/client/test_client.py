@@ -6,54 +6,15 @@ import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
-from backend.app import create_app
-from backend.bootstrap_data import ensure_defaults
-from backend.database import Database
-from backend.settings import Settings
 from maat.client import ApiError, AsyncClient, Client, FieldProblem, Unreachable, calls
 
 HERE = "http://127.0.0.1:8000"
-
-
-class NoQueue:
-    """Long work stays queued: no worker runs here."""
-
-    def send(self, task: str, *arguments: str) -> None:
-        pass
-
-
-class InProcess(httpx.BaseTransport):
-    """The service as a transport of the synchronous client."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._service = TestClient(app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        answer = self._service.request(request.method, str(request.url), content=request.read(), headers=dict(request.headers))
-        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
-        return httpx.Response(answer.status_code, headers=headers, content=answer.content)
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> FastAPI:
-    settings = Settings(data_dir=tmp_path, database_url="", broker_url="", implicit_admin=True, demo=True)
-    database = Database.of(settings)
-    ensure_defaults(database, settings)
-    database.dispose()
-    return create_app(settings, queue=NoQueue())
-
-
-@pytest.fixture
-def maat(app: FastAPI) -> Client:
-    return Client(HERE, transport=InProcess(app))
 
 
 def test_a_submitted_job_is_read_back_and_cancelled(maat: Client) -> None:
@@ -135,6 +96,52 @@ def test_the_awaited_client_answers_the_same(app: FastAPI) -> None:
         job, listed = beside_any_running_loop.submit(asyncio.run, submit_and_list()).result()
 
     assert listed == [job["id"]]
+
+
+SWEEP: Any = {
+    "name": "s",
+    "trace": {"kind": "generated", "jobs": 2, "hours": 1},
+    "cluster": "t4=2x4,a100=1x8",
+    "vary": [{"name": "rigid_share", "values": [0, 0.5]}],
+    "failures": {"mtbf_hours": 100.0},
+}
+
+
+def test_a_sweep_is_started_followed_and_cancelled(maat: Client) -> None:
+    sweep = maat.start_sweep(**SWEEP)
+
+    assert [head["id"] for head in maat.sweeps()["items"]] == [sweep["id"]]
+    assert maat.sweep(sweep["id"])["request"]["failures"] == {"mtbf_hours": 100.0, "repair_seconds": 1800.0}
+    assert [point["settings"] for point in maat.sweep_points(sweep["id"])] == [{"rigid_share": 0.0}, {"rigid_share": 0.5}]
+    assert maat.sweep_rows(sweep["id"]) == []
+    assert maat.cancel_sweep(sweep["id"])["state"] == "cancelled"
+    assert maat.sweep(sweep["id"])["state"] == "cancelled"
+
+
+def test_gpus_are_reserved_and_given_back(maat: Client) -> None:
+    cluster_id = maat.clusters()[0]["id"]
+
+    made = maat.reserve(cluster_id, gpu_type="a100", gpu_count=4, tenant="default")
+
+    assert (made["state"], made["end_at"]) == ("active", None)
+    assert maat.reservations(cluster_id) == [made]
+    maat.remove_reservation(cluster_id, made["id"])
+    assert maat.reservations(cluster_id, over=True) == []
+
+
+def test_the_awaited_client_sweeps_and_reserves_too(app: FastAPI) -> None:
+    async def both() -> tuple[Any, ...]:
+        async with AsyncClient(HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))) as maat:
+            sweep = await maat.start_sweep(**SWEEP)
+            points = await maat.sweep_points(sweep["id"])
+            cancelled = await maat.cancel_sweep(sweep["id"])
+            cluster_id = (await maat.clusters())[0]["id"]
+            made = await maat.reserve(cluster_id, gpu_type="t4", gpu_count=1, tenant="default")
+            await maat.remove_reservation(cluster_id, made["id"])
+            return len(points), cancelled["state"], await maat.reservations(cluster_id), await maat.sweep_rows(sweep["id"])
+
+    with ThreadPoolExecutor(1) as beside_any_running_loop:
+        assert beside_any_running_loop.submit(asyncio.run, both()).result() == (2, "cancelled", [], [])
 
 
 def test_no_answer_is_unreachable_and_names_the_address() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -13,12 +15,14 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.throughput import step_seconds
 
 TYPES = ("t4", "rtx", "a100", "v100")
 TENANTS = ("default", "vision", "speech")
+CLASSES = ("A", "B")
 NOW = 10_000.0
 
 
@@ -34,7 +38,14 @@ def clusters(draw: DrawFn, *, jobs_per_gpu: int = 1) -> Cluster:
         for number, count in enumerate(draw(st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 8)), min_size=1, max_size=4))):
             drained = draw(st.frozensets(st.integers(0, count - 1))) if draw(_one_in(4)) else frozenset()
             nodes.append(Node(f"{gpu_type}-{number}", gpu_type, count, drained))
-    return Cluster.of(nodes, jobs_per_gpu=jobs_per_gpu)
+    cluster = Cluster.of(nodes, jobs_per_gpu=jobs_per_gpu)
+    return replace(cluster, scores=draw(_scores(cluster.gpu_count))) if draw(_one_in(3)) else cluster
+
+
+def _scores(gpu_count: int) -> SearchStrategy[dict[str, tuple[float, ...]]]:
+    """How slow each GPU is for a class or two of jobs."""
+    slowness = st.lists(st.sampled_from((0.9, 0.95, 1.0, 1.05, 2.8)), min_size=gpu_count, max_size=gpu_count)
+    return st.dictionaries(st.sampled_from(CLASSES), slowness.map(tuple), min_size=1)
 
 
 def parameters() -> SearchStrategy[FloatArray]:
@@ -110,6 +121,9 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
         workload_kind=kind,
         promised_seconds=promised,
+        regimes=DeclaredRegimes(1e4, (initial, 4 * initial)) if adaptivity is Adaptivity.RIGID and draw(_one_in(3)) else None,
+        variability_class=draw(st.sampled_from((None, *CLASSES))),
+        locality_penalty=draw(st.sampled_from((1.0, 1.0, 1.7))),
     )
 
 
@@ -130,9 +144,15 @@ def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ..
                 restarts=draw(st.integers(0, 3)),
                 restarting=allocation is not None and draw(_one_in(4)),
                 started_at=None if allocation is None else spec.submitted_at,
+                epochs_begun={} if spec.regimes is None else dict(zip(spec.regimes.batch_sizes, draw(_epochs()), strict=False)),
             )
         )
     return tuple(jobs)
+
+
+def _epochs() -> SearchStrategy[list[int]]:
+    """Epochs begun at some of a job's sizes, at least one of them where any."""
+    return st.lists(st.integers(1, 60), max_size=2)
 
 
 @st.composite

@@ -11,9 +11,10 @@ from sweep_samples import axis, row, sweep
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
 from frontend.pages.sweep import caption, table
-from frontend.pages.sweeps import _place, body_of, parse_values, unfinished
+from frontend.pages.sweeps import EXAMPLES, _place, body_of, parse_values, unfinished
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
+from maat.simulation.sweep import AXES
 
 FORM: dict[str, Any] = {
     "name": "s",
@@ -110,6 +111,10 @@ def test_progress_stands_until_the_end_and_says_why_a_point_failed() -> None:
     failed = progress({**operation, "state": "failed", "error": {"detail": "p is out of range"}}, failed="A point failed")
     assert "p is out of range" in text_of(failed)
     assert "A point failed" in text_of(failed)
+
+
+def test_the_form_offers_every_setting_that_can_be_varied() -> None:
+    assert set(EXAMPLES) == set(AXES)
 
 
 def test_the_form_is_sent_as_the_api_wants_it() -> None:

@@ -11,7 +11,9 @@ from frontend.components.reservation_fields import unfinished_reservation
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
-from frontend.pages.simulate import _place
+from frontend.pages.reservations import body_of as reservation_body
+from frontend.pages.reservations import reservations_table
+from frontend.pages.simulate import _place, count_of
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulation import _table
 from frontend.pages.submit import body_of
@@ -127,7 +129,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "batch_size": 64,
         "max_batch_size": 128,
     }
-    rest = {"work_scale": 1, "gpu_types": [], "external_id": ""}
+    rest = {"work_scale": 1, "gpu_types": [], "external_id": "", "workload_kind": "training", "promised_seconds": 9}
 
     rigid = body_of({**values, **rest}, preemptible=True, cluster_id="clu_1")
     adaptive = body_of({**values, **rest, "adaptivity": "adaptive"}, preemptible=False, cluster_id=None)
@@ -139,6 +141,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "gpu_count": 4,
         "batch_size": 64,
         "work_scale": 1,
+        "workload_kind": "training",
         "cluster_id": "clu_1",
         "preemptible": True,
     }
@@ -150,8 +153,45 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "max_gpus": 8,
         "max_batch_size": 128,
         "work_scale": 1,
+        "workload_kind": "training",
         "preemptible": False,
     }
+
+
+def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> None:
+    values = {"name": "a", "model": "bert", "adaptivity": "adaptive", "max_gpus": 8, "batch_size": 16, "max_batch_size": 64}
+
+    body = body_of({**values, "workload_kind": "latency-inference", "promised_seconds": 0.2}, preemptible=True, cluster_id=None)
+
+    assert (body["batch_size"], body["promised_seconds"], body["max_gpus"]) == (16, 0.2, 8)
+    assert "max_batch_size" not in body
+
+
+def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:
+    values = {"type": "a100", "gpus": 4, "for": "job", "holder": " job_1 ", "from": 0, "until": 1.5}
+
+    now = reservation_body(values, now="2026-11-20T12:00:00.000Z")
+    later = reservation_body({**values, "for": "tenant", "holder": "vision", "from": 2, "until": ""}, now="2026-11-20T12:00:00.000Z")
+
+    assert now == {"gpu_type": "a100", "gpu_count": 4, "job_id": "job_1", "end_at": "2026-11-20T13:30:00+00:00"}
+    assert later == {"gpu_type": "a100", "gpu_count": 4, "tenant": "vision", "start_at": "2026-11-20T14:00:00+00:00"}
+
+
+def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
+    one = {
+        "id": "res_1",
+        "gpu_type": "t4",
+        "gpu_count": 2,
+        "tenant": "vision",
+        "job_id": None,
+        "state": "active",
+        "start_at": "",
+        "end_at": None,
+    }
+
+    assert "Remove" in str(reservations_table([one], may=True))
+    assert "Remove" not in str(reservations_table([one], may=False))
+    assert "Nothing is reserved" in str(reservations_table([], may=False))
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("0", [0]), ("0, 1,2", [0, 1, 2]), ("", None), ("a", None), ("-1", None), ("1.5", None)])
@@ -160,17 +200,27 @@ def test_seeds_are_whole_numbers_from_zero(text: str, seeds: list[int] | None) -
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
-    def run(policy: str, seed: int, placer: str = "whole-node") -> dict[str, Any]:
-        return {"policy": policy, "seed": seed, "placer": placer}
+    def run(policy: str, seed: int, placer: str = "whole-node", trace: int = 0) -> dict[str, Any]:
+        return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
 
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia", "fifo"]
     assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
+    assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las, trace 1", "las, trace 2"]
 
 
 def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> None:
     def run(policy: str, **summary: float) -> dict[str, Any]:
-        return {"id": policy, "policy": policy, "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        return {
+            "id": policy,
+            "policy": policy,
+            "seed": 0,
+            "trace": 0,
+            "placer": None,
+            "state": "succeeded",
+            "error": None,
+            "summary": summary,
+        }
 
     runs = [run("sia", jobs=4, unfinished=0, avg_jct_hours=1.5), run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0)]
 
@@ -195,7 +245,9 @@ FORM: dict[str, Any] = {
     "seed": 0,
     "cluster": "",
     "fidelity": "paper",
+    "draws": 1,
     "policies": ["sia", "fifo"],
+    "placers": [],
     "seeds": "0,1",
     "profiling": "fidelity",
     "rigid_share": 0,
@@ -207,18 +259,28 @@ FORM: dict[str, Any] = {
 
 
 def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
-    body = simulation_body(FORM, text="", cluster_id=None)
+    body = simulation_body(FORM, texts=[""], cluster_id=None)
 
     assert body["runs"] == [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]
+
+
+def test_every_policy_is_sent_with_every_placer_and_every_draw_is_a_trace() -> None:
+    form = {**FORM, "kind": "generated", "family": "philly", "seed": 5, "draws": 3, "placers": ["pal", "random"], "seeds": "0"}
+
+    body = simulation_body(form, texts=None, cluster_id=None)
+
+    assert [(run["policy"], run["placer"]) for run in body["runs"]] == [(p, q) for p in ("sia", "fifo") for q in ("pal", "random")]
+    assert [trace["seed"] for trace in body["traces"]] == [5, 6, 7]
+    assert count_of(form, None) == 12
 
 
 def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_set() -> None:
     values = {"type": " a100", "gpus": 4, "for": "job", "holder": "bert-1", "from": 0, "until": 1.5}
     asked = {"profiling": "oracle", "rigid_share": 0.5, "mtbf_hours": 100, "reservations": [reservation_of(values)]}
 
-    body = simulation_body({**FORM, **asked}, text="", cluster_id=None)
+    body = simulation_body({**FORM, **asked}, texts=[""], cluster_id=None)
 
-    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, text="", cluster_id=None))
+    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, texts=[""], cluster_id=None))
     assert (body["profiling"], body["rigid_share"], body["failures"]) == ("oracle", 0.5, {"mtbf_hours": 100.0, "repair_seconds": 1800.0})
     assert body["reservations"] == [{"gpu_type": "a100", "gpu_count": 4, "job": "bert-1", "start_seconds": 0.0, "end_seconds": 5400.0}]
 
@@ -245,7 +307,7 @@ def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -
 @pytest.mark.parametrize(
     ("pointer", "field"),
     [
-        ("/trace/text", "csv"),
+        ("/traces/1/text", "csv"),
         ("/trace/generated/jobs", "jobs"),
         ("/runs/0/policy", "policies"),
         ("/failures/mtbf_hours", "mtbf_hours"),
@@ -260,7 +322,7 @@ def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field:
 
 
 def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
-    problem = FieldProblem("/placer", "placer", "It is wrong.")
+    problem = FieldProblem("/fidelity", "fidelity", "It is wrong.")
 
     beside, above = spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="")
 
@@ -270,7 +332,7 @@ def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
 
 def test_failures_have_columns_only_where_a_node_failed() -> None:
     def heads(**summary: float) -> list[Any]:
-        run = {"id": "r", "policy": "sia", "seed": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        run = {"id": "r", "policy": "sia", "seed": 0, "trace": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
         return [cell.children for cell in _table([run]).children[0].children.children]
 
     assert heads(failures=0, interruptions=0) == ["Run", "State"]

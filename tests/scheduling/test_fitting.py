@@ -45,6 +45,15 @@ sample_lists = st.lists(
     min_size=1,
     max_size=6,
 )
+
+
+@pytest.mark.parametrize("anchor", [a for a in ANCHORS if len(a[2]) > 1], ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples")
+def test_a_fit_ends_where_the_published_simulators_ends(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
+    # The search ends early, so that its path decides what it finds, and a few per mille decide which batch size a job trains with.
+    samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
+    assert fit_throughput(samples) == pytest.approx(np.array(anchor[3]), rel=1e-5, abs=1e-12)
+
+
 interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.array)
 
 

@@ -124,8 +124,25 @@ def test_of_a_job_that_ran_nowhere_nothing_is_projected() -> None:
 
 
 def test_the_published_rule_takes_the_first_type_that_ran_times_a_constant() -> None:
-    rule = ProjectByConstant({"m": {"t4": 100.0, "rtx": 250.0, "a100": 800.0}})
+    rule = ProjectByConstant({"m": {"t4": 100.0, "a100": 800.0, "rtx": 250.0}})
     known = Belief({"rtx": type_belief(0.2), "a100": type_belief(0.1)}, None, 1)
-    assert rule(job(known=known), "t4", ("t4", "rtx", "a100")) == ("rtx", 0.4)
+    assert rule(job(known=known), "t4", ("t4", "rtx", "a100")) == ("a100", 0.125), (
+        "the first that was profiled, however the cluster is written"
+    )
+    assert rule(job(known=known), "t4", ("t4", "rtx")) == ("rtx", 0.4), "of the types that the cluster has"
     assert rule(job(known=known), "a100", ("t4", "rtx", "a100")) == ("a100", 1.0)
     assert rule(job(), "t4", ("t4", "rtx", "a100")) is None
+
+
+def test_gpus_beyond_the_largest_batch_size_are_offered_at_their_smallest_batches_only_where_that_is_asked_for() -> None:
+    wide = job(spec(max_batch_size=64, memory={"a100": MemoryLimits(8, 256)}), belief(a100=0.05))
+    table = table_for(CLUSTER, [wide])
+
+    def goodput(*, beyond: bool) -> list[bool]:
+        matrix = goodput_matrix([wide], CLUSTER, table, scale_up=np.array([64]), projection=project_by_profile, beyond_largest_batch=beyond)
+        plans = matrix.pairs.plans
+        assert not beyond or plans.total_batch_size[matrix.pairs.gpu_count == 16].tolist() == [128]
+        return (plans.goodput[matrix.pairs.gpu_type == 1] > 0).tolist()
+
+    assert goodput(beyond=False) == [True, True, True, True, False], "1, 2, 4, 8 and 16 GPUs; 16 of them cannot run fewer than 128 samples"
+    assert goodput(beyond=True) == [True] * 5

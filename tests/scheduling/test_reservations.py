@@ -84,8 +84,9 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
     assert set(decided(policy, Reservation("t4", 4, tenant="b")).grants) == {"b"}
     found = decided(policy, Reservation("t4", 4, job_id="b"))
     assert set(found.grants) == {"b"}
-    assert found.reasons["a"].primary is ReasonCode.WAITING_CAPACITY
+    assert found.reasons["a"].primary is ReasonCode.WAITING_RESERVATION
     assert str(found.reasons["a"].evidence["binding_limit"]).startswith("reservation:t4:job b")
+    assert found.reasons["a"].sentence == "GPUs that it could use are reserved for others: t4 for job b."
 
 
 # ---- in a simulation --------------------------------------------------------------------------------------------------------------

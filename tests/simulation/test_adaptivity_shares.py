@@ -10,7 +10,7 @@ import pytest
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.engine import Scenario, SimulationResult, simulate
 from maat.simulation.fidelity import FIDELITIES
@@ -50,6 +50,22 @@ def test_hybrid_parallel_jobs_stay_adaptive() -> None:
     hybrid = replace(MODELS["bert"], gpus_per_replica={"a100": 2})
     found = draw_adaptivity((TraceJob("x", 0.0, "bert", 3),), {"bert": hybrid}, rigid_share=1.0, strong_scaling_share=0.0, seed=0)
     assert found == {"x": Adaptivity.ADAPTIVE}
+
+
+def test_what_a_trace_says_of_a_job_stays_and_inference_is_never_drawn() -> None:
+    jobs = (
+        TraceJob("said", 0.0, "bert", 1, adaptivity=Adaptivity.STRONG_SCALING),
+        TraceJob("free", 0.0, "bert", 1, adaptivity=Adaptivity.ADAPTIVE),
+        TraceJob("open", 0.0, "bert", 1),
+        TraceJob("batch", 0.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE),
+    )
+    found = draw_adaptivity(jobs, MODELS, rigid_share=1.0, strong_scaling_share=0.0, seed=0)
+    assert found == {
+        "said": Adaptivity.STRONG_SCALING,
+        "free": Adaptivity.ADAPTIVE,
+        "open": Adaptivity.RIGID,
+        "batch": Adaptivity.ADAPTIVE,
+    }
 
 
 @pytest.mark.parametrize(("rigid", "strong"), [(-0.1, 0.0), (1.1, 0.0), (0.0, float("nan")), (0.6, 0.6)])

@@ -75,6 +75,14 @@ def test_the_interval_of_several_runs_is_students_over_their_means() -> None:
     assert found.difference_hours.high == pytest.approx(-2.0 + 4.302652729911275 / 3**0.5)  # t of 2 degrees of freedom at 0.975
 
 
+def test_seeds_that_change_nothing_are_one_run() -> None:
+    outcomes = [outcome(who, {"a": hours, "b": 2.0}, seed=seed) for who, hours in ((ONE, 1.0), (OTHER, 5.0)) for seed in range(3)]
+
+    (found,) = paired(outcomes, OTHER)
+
+    assert (found.runs, found.basis) == (1, Basis.JOBS)
+
+
 def test_nobody_wins_without_certainty() -> None:
     def verdict(gains: list[float]) -> Verdict:
         outcomes = [outcome(ONE, {"a": 10.0 - gain}, seed=seed) for seed, gain in enumerate(gains)]

@@ -13,6 +13,7 @@ import pytest
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError, UnknownNameError
+from maat.scheduling.metrics import ScheduleMetrics
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import ScaleUpBase, Sia
 from maat.simulation.engine import Cancelled, Position, Scenario, SimulationResult, build_parts, simulate
@@ -138,9 +139,9 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
     preset = scenario(fidelity=fidelity("sia-artifact"))
-    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, random_ties=True)
+    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, beyond_largest_batch=True, random_ties=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, random_ties=True)
+    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, beyond_largest_batch=True, random_ties=True)
     assert build_parts(scenario())[0] == Sia()
 
 
@@ -238,25 +239,35 @@ def measured(data_folder: Path) -> Mapping[str, Model]:
     return measured_models(data_folder / "sia-artifact" / "profiles")
 
 
-def published(data_folder: Path, models: Mapping[str, Model], name: str, preset: str) -> SimulationResult:
+def published(
+    data_folder: Path, models: Mapping[str, Model], name: str, preset: str, *, cluster: str = PAPER_CLUSTER, seed: int = 0
+) -> ScheduleMetrics:
     trace = read_workload(data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models)
-    return simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), fidelity=FIDELITIES[preset]))
+    return simulate(Scenario(trace, models, Cluster.parse(cluster), fidelity=FIDELITIES[preset], seed=seed)).metrics
+
+
+def assert_near(found: ScheduleMetrics, figures: tuple[float, float, float, float, float]) -> None:
+    """As near as equally valid solvers are to each other on one trace; GPU-hours and restarts are asked for on the mean of several."""
+    avg_jct_hours, p99_jct_hours, makespan_hours, gpu_hours_per_job, restarts_per_job = figures
+    assert found.unfinished == 0
+    assert found.avg_jct_hours == pytest.approx(avg_jct_hours, rel=0.05)
+    assert found.p99_jct_hours == pytest.approx(p99_jct_hours, rel=0.20)
+    assert found.makespan_hours == pytest.approx(makespan_hours, rel=0.07)
+    assert found.gpu_hours_per_job == pytest.approx(gpu_hours_per_job, rel=0.12)
+    assert found.restarts_per_job == pytest.approx(restarts_per_job, rel=0.12)
 
 
 @pytest.mark.needs_data
 def test_the_published_rules_give_the_published_figures(data_folder: Path, measured: Mapping[str, Model]) -> None:
-    found = published(data_folder, measured, "philly/workload-1", "sia-artifact").metrics
-    assert found.unfinished == 0
-    assert found.avg_jct_hours == pytest.approx(0.542, rel=0.05)
-    assert found.makespan_hours == pytest.approx(15.53, rel=0.07)
-    assert found.gpu_hours_per_job == pytest.approx(4.03, rel=0.20)
+    found = published(data_folder, measured, "philly/workload-1", "sia-artifact")
+    assert_near(found, (0.542, 7.89, 15.53, 4.03, 4.26))
     assert found.contention_mean == pytest.approx(5.6, rel=0.10)
 
 
 @pytest.mark.needs_data
 @pytest.mark.long
 def test_the_papers_rules_come_close_to_the_published_figure(data_folder: Path, measured: Mapping[str, Model]) -> None:
-    found = published(data_folder, measured, "philly/workload-1", "paper").metrics
+    found = published(data_folder, measured, "philly/workload-1", "paper")
     assert found.unfinished == 0
     assert found.avg_jct_hours == pytest.approx(0.542, rel=0.15)
 
@@ -264,12 +275,25 @@ def test_the_papers_rules_come_close_to_the_published_figure(data_folder: Path, 
 @pytest.mark.needs_data
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "avg_jct_hours", "makespan_hours"),
-    [("philly/workload-2", 0.747, 13.26), ("saturn/workload-1", 0.581, 12.46), ("saturn/workload-2", 0.715, 12.98)],
+    ("name", "figures"),
+    [
+        ("philly/workload-2", (0.747, 10.70, 13.26, 3.51, 4.54)),
+        ("saturn/workload-1", (0.581, 7.71, 12.46, 3.61, 4.12)),
+        ("saturn/workload-2", (0.715, 9.17, 12.98, 3.58, 4.22)),
+        ("newtrace/workload-1", (0.803, 5.18, 50.98, 2.88, 4.83)),
+    ],
 )
 def test_the_published_rules_give_the_published_figures_on_other_traces(
-    data_folder: Path, measured: Mapping[str, Model], name: str, avg_jct_hours: float, makespan_hours: float
+    data_folder: Path, measured: Mapping[str, Model], name: str, figures: tuple[float, float, float, float, float]
 ) -> None:
-    found = published(data_folder, measured, name, "sia-artifact").metrics
-    assert found.avg_jct_hours == pytest.approx(avg_jct_hours, rel=0.05)
-    assert found.makespan_hours == pytest.approx(makespan_hours, rel=0.07)
+    assert_near(published(data_folder, measured, name, "sia-artifact"), figures)
+
+
+@pytest.mark.needs_data
+@pytest.mark.long
+def test_the_published_rules_give_the_published_figures_on_one_gpu_type(data_folder: Path, measured: Mapping[str, Model]) -> None:
+    found = published(data_folder, measured, "philly/workload-1", "sia-artifact", cluster="t4=16x4")
+    assert found.avg_jct_hours == pytest.approx(1.679, rel=0.05)
+    assert found.p99_jct_hours == pytest.approx(16.27, rel=0.20)
+    assert found.makespan_hours == pytest.approx(23.91, rel=0.07)
+    assert found.gpu_hours_per_job == pytest.approx(9.07, rel=0.10)

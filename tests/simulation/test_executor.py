@@ -14,6 +14,8 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
+from maat.simulation.models import catalog_models
+from maat.simulation.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")
 QUIET = FIDELITIES["sia-artifact"]
@@ -78,7 +80,7 @@ def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
 
 def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].profiled(ProfilingMode.REQUESTED))
+    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].revealing(ProfilingMode.REQUESTED))
     executor.submit(spec(gpu_count=3, batch_size=120), truth(slowdown=1.5), restart_seconds=0.0)
     (job,) = executor.observe().jobs
     assert {kind: known.samples for kind, known in job.belief.by_type.items()} == {
@@ -89,9 +91,17 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
 
 def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
-    assert preset.for_policy("fifo").profiling is ProfilingMode.ORACLE
-    assert preset.for_policy("srtf").profiling is ProfilingMode.NO_PROFILE
-    assert preset.profiled(ProfilingMode.BOOTSTRAP).for_policy("fifo").profiling is ProfilingMode.BOOTSTRAP
+    assert preset.told_to("fifo").profiling is ProfilingMode.ORACLE
+    assert preset.told_to("srtf").profiling is ProfilingMode.NO_PROFILE
+    assert preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling is ProfilingMode.BOOTSTRAP
+
+
+def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_batch_in_truth() -> None:
+    told = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.REQUESTED})
+    assert QUIET.plan_within_trace_batch
+    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [False, True]
+    model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
+    assert [model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")] == [4096, 2048]
 
 
 def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_them() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import WorkloadKind
 from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import Scenario, SimulationResult, simulate
 from maat.simulation.fairness import Fairness, IsolatedRuns, fairness
@@ -37,6 +39,17 @@ def test_a_lone_job_under_sia_is_treated_fairly() -> None:
     found = fairness(played(TraceJob("lone", 0.0, "cifar10", 1, 128, 0.2)))
     assert found.worst <= 1.2
     assert list(found.rho) == ["lone"]
+
+
+def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> None:
+    batch = TraceJob("batch", 0.0, "bert", 1, None, 0.02, workload_kind=WorkloadKind.BATCH_INFERENCE)
+    training = replace(batch, name="training", workload_kind=WorkloadKind.TRAINING)
+    service = TraceJob("service", 0.0, "bert", 1, 16, 0.001, workload_kind=WorkloadKind.LATENCY_INFERENCE, promised_seconds=60.0)
+    result = played(batch, training, service)
+    alone = IsolatedRuns(result.scenario)
+    assert {record.name for record in result.records if record.finish is not None} == {"batch", "training", "service"}
+    assert set(fairness(result, alone=alone).rho) == {"batch", "training"}
+    assert all(alone.by_type(batch, 2.0)[kind] < seconds for kind, seconds in alone.by_type(training, 2.0).items())
 
 
 def test_the_published_rule_gives_no_job_a_larger_rho() -> None:

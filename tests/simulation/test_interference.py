@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError
+from maat.simulation.engine import Scenario, SimulationResult, simulate
 from maat.simulation.interference import Interference, interference, read_table, synthetic
 from maat.simulation.interference_builder import synthetic_pairs
+from maat.simulation.models import catalog_models
+from maat.simulation.workloads import TraceJob, Workload
 
 SIX = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
 OWN = "victim,partner,gpu_count,slowdown\na,b,1,1.5\na,b,4,2\nb,a,1,1.25\na,a,1,1\nb,b,1,3\n"
@@ -104,6 +109,43 @@ def test_the_shipped_table_is_what_its_builder_makes_of_the_measured_pairs(data_
     } == synthetic().pairs
     assert gavel.between(("cifar10", "imagenet"), (1,))["imagenet", "imagenet", 1] == pytest.approx(2.01, abs=0.005)
     assert pal.pairs["vgg19", "resnet50"][1] == pytest.approx(1.25)
+
+
+def test_two_jobs_on_a_gpu_end_as_late_as_the_table_says_and_the_summary_names_it() -> None:
+    """A job that shares its one GPU with another of its kind from the same round on: at xi 2 each takes twice as long."""
+    alone, slowed = (_played(given, jobs_per_gpu=n) for given, n in ((None, 1), (Interference.constant(2.0), 2)))
+    took = [r.finish - r.start for r in slowed.records if r.finish is not None and r.start is not None]
+    first = alone.records[0]
+    assert first.finish is not None
+    assert first.start is not None
+    running = first.finish - first.start - RESTART_SECONDS
+    assert took == pytest.approx([RESTART_SECONDS + 2 * running] * 2)
+    assert slowed.summary()["interference"] == "constant 2"
+    assert slowed.summary()["jobs_per_gpu"] == 2
+
+
+def test_sharing_without_knowing_what_it_costs_is_refused() -> None:
+    with pytest.raises(InterferenceError, match="missing where several jobs may share a GPU"):
+        _played(None, jobs_per_gpu=2)
+
+
+def test_jobs_that_do_not_fit_on_one_gpu_are_not_simulated_on_one() -> None:
+    apart = Interference("apart", {("cifar10", "cifar10"): {1: math.inf}})
+    with pytest.raises(InterferenceError, match="on which they do not fit"):
+        _played(apart, jobs_per_gpu=2, policy="fifo", placer="packed-sticky")
+    assert _played(apart, jobs_per_gpu=2).complete, "a policy that reads the table keeps them apart"
+
+
+RESTART_SECONDS = 50.0
+
+
+def _played(given: Interference | None, *, jobs_per_gpu: int, policy: str = "sjf-ffs", placer: str = "shared") -> SimulationResult:
+    """Two short cifar10 jobs, submitted together, on one GPU."""
+    jobs = tuple(TraceJob(f"cifar10-{n}", 0.0, "cifar10", 1, 128, 0.01) for n in (1, 2))
+    cluster = replace(Cluster.parse("t4=1x1"), jobs_per_gpu=jobs_per_gpu)
+    return simulate(
+        Scenario(Workload("two", jobs, "sia"), catalog_models(), cluster, policy=policy, placer=placer, rigid_share=1.0, interference=given)
+    )
 
 
 def test_nobody_is_slowed_by_less_than_nothing() -> None:

@@ -146,6 +146,7 @@ def test_what_was_measured_the_draw_and_the_penalties_are_part_of_a_results_key(
     keys = [content_key(scenario) for scenario in (base, *others)]
     assert len(set(keys)) == len(keys)
     assert content_key(replace(base, variability=unequal(*range(1, 9)))) == keys[1]
+    assert content_key(replace(base, locality_penalties={"vgg19": 1.2})) == keys[0], "no job of it"
 
 
 def test_a_cluster_of_gpus_that_nobody_measured_is_refused() -> None:

@@ -62,6 +62,27 @@ def test_an_unknown_file_suffix_is_a_gpu_type_of_its_own(folder: Path) -> None:
     assert list(read_profiles(folder)["m"].steps) == ["h100"]
 
 
+def test_only_the_types_that_are_asked_for_are_read_and_all_where_none_of_them_was_measured(folder: Path) -> None:
+    for kind in ("placements", "scalability"):
+        text = (folder / "m" / f"{kind}-aws.csv").read_text()
+        (folder / "m" / f"{kind}-rtx.csv").write_text(text)
+    (folder / "m" / "placements-quad.csv").write_text("no profile")
+    (folder / "m" / "scalability-quad.csv").write_text("no profile")
+    assert list(read_profiles(folder, gpu_types=["t4", "a100"])["m"].steps) == ["t4"]
+    assert list(read_profiles(folder, gpu_types=["t4", "rtx"])["m"].steps) == ["t4", "rtx"]
+    with pytest.raises(ProfileError):
+        read_profiles(folder, gpu_types=["a100"])
+
+
+def test_steps_are_read_where_the_files_count_them(folder: Path) -> None:
+    assert read_profiles(folder)["m"].epochs.steps.tolist() == [[10, 20], [6, 11]]
+    for batch, rows in ((32, "10,0.5,1.0,3.0\n20,0.6,1.0,3.0\n"), (64, "11,0.5,1.0,3.0\n19,0.6,1.0,3.0\n")):
+        (folder / "m" / f"validation-{batch}.csv").write_text("progress,metric,grad_sqr,grad_var\n" + rows)
+    foretold = read_profiles(folder)["m"].epochs
+    assert foretold.measured_steps is None
+    assert foretold.steps[1] == pytest.approx([11 / 1.6, 19 / 1.6])
+
+
 def test_points_average_placements_of_equal_size_then_append_the_scalability_rows(folder: Path) -> None:
     rewrite(folder, "placements-aws.csv", "44,32,0.9,0.4\n", "13,32,1.0,0.2\n22,32,2.0,0.4\n")
     points = read_profiles(folder)["m"].steps["t4"].points

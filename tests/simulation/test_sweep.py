@@ -19,6 +19,7 @@ from maat.scheduling.errors import InputError, TraceError
 from maat.simulation import content, sweep_runner
 from maat.simulation.content import canonical_json, content_key
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.interference import Interference, synthetic
 from maat.simulation.models import catalog_models, measured_models
 from maat.simulation.sweep import AXES, GeneratedTrace, GivenTrace, Setup, Sweep, Varied, rows_of
 from maat.simulation.sweep_runner import CorruptedEntry, Origin, ResultCache, run_sweep
@@ -154,6 +155,10 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
         replace(BASE, trace=GivenTrace(moved)),
     ]
     keys = [content_key(setup.scenario()) for setup in (BASE, *changed)]
+    two = replace(BASE.scenario(), cluster=replace(BASE.scenario().cluster, jobs_per_gpu=2))
+    keys += [
+        content_key(replace(two, interference=given)) for given in (None, Interference.constant(1.5), Interference.constant(2), synthetic())
+    ]
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     keys.append(content_key(BASE.scenario()))
     assert len(set(keys)) == len(keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,14 @@ def test_a_placement_that_was_not_measured_is_interpolated_over_nodes_and_gpus(b
     found = by_hand.step("t4", (2, 2), 13)
     assert found.step_seconds == pytest.approx(2.5)
     assert found.sync_seconds == pytest.approx(0.8)
+
+
+def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(by_hand: MeasuredTruth) -> None:
+    table = by_hand.content()["model"].steps["t4"]  # type: ignore[index]
+    one_node = replace(table, points=table.points[:4], scalability=table.points[:0])
+    model = replace(by_hand.content()["model"], steps={"t4": one_node})  # type: ignore[index]
+    with pytest.raises(InputError, match="was never measured for m on t4"):
+        MeasuredTruth(model, smallest_per_gpu=10, slowdown=1.0).step("t4", (1, 1), 10)
 
 
 def test_beyond_the_measurements_nothing_is_guessed(by_hand: MeasuredTruth) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.errors import TraceError
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.workloads import MAX_JOBS, TraceJob, Workload, read_workload, write_workload
 
 KNOWN = ("bert", "cifar10", "gpt")
@@ -46,6 +47,40 @@ def test_byte_order_marks_blank_lines_and_windows_line_ends_do_not_matter(tmp_pa
     expected = read_workload(plain, known_models=KNOWN).jobs
     assert read_workload(windows, known_models=KNOWN).jobs == expected
     assert read_workload(path, known_models=KNOWN).jobs == expected
+
+
+MORE = "work_scale,adaptivity,workload_kind,promised_seconds,preemptible,tenant"
+
+
+def test_optional_columns_say_what_a_job_does_and_what_binds_it() -> None:
+    rows = "a,0,bert,2,12,0.5,rigid,,,false,vision\nb,1,bert,1,16,,,latency-inference,0.2,,\nc,2,bert,1,,,,batch-inference,,true,\n"
+    first, second, third = read_workload(HEADER.strip() + "," + MORE + "\n" + rows, known_models=KNOWN).jobs
+    assert (first.adaptivity, first.preemptible, first.tenant, first.work_scale) == (Adaptivity.RIGID, False, "vision", 0.5)
+    assert (second.workload_kind, second.promised_seconds, second.adaptivity) == (WorkloadKind.LATENCY_INFERENCE, 0.2, None)
+    assert third == TraceJob("c", 2.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("cells", "field", "says"),
+    [
+        ("1,stiff,,,,", "adaptivity", "Use one of: rigid, strong-scaling, adaptive."),
+        ("1,,serving,,,", "workload_kind", "Use one of: training, batch-inference, latency-inference."),
+        ("1,,latency-inference,,,", "promised_seconds", "Give the seconds in which it answers batch_size requests."),
+        ("1,,latency-inference,0,,", "promised_seconds", "must be above 0"),
+        ("1,,batch-inference,0.1,,", "promised_seconds", "belongs to latency-bound inference alone"),
+        ("1,,,,maybe,", "preemptible", "Use one of: true, false."),
+        ("0,,,,,", "work_scale", "must be above 0"),
+    ],
+)
+def test_an_optional_cell_that_makes_no_sense_is_refused_by_row_field_and_remedy(cells: str, field: str, says: str) -> None:
+    error = refusal(HEADER.strip() + "," + MORE + "\na,0,bert,2,12," + cells + "\n")
+    assert (error.field, error.row) == (field, 2)
+    assert says in str(error)
+
+
+def test_latency_bound_inference_says_how_many_requests_it_answers_together() -> None:
+    error = refusal(HEADER.strip() + ",workload_kind,promised_seconds\na,0,bert,2,,latency-inference,0.1\n")
+    assert (error.field, error.row) == ("batch_size", 2)
 
 
 def test_the_published_name_of_a_model_is_taken_for_ours() -> None:
@@ -177,8 +212,13 @@ def _jobs(draw: st.DrawFn, names: list[str], times: list[float]) -> Iterator[Tra
             time,
             draw(st.sampled_from(KNOWN)),
             draw(st.integers(1, 1_000_000)),
-            draw(st.none() | st.integers(1, 1_000_000)),
+            draw(st.integers(1, 1_000_000)) if (kind := draw(st.sampled_from(WorkloadKind))).name == "LATENCY_INFERENCE" else None,
             draw(st.sampled_from([1.0, 0.1, 2.5])),
+            draw(st.none() | st.sampled_from(Adaptivity)),
+            kind,
+            draw(st.floats(1e-6, 1e6)) if kind is WorkloadKind.LATENCY_INFERENCE else None,
+            draw(st.booleans()),
+            draw(st.sampled_from(["default", "vision", "a, b"])),
         )
 
 

@@ -27,10 +27,10 @@ def request_simulation(
 ) -> str:
     owner, tenant = make_owner(database)
     runs = [{"policy": policy, "policy_parameters": {}, "placer": "whole-node", "placer_parameters": {}, "seed": 0} for policy in policies]
-    request = {"trace": SMALL if trace is None else trace, "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
+    request = {"traces": [SMALL if trace is None else trace], "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
     request |= conditions
     with database.session_scope() as session:
-        operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant)
+        operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant, total=3.0 * len(policies), unit="jobs")
         session.add(operation)
         session.flush()
         simulation = Simulation(name="compare", owner_id=owner, tenant_id=tenant, operation_id=operation.id, request=request)

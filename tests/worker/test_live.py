@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from live_samples import (
     assert_history_is_whole,
     job,
     jobs_of,
     make_cluster,
+    make_owner,
     round_numbers,
     set_time,
     spans_of,
@@ -18,7 +21,8 @@ from live_samples import (
 from sqlmodel import col, select
 
 from backend.database import Database
-from backend.models import Cluster, ClusterRuntime, Job, JobEvent, Node, Round
+from backend.jobs.resources import show_reason
+from backend.models import Cluster, ClusterReservation, ClusterRuntime, Job, JobEvent, Node, Round, Tenant
 from maat.scheduling.events import JobState
 from worker import live
 from worker.round_store import SqlRoundStore
@@ -118,6 +122,70 @@ def test_every_active_job_knows_why_it_has_what_it_has(database: Database) -> No
     assert {row.as_of_round for row in rows} == {1}
     assert all((row.gpus is not None) == (row.reason_code == "GRANTED") for row in rows)
     assert any(row.gpus is None for row in rows)
+
+
+def reserve(database: Database, cluster_id: str, **fields: Any) -> str:
+    owner, tenant = make_owner(database)
+    settings = {"tenant_id": tenant, "start_seconds": 0.0, **fields}
+    with database.session_scope() as session:
+        row = ClusterReservation(cluster_id=cluster_id, owner_id=owner, **settings)
+        session.add(row)
+    return row.id
+
+
+def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for_whom_they_are(database: Database) -> None:
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    first, second = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
+    reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=second, end_seconds=200.0)
+    step_at(database, cluster_id, 30)
+    assert (job(database, first).gpus, job(database, second).gpus) == (None, list(range(8, 16)))
+    why = show_reason(job(database, first))
+    assert (why.code, why.sentence) == (
+        "WAITING_RESERVATION",
+        f"GPUs that it could use are reserved for others: a100 for job {second}.",
+    )
+    assert why.evidence["binding_limit"] == f"reservation:a100:job {second}"
+
+
+def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_it_holds(database: Database) -> None:
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    (mine,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
+    with database.session_scope() as session:
+        other = Tenant(name="vision")
+        session.add(other)
+        session.flush()
+        other_id = other.id
+    reserve(database, cluster_id, gpu_type="a100", gpu_count=1, tenant_id=other_id, start_seconds=0.0, end_seconds=100.0)
+    step_at(database, cluster_id, 30)
+    assert job(database, mine).gpus is None
+    assert show_reason(job(database, mine)).sentence == "GPUs that it could use are reserved for others: a100 for tenant vision."
+    step_at(database, cluster_id, 130)
+    assert job(database, mine).gpus is not None
+
+
+def test_a_reservation_for_a_job_that_has_ended_or_of_a_type_that_is_gone_holds_nobody_up(database: Database) -> None:
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    waits, gone = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
+    reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=gone)
+    reserve(database, cluster_id, gpu_type="h100", gpu_count=8)
+    with database.session_scope() as session:
+        row = session.get_one(Job, gone)
+        row.state, row.finished_seconds = "cancelled", 0.0
+    assert step_at(database, cluster_id, 30) == [1]
+    assert job(database, waits).gpus == list(range(8, 16))
+
+
+def test_inference_runs_beside_training_and_a_promise_gets_what_keeps_it(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    kinds = {"gpu_types": ["a100"], "work_scale": 5.0}
+    (batch,) = submit(database, cluster_id, workload_kind="batch-inference", **kinds)
+    (kept,) = submit(database, cluster_id, workload_kind="latency-inference", batch_size=64, promised_seconds=30.0, **kinds)
+    (never,) = submit(database, cluster_id, workload_kind="latency-inference", batch_size=64, promised_seconds=1e-4, **kinds)
+    step_at(database, cluster_id, 30, 90)
+    assert job(database, batch).gpus is not None
+    assert len(job(database, kept).gpus or ()) == 1, "one GPU keeps the promise, more would be worth no more"
+    assert (job(database, never).gpus, job(database, never).reason_code) == (None, "NO_COMPATIBLE_GPU_TYPE")
+    assert job(database, never).reason_evidence["promised_seconds"] == 1e-4
 
 
 def test_a_job_keeps_its_gpus_when_a_node_before_them_goes(database: Database) -> None:

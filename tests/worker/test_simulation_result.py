@@ -36,7 +36,12 @@ def test_every_job_has_its_jct_and_every_figure_its_definition(result: Simulatio
     assert shown["fairness"]["worst_rho"] == max(job["rho"] for job in shown["jobs"])
     assert shown["fairness"]["unfair_fraction"] == sum(job["rho"] > 1 for job in shown["jobs"]) / 3
     assert set(shown["definitions"]) == {"comparison", "jct", "rho", "worst_rho", "unfair_fraction", "policy_seconds"}
-    assert all(len(text) > 20 and "\n" not in text for text in shown["definitions"].values())
+    assert all(len(line) > 20 and line == line.strip() for text in shown["definitions"].values() for line in text.split("\n"))
+    assert [line.partition(":")[0] for line in shown["definitions"]["comparison"].split("\n")[1:4]] == [
+        "JCT",
+        "Makespan",
+        "GPU-hours per job",
+    ]
     assert "Sia eq. 6" in shown["definitions"]["rho"]
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 from live_samples import make_cluster, submit
 from simulation_samples import operation_of, request_simulation, runs_of
+from sqlmodel import col
 
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState, SimulationRun
+from maat.simulation.engine import Position
 from worker import simulations
-from worker.operations import Progress
+from worker.simulations import Progress
 
 
 def test_every_run_is_kept_with_its_figures_and_the_operation_succeeds(database: Database) -> None:
@@ -86,12 +90,12 @@ def test_cancelling_keeps_what_was_played_until_then(database: Database, monkeyp
     simulation_id = request_simulation(database)
     reports = []
 
-    def ask_for_the_end(progress: Progress, done: float, message: str) -> None:
+    def ask_for_the_end(progress: Progress, position: Position, message: str) -> None:
         reports.append(message)
         if len(reports) == 10:
             request_cancel(database, simulation_id)
         progress._next_at = 0.0
-        original(progress, done, message)
+        original(progress, position, message)
 
     original = Progress.report
     monkeypatch.setattr(Progress, "report", ask_for_the_end)
@@ -103,6 +107,39 @@ def test_cancelling_keeps_what_was_played_until_then(database: Database, monkeyp
     assert operation_of(database, simulation_id).state == "cancelled"
 
 
+def test_workers_that_come_together_share_the_runs(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("srtf", "fifo", "las"))
+    meeting = threading.Barrier(2)
+
+    def work() -> OperationState | None:
+        meeting.wait()
+        return simulations.run_simulation(database, simulation_id)
+
+    with ThreadPoolExecutor(2) as pool:
+        ends = [future.result() for future in [pool.submit(work) for _ in range(2)]]
+
+    assert OperationState.SUCCEEDED in ends
+    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded"] * 3
+    operation = operation_of(database, simulation_id)
+    assert (operation.state, operation.done, operation.total) == ("succeeded", 9.0, 9.0)
+
+
+def test_a_run_that_another_worker_is_at_is_left_to_it(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    set_run(database, runs_of(database, simulation_id)[0].id, state="running", heartbeat_at=utc_now())
+    assert simulations.run_simulation(database, simulation_id) is None
+    assert [run.state for run in runs_of(database, simulation_id)] == ["running", "succeeded"]
+    assert operation_of(database, simulation_id).state == "running"
+
+
+def test_the_end_that_was_asked_for_reaches_runs_whose_worker_is_gone(database: Database) -> None:
+    simulation_id = request_simulation(database)
+    set_run(database, runs_of(database, simulation_id)[0].id, state="running", heartbeat_at=utc_now() - timedelta(minutes=5))
+    request_cancel(database, simulation_id)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.CANCELLED
+    assert [run.state for run in runs_of(database, simulation_id)] == ["cancelled", "cancelled"]
+
+
 def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(database: Database) -> None:
     simulation_id = request_simulation(database)
     simulations.run_simulation(database, simulation_id)
@@ -110,13 +147,8 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(d
     long_ago = utc_now() - timedelta(minutes=5)
     with database.session_scope() as session:  # as a worker leaves it that is killed in the second run
         session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=long_ago, finished_at=None))
-        left = (
-            sa.update(SimulationRun)
-            .where(sa.column("id") == second.id)
-            .values(state="running", result=None, summary=None, finished_at=None)
-        )
-        session.connection().execute(left)
-    assert simulations.waiting_simulations(database) == [simulation_id]
+    set_run(database, second.id, state="running", result=None, summary=None, finished_at=None, heartbeat_at=long_ago)
+    assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     again_first, again_second = runs_of(database, simulation_id)
     assert again_first.finished_at == first.finished_at
@@ -124,21 +156,20 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(d
     assert again_second.result["jobs"] == second.result["jobs"]
 
 
-def test_a_simulation_that_a_worker_is_at_is_left_to_it(database: Database) -> None:
-    simulation_id = request_simulation(database)
+def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
+    request_simulation(database)
     with database.session_scope() as session:
         session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
     assert simulations.waiting_simulations(database) == []
-    assert simulations.run_simulation(database, simulation_id) is None
 
 
 def test_a_waiting_simulation_is_sent_once_and_again_only_much_later(database: Database) -> None:
     simulation_id = request_simulation(database)
-    assert simulations.waiting_simulations(database) == [simulation_id]
+    assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
     assert simulations.waiting_simulations(database) == []
     with database.session_scope() as session:
         session.connection().execute(sa.update(Operation).values(heartbeat_at=utc_now() - timedelta(minutes=2)))
-    assert simulations.waiting_simulations(database) == [simulation_id]
+    assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
 
 
 def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +180,11 @@ def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(database: Da
     (run,) = runs_of(database, simulation_id)
     assert run.summary is not None
     assert (run.summary["complete"], run.summary["unfinished"]) == (False, 1)
+
+
+def set_run(database: Database, run_id: str, **values: object) -> None:
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(**values))
 
 
 def request_cancel(database: Database, simulation_id: str) -> None:

@@ -6,11 +6,13 @@ from maat.scheduling.policies.gavel import Gavel
 from maat.scheduling.policies.las import Las
 from maat.scheduling.policies.optimus import Optimus
 from maat.scheduling.policies.pollux import Pollux
+from maat.scheduling.policies.shockwave import Shockwave
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.policies.sjf_bsbf import SjfBsbf
 from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
+from maat.scheduling.policies.themis import Themis
 from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Registry
 from maat.scheduling.rounds import Policy
@@ -22,6 +24,12 @@ POLICIES: Registry[Policy] = Registry(
     Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
     Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
     Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
+    Entry(
+        "shockwave",
+        "Shockwave",
+        "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
+        Shockwave,
+    ),
     Entry(
         "tiresias",
         "Tiresias",
@@ -43,6 +51,7 @@ POLICIES: Registry[Policy] = Registry(
         Gavel,
         "lowest-numbered",
     ),
+    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
     Entry(
         "gandiva",
         "Gandiva",

@@ -14,8 +14,11 @@ from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
 from maat.scheduling.policies.share_programmes import ShareProblem, Shares
-from maat.scheduling.policies.time_shares import Chosen, Ledger, candidates_of, choose
+from maat.scheduling.policies.time_shares import Chosen, Ledger, candidates_of, choose, keys_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.solver import SolveReport
+
+SHORTEST_SECONDS = 1e-6  # that a job takes alone, and in which one is asked to end
 
 
 class Objective(StrEnum):
@@ -32,7 +35,9 @@ class Gavel:
     """Shares of time by a linear programme over (job, GPU type); whoever is furthest behind its share runs next."""
 
     objective: Objective = knob(
-        Objective.MAX_MIN, "What the shares of time are chosen for.", source="Gavel section 4; Sia's runs: max-sum-throughput"
+        Objective.MAX_SUM_THROUGHPUT,
+        "What the shares of time are chosen for.",
+        source="Gavel section 4; Sia section 4.3 takes max-sum-throughput for its low average JCT",
     )
     throughput_unit: ThroughputUnit = knob(
         ThroughputUnit.STEPS, "What max-sum-throughput adds up.", source="Gavel's published code: steps per second, not normalised"
@@ -47,6 +52,11 @@ class Gavel:
         source="Gavel's published code; Sia's port never does",
         minimum=0.0,
         maximum=1e7,
+    )
+    hold_shares: bool = knob(
+        False,
+        "Shares are computed anew only when received time may be forgotten; until then who came since takes what nobody is due.",
+        source="Gavel's published code; Sia's port computes them every round. Not held where GPUs are shared",
     )
     break_ties_by_owed: bool = knob(
         True,
@@ -84,21 +94,28 @@ class Gavel:
         speeds = Speeds.of(round_input, wanted)
         isolated = IsolatedTimes.at(state, round_input, wanted, speeds.goodput)
         problem = self._problem(round_input, wanted, speeds)
-        shares = self._shares(problem, isolated)
-        if self.share_decimals is not None:
-            shares = replace(shares, x=np.round(shares.x, self.share_decimals))
         ledger = Ledger.of(state).at(round_input, self.reset_seconds)
-        chosen = choose(round_input, wanted, problem.candidates, shares.x, ledger, by_owed=self.break_ties_by_owed)
+        shares = self._shares(problem, isolated, ledger)
+        chosen = choose(round_input, problem.candidates, shares.x, ledger, by_owed=self.break_ties_by_owed)
         kept = replace(state, data={"ledger": chosen.ledger.data(), "isolated": isolated.data()})
         return _decision(problem, wanted, shares, chosen, kept)
 
     def _problem(self, round_input: RoundInput, wanted: Requests, speeds: Speeds) -> ShareProblem:
         rate = speeds.in_unit(self.throughput_unit) if self.objective is Objective.MAX_SUM_THROUGHPUT else speeds.goodput
-        sharing = self.space_sharing and round_input.cluster.jobs_per_gpu > 1
-        candidates = candidates_of(round_input, wanted, rate, unfit_rate=self.unfit_throughput, sharing=sharing)
+        candidates = candidates_of(round_input, wanted, rate, unfit_rate=self.unfit_throughput, sharing=self._shares_gpus(round_input))
         return ShareProblem(round_input, candidates, self.linear_method)
 
-    def _shares(self, problem: ShareProblem, isolated: IsolatedTimes) -> Shares:
+    def _shares_gpus(self, round_input: RoundInput) -> bool:
+        return self.space_sharing and round_input.cluster.jobs_per_gpu > 1
+
+    def _shares(self, problem: ShareProblem, isolated: IsolatedTimes, ledger: Ledger) -> Shares:
+        """Last round's where they are held, else the best by the objective, rounded."""
+        if self.hold_shares and not ledger.fresh and not self._shares_gpus(problem.round_input):
+            return Shares(ledger.held(keys_of(problem.round_input, problem.candidates)), SolveReport())
+        best = self._best(problem, isolated)
+        return best if self.share_decimals is None else replace(best, x=np.round(best.x, self.share_decimals))
+
+    def _best(self, problem: ShareProblem, isolated: IsolatedTimes) -> Shares:
         jobs = problem.round_input.jobs
         match self.objective:
             case Objective.MAX_SUM_THROUGHPUT:
@@ -119,12 +136,13 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
     """
     elapsed = np.array([job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs], dtype=np.float64)
     counts = (remaining > 0) & (problem.fastest() > 0) & np.isfinite(alone)
-    past = np.divide(elapsed, alone, out=np.zeros(len(elapsed)), where=counts & (alone > 0))
+    alone = np.maximum(alone, SHORTEST_SECONDS)
+    past = np.where(counts, elapsed / alone, 0.0)
 
     def need_at(rho: float) -> FloatArray:
         """Effective samples/s that each job needs for this rho, shape (J,)."""
-        left = rho * np.where(counts, alone, 1.0) - elapsed
-        return np.divide(remaining, left, out=np.zeros(len(left)), where=counts & (left > 0))
+        left = np.maximum(rho * np.where(counts, alone, 0.0) - elapsed, SHORTEST_SECONDS)
+        return np.where(counts, remaining / left, 0.0)
 
     shares, rho = problem.least_ratio(need_at, above=float(past.max(initial=0.0)))
     return replace(shares, report=replace(shares.report, message=shares.report.message or f"least worst rho {rho:.4g}"))
@@ -136,9 +154,11 @@ def _decision(problem: ShareProblem, wanted: Requests, shares: Shares, chosen: C
     singles = [(row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)]
     grants, reasons = grant_chosen(problem.round_input, wanted, singles)
     for v in chosen.candidates:
-        ids = [wanted.jobs[row].id for row in candidates.rows(v)]
+        first, *second = (wanted.jobs[row].id for row in candidates.rows(v))
         told = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
-        for job_id in ids:
-            grants[job_id] = replace(grants[job_id], share_with=tuple(other for other in ids if other != job_id))
-            reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told})
+        for job_id in (first, *second):
+            partner = {"shares_with": second[0] if job_id == first else first} if second else {}
+            reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told, **partner})
+        for job_id in second:
+            grants[job_id] = replace(grants[job_id], share_with=(first,), shared_gpus=grants[job_id].gpu_count)
     return Decision(grants, shares.report, reasons, state=state)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
-from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan, plan_for_batch
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
@@ -190,7 +191,7 @@ def walk(
 
 def grant_chosen(
     round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
-) -> tuple[dict[JobId, Grant], dict[JobId, Reasons]]:
+) -> tuple[dict[JobId, Grant], DeferredReasons]:
     """Grants for the (row, GPU type) pairs that a policy chose itself, after the pinned ones; and why everybody else waits.
 
     The choice keeps the limits already.
@@ -220,9 +221,10 @@ class Walker:
         self._types: dict[int, list[int]] = {}
         self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
-        self.reasons: dict[JobId, Reasons] = {
-            job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants
-        }
+        self.reasons = DeferredReasons(
+            {job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants}
+        )
+        self._now: Walker | None = None
 
     def offer(self, row: int) -> bool:
         """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
@@ -254,8 +256,14 @@ class Walker:
         self._grant(row, gpu_type, self._need(row, gpu_type))
 
     def refuse(self, row: int) -> None:
-        job = self._input.jobs[row]
-        self.reasons[job.id] = self._waiting(row, job) if self.could_ever_run(row) else self._never(row)
+        """The reason is worked out when it is read, from the places that are free now."""
+        if self._now is None:
+            self._now = copy(self)
+            self._now.free = list(self.free)
+        self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row))
+
+    def _refusal(self, row: int) -> Reasons:
+        return self._waiting(row, self._input.jobs[row]) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Whether the job would run if it were alone."""
@@ -305,6 +313,7 @@ class Walker:
 
     def _grant(self, row: int, t: int, need: _Need) -> None:
         job, name, count = self._input.jobs[row], self._input.cluster.type_names[t], need.gpus
+        self._now = None
         for r in need.limits:
             self.free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))

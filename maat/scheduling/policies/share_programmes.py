@@ -6,17 +6,18 @@ maximise  an objective of  sum_v rate_jv x_v   with  sum of a job's shares <= 1,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.linear_programme import LinearMethod, LinearProgramme
 from maat.scheduling.policies.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solver import SolveReport, solve_linear
 
 NEGLIGIBLE = 1e-9  # of the largest need: less is no constraint that a solver in double precision can tell from none
+LARGEST = 1e300  # stands for infinity where a figure must be finite
 RHO_TOLERANCE = 1e-4
 MOST_HALVINGS = 60
 
@@ -46,10 +47,15 @@ class ShareProblem:
 
         `need`: shape (J,), in the rate's unit. The report's objective is s.
         """
-        counted = self._counted(need)
-        if not counted.any():
+        weight = self._weight(need)
+        scale = float(weight.max(initial=0.0))
+        if scale == 0.0:
             return self.most_throughput()
-        return self._solve(np.zeros(len(self.candidates)), need=np.where(counted, need, 0.0))
+        counted = np.where(weight > NEGLIGIBLE * scale, weight / scale, 0.0)
+        found = self._solve(np.zeros(len(self.candidates)), weight=counted)
+        with np.errstate(over="ignore"):
+            objective, bound = (min(value / scale, LARGEST) for value in (found.report.objective, found.report.bound))
+        return replace(found, report=replace(found.report, objective=objective, bound=bound))
 
     def least_ratio(self, need_at: Callable[[float], FloatArray], *, above: float) -> tuple[Shares, float]:
         """The least rho > `above` at which every job can have its need_at(rho), by bisection, and shares that give it (Gavel section 4).
@@ -71,12 +77,11 @@ class ShareProblem:
             low, high, best = (low, middle, found) if found.report.objective >= 1 else (middle, high, best)
         return best, high
 
-    def _counted(self, need: FloatArray) -> BoolArray:
-        """Jobs that need something and can have it, shape (J,)."""
+    def _weight(self, need: FloatArray) -> FloatArray:
+        """The part of all time that each job needs at its best rate, shape (J,); zero where it can have nothing."""
         best = self.fastest()
-        weight = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
-        counted: BoolArray = weight > NEGLIGIBLE * weight.max(initial=0.0)
-        return counted
+        weight: FloatArray = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
+        return weight
 
     def fastest(self) -> FloatArray:
         """The best rate of each job in any candidate, shape (J,); zero where it has none."""
@@ -86,12 +91,12 @@ class ShareProblem:
             np.maximum.at(best, at[at >= 0], self.candidates.rate[at >= 0, side])
         return best
 
-    def _solve(self, gain: FloatArray, need: FloatArray | None = None) -> Shares:
-        """One programme; with `need`, shape (J,), a last variable s is maximised that all needs are multiplied by."""
+    def _solve(self, gain: FloatArray, weight: FloatArray | None = None) -> Shares:
+        """One programme; with `weight`, shape (J,), a last variable s is maximised that all weights are multiplied by."""
         count = len(self.candidates)
         if not count:
             return Shares(np.zeros(0), SolveReport())
-        programme, limit_rows = self._programme(gain, need)
+        programme, limit_rows = self._programme(gain, weight)
         present = np.zeros(len(programme.gain))
         present[:count] = self._present()
         if (programme.used(present) > programme.most).any():
@@ -100,7 +105,7 @@ class ShareProblem:
         found = solve_linear(programme, present=present, method=self.method, row_names=names)
         return Shares(np.minimum(found.x[:count], 1.0), found.report)
 
-    def _programme(self, gain: FloatArray, need: FloatArray | None) -> tuple[LinearProgramme, dict[int, int]]:
+    def _programme(self, gain: FloatArray, weight: FloatArray | None) -> tuple[LinearProgramme, dict[int, int]]:
         """The programme, and which of its rows is which limit."""
         c = self.candidates
         jobs, job_entries = self._job_rows()
@@ -108,9 +113,9 @@ class ShareProblem:
         used, limit_row = np.unique(limit, return_inverse=True)
         blocks = [job_entries, (jobs + limit_row, candidate, c.usage[candidate, limit].astype(np.float64))]
         most = [np.ones(jobs), c.free[used].astype(np.float64)]
-        if need is not None:
-            blocks.append(self._need_rows(need, first=jobs + len(used)))
-            most.append(np.zeros(int(np.count_nonzero(need))))
+        if weight is not None:
+            blocks.append(self._need_rows(weight, first=jobs + len(used)))
+            most.append(np.zeros(int(np.count_nonzero(weight))))
             gain = np.append(gain, 1.0)
         row, column, entry = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         programme = LinearProgramme(gain, row, column, entry, np.concatenate(most))
@@ -122,10 +127,10 @@ class ShareProblem:
         there, row = np.unique(self.candidates.members[column, side], return_inverse=True)
         return len(there), (row, column, np.ones(len(column)))
 
-    def _need_rows(self, need: FloatArray, *, first: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """s need_j - sum_v rate_jv x_v <= 0, divided by the job's best rate: row, column, entry."""
-        c, best, needy = self.candidates, self.fastest(), np.flatnonzero(need)
-        row_of = np.full(len(need), -1)
+    def _need_rows(self, weight: FloatArray, *, first: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """s weight_j - sum_v rate_jv / best_j x_v <= 0: row, column, entry."""
+        c, best, needy = self.candidates, self.fastest(), np.flatnonzero(weight)
+        row_of = np.full(len(weight), -1)
         row_of[needy] = first + np.arange(len(needy))
         column, side = np.nonzero((c.members >= 0) & (row_of[c.members] >= 0) & (c.rate > 0))
         member = c.members[column, side]
@@ -134,7 +139,7 @@ class ShareProblem:
         return (
             np.concatenate((row_of[member], row_of[needy])),
             np.concatenate((column, s)),
-            np.concatenate((entry, need[needy] / best[needy])),
+            np.concatenate((entry, weight[needy])),
         )
 
     def _present(self) -> FloatArray:

@@ -13,12 +13,13 @@ from typing import Any
 
 from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.policies.ordering import in_order, requests
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
-from maat.scheduling.sub_batch import Split, splits
+from maat.scheduling.sub_batch import Split, job_halved, splits
 
 HALVINGS = "halvings"
 
@@ -75,9 +76,11 @@ class _Table:
         self._halvings: Mapping[str, Any] = memory.data.get(HALVINGS, {})  # type: ignore[assignment]
         self._left: list[int] = free_places(round_input).tolist()
         self._ways: dict[tuple[int, int], tuple[Split, ...]] = {}
+        self._types_of: dict[int, list[int]] = {}
         self._rows = {job.id: row for row, job in enumerate(round_input.jobs)}
         self._stays: set[JobId] = set()
         self._unjoined: dict[JobId, int] = {}
+        self._joinable = [0] * len(round_input.cluster.type_names)
         self._unshared: set[JobId] = set()
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons: dict[JobId, Reasons] = {}
@@ -95,17 +98,15 @@ class _Table:
         if job.id not in self._stays:
             return False
         t = self._types(row)[0]
-        split = self._split_of(row, t)
-        plan = self._wanted.plan(row, t) if split is None else split.plan
-        self._grant(row, t, Grant(self._input.cluster.type_names[t], job.spec.requested_gpus, batch=plan), {})
+        self._grant(row, t, Grant(self._input.cluster.type_names[t], job.spec.requested_gpus, batch=self._running_plan(row, t)), {})
         return True
 
     def _count_gpus(self) -> list[int]:
         """Find who stays; by type, how many usable GPUs nobody who stays holds."""
         cluster = self._input.cluster
         self._stays = {job.id for row, job in enumerate(self._input.jobs) if self._may_stay(row)}
-        held = {job.id: job.allocation.gpus for job in self._input.jobs if job.id in self._stays and job.allocation is not None}
-        holders = Counter(gpu for gpus in held.values() for gpu in gpus)
+        held = {job.id: job.allocation for job in self._input.jobs if job.id in self._stays and job.allocation is not None}
+        holders = Counter(gpu for allocation in held.values() for gpu in allocation.gpus)
         idle = [int(n) for n in cluster.usable_gpus]
         for gpu in holders:
             idle[int(cluster.gpu_type_of[gpu])] -= 1
@@ -113,8 +114,9 @@ class _Table:
             if job_id not in self._stays:  # on GPUs out of service: it is to be placed anew
                 idle[cluster.type_index[pin.gpu_type]] -= pin.gpu_count
         if cluster.jobs_per_gpu > 1:
-            by_first_gpu = sorted(held, key=lambda job_id: held[job_id][0])
-            self._unjoined = {job_id: sum(holders[gpu] == 1 for gpu in held[job_id]) for job_id in by_first_gpu}
+            for job_id, allocation in sorted(held.items(), key=lambda item: item[1].gpus[0]):
+                alone = sum(holders[gpu] == 1 for gpu in allocation.gpus)
+                self._leave_open(job_id, cluster.type_index[allocation.gpu_type], alone)
         return [max(count, 0) for count in idle]
 
     def _may_stay(self, row: int) -> bool:
@@ -132,8 +134,17 @@ class _Table:
             self._left[r] -= held.gpu_count
         return True
 
-    def _split_of(self, row: int, t: int) -> Split | None:
+    def _running_plan(self, row: int, t: int) -> BatchPlan | None:
         """How a job that stays runs its batch: as it was told when it started."""
+        job, plan = self._input.jobs[row], self._wanted.plan(row, t)
+        told = int(self._halvings.get(job.id, 0))
+        if plan is None or not told:
+            return plan
+        plans = job_halved(job, plan, self._input.cluster.type_names[t])
+        return plans[min(told, len(plans) - 1)]
+
+    def _split_of(self, row: int, t: int) -> Split | None:
+        """The same with what it takes in time and memory; None where no batch is known for it."""
         ways = self._splits(row, t)
         told = self._halvings.get(self._input.jobs[row].id, 0)
         return ways[min(int(told), len(ways) - 1)] if ways else None
@@ -163,7 +174,7 @@ class _Table:
             return False
         for t in self._types(row):
             needed = job.spec.requested_gpus - (self._idle[t] if idle_first else 0)
-            if needed <= self._joinable(t) and self._fits(row, t):
+            if needed <= self._joinable[t] and self._fits(row, t):
                 self._unshared.add(job.id)
                 joined = self._joined(judge(self._splits(row, t), self._partners(row, t)), needed)
                 if joined:
@@ -185,7 +196,7 @@ class _Table:
         left = needed
         for offer in joined:
             many = min(offer.partner.alone, left)
-            self._unjoined[offer.partner.job_id] -= many
+            self._leave_open(offer.partner.job_id, t, -many)
             left -= many
         partners = tuple(offer.partner.job_id for offer in joined)
         name, count = self._input.cluster.type_names[t], job.spec.requested_gpus
@@ -199,7 +210,7 @@ class _Table:
         own = grant.gpu_count - grant.shared_gpus
         self._idle[t] -= own
         if self._input.cluster.jobs_per_gpu > 1:
-            self._unjoined[job.id] = own
+            self._leave_open(job.id, t, own)
         self._halvings = {**self._halvings, job.id: halvings}
         self._grant(row, t, grant, evidence)
 
@@ -211,8 +222,10 @@ class _Table:
             batch = {"per_gpu_batch_size": grant.batch.per_gpu_batch_size, "accumulation_steps": grant.batch.accumulation_steps}
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count, **batch, **evidence})
 
-    def _joinable(self, t: int) -> int:
-        return sum(count for job_id, count in self._unjoined.items() if self._type_of(job_id) == t)
+    def _leave_open(self, job_id: JobId, t: int, gpus: int) -> None:
+        """So many more GPUs of a type are held by this job without company."""
+        self._unjoined[job_id] = self._unjoined.get(job_id, 0) + gpus
+        self._joinable[t] += gpus
 
     def _partners(self, row: int, t: int) -> list[Partner]:
         """Jobs that hold GPUs of a type without company, those that the table says do not fit beside the job left out."""
@@ -248,7 +261,7 @@ class _Table:
         lacking = next((limit for t in possible for limit in self._lacking(row, t)), None)
         if lacking is not None:
             return Reasons(waiting_for(lacking), {**evidence, "binding_limit": lacking.name})
-        joinable = max(self._joinable(t) for t in possible)
+        joinable = max(self._joinable[t] for t in possible)
         code = ReasonCode.SHARING_NO_GAIN if job.id in self._unshared else ReasonCode.BEHIND_IN_ORDER
         return Reasons(code, {**evidence, "gpus_with_one_job": joinable})
 
@@ -272,9 +285,11 @@ class _Table:
 
     def _types(self, row: int) -> list[int]:
         """The types on which a job can run: what it holds, then the fastest."""
-        held = self._input.jobs[row].allocation
-        present = None if held is None else self._input.cluster.type_index[held.gpu_type]
-        return sorted(self._wanted.fastest_types(row), key=lambda t: t != present)
+        if row not in self._types_of:
+            held = self._input.jobs[row].allocation
+            present = None if held is None else self._input.cluster.type_index[held.gpu_type]
+            self._types_of[row] = sorted(self._wanted.fastest_types(row), key=lambda t: t != present)
+        return self._types_of[row]
 
     def _splits(self, row: int, t: int) -> tuple[Split, ...]:
         """The ways to run a job's batch on a type; none where no batch is known for it."""

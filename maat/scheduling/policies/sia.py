@@ -50,6 +50,11 @@ class Sia:
         minimum=0,
         maximum=12,
     )
+    beyond_largest_batch: bool = knob(
+        False,
+        "Offer a job GPUs on which even its smallest batches together exceed its largest batch size.",
+        source="published simulator",
+    )
     random_ties: bool = knob(
         False, "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.", source="published simulator"
     )
@@ -69,7 +74,12 @@ class Sia:
         """One configuration per job at most, within the limits; pinned jobs keep theirs."""
         table = table_for(round_input.cluster, round_input.jobs)
         matrix = goodput_matrix(
-            round_input.jobs, round_input.cluster, table, scale_up=self._scale_up(round_input.jobs), projection=round_input.projection
+            round_input.jobs,
+            round_input.cluster,
+            table,
+            scale_up=self._scale_up(round_input.jobs),
+            projection=round_input.projection,
+            beyond_largest_batch=self.beyond_largest_batch,
         )
         return self.decide(round_input, without_unusable(matrix))
 

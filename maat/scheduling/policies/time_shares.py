@@ -143,14 +143,18 @@ def _has_room(candidates: Candidates) -> BoolArray:
 class Ledger:
     """Seconds received since the last reset, by candidate, and by everybody together on each type; and what is still owed.
 
-    A candidate that is not in `received` has START of a round. `owed`: due less received since it was first seen; breaks ties.
+    A candidate that is not in `received` has START of a round. `owed`: due less received since it was first seen; breaks ties. `shares`: the
+    last ones. `stale`: jobs came or went since the last reset; `reset_at`: when that was, None before the first; `fresh`: in this round.
     """
 
     jobs: frozenset[JobId] = frozenset()
     received: Mapping[Key, float] = field(default_factory=dict)
     owed: Mapping[Key, float] = field(default_factory=dict)
+    shares: Mapping[Key, float] = field(default_factory=dict)
     totals: Mapping[str, float] = field(default_factory=dict)
-    reset_at: float = 0.0
+    reset_at: float | None = None
+    stale: bool = False
+    fresh: bool = False
 
     @classmethod
     def of(cls, state: PolicyState) -> Ledger:
@@ -158,30 +162,38 @@ class Ledger:
         data = state.data.get("ledger")
         if not isinstance(data, Mapping):
             return cls()
-        received, owed = {}, {}
-        for ids, gpu_type, seconds, due in data["rows"]:
-            received[tuple(ids), gpu_type], owed[tuple(ids), gpu_type] = seconds, due
-        return cls(frozenset(data["jobs"]), received, owed, dict(data["totals"]), data["reset_at"])
+        received, owed, shares = {}, {}, {}
+        for ids, gpu_type, seconds, due, share in data["rows"]:
+            key = (tuple(ids), gpu_type)
+            received[key], owed[key], shares[key] = seconds, due, share
+        return cls(frozenset(data["jobs"]), received, owed, shares, dict(data["totals"]), data["reset_at"], data["stale"])
 
     def data(self) -> dict[str, object]:
         """As JSON data: a row per candidate that received something or is owed something."""
-        rows = [[list(ids), kind, seconds, self.owed.get((ids, kind), 0.0)] for (ids, kind), seconds in self.received.items()]
-        return {"jobs": sorted(self.jobs), "rows": rows, "totals": dict(self.totals), "reset_at": self.reset_at}
+        rows = [
+            [list(key[0]), key[1], seconds, self.owed.get(key, 0.0), self.shares.get(key, 0.0)] for key, seconds in self.received.items()
+        ]
+        return {"jobs": sorted(self.jobs), "rows": rows, "totals": dict(self.totals), "reset_at": self.reset_at, "stale": self.stale}
 
     def at(self, round_input: RoundInput, reset_seconds: float | None) -> Ledger:
-        """With the jobs of this round; all is forgotten but what is owed where they changed and the last reset is long enough ago."""
-        jobs = frozenset(round_input.job_by_id)
-        start, names = START * round_input.round_seconds, round_input.cluster.type_names
-        if reset_seconds is not None and jobs != self.jobs and round_input.now - self.reset_at >= reset_seconds:
-            kept = {key: start for key in self.received if jobs.issuperset(key[0])}
-            return Ledger(jobs, kept, self._of(jobs, self.owed), dict.fromkeys(names, start * len(jobs)), round_input.now)
-        new = len(jobs - self.jobs)
-        totals = {name: self.totals.get(name, 0.0) + new * start for name in names}
-        return Ledger(jobs, self._of(jobs, self.received), self._of(jobs, self.owed), totals, self.reset_at)
+        """With the jobs of this round. Once jobs came or went and the last reset is long enough ago, what was received is forgotten.
 
-    @staticmethod
-    def _of(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
-        return {key: value for key, value in values.items() if jobs.issuperset(key[0])}
+        `reset_seconds` None: it never is; the ledger is fresh whenever jobs came or went.
+        """
+        jobs, now = frozenset(round_input.job_by_id), round_input.now
+        stale = self.stale or jobs != self.jobs
+        known = replace(self, jobs=jobs, received=_of(jobs, self.received), owed=_of(jobs, self.owed), shares=_of(jobs, self.shares))
+        start, names = START * round_input.round_seconds, round_input.cluster.type_names
+        fresh = stale and (self.reset_at is None or reset_seconds is None or now - self.reset_at >= reset_seconds)
+        if fresh and reset_seconds is not None:
+            received, totals = dict.fromkeys(known.received, start), dict.fromkeys(names, start * len(jobs))
+            return replace(known, received=received, totals=totals, reset_at=now, stale=False, fresh=True)
+        totals = {name: self.totals.get(name, 0.0) + len(jobs - self.jobs) * start for name in names}
+        return replace(known, totals=totals, stale=stale and not fresh, fresh=fresh)
+
+    def held(self, keys: Sequence[Key]) -> FloatArray:
+        """The last shares, shape (V,); zero for who had none."""
+        return np.array([self.shares.get(key, 0.0) for key in keys], dtype=np.float64)
 
     def fractions(self, keys: Sequence[Key], round_seconds: float) -> FloatArray:
         """Time of each candidate over everybody's on its type, shape (V,)."""
@@ -190,15 +202,21 @@ class Ledger:
 
     def after(self, keys: Sequence[Key], shares: FloatArray, chosen: Iterable[int], round_seconds: float) -> Ledger:
         """Once the chosen candidates have run for a round."""
-        received, owed, totals = dict(self.received), dict(self.owed), dict(self.totals)
+        received, owed, totals, last = dict(self.received), dict(self.owed), dict(self.totals), dict[Key, float]()
         running = set(chosen)
         for v, (key, share) in enumerate(zip(keys, shares.tolist(), strict=True)):
             ran = v in running
             if key in received or ran or (share > 0 and len(key[0]) == 1):  # of pairs there are too many to remember who never ran
                 received[key] = received.get(key, START * round_seconds) + ran * round_seconds
                 owed[key] = owed.get(key, 0.0) + (share - ran) * round_seconds
+                last[key] = share
             totals[key[1]] += ran * round_seconds
-        return replace(self, received=received, owed=owed, totals=totals)
+        return replace(self, received=received, owed=owed, shares=last, totals=totals)
+
+
+def _of(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
+    """Only what belongs to these jobs."""
+    return {key: value for key, value in values.items() if jobs.issuperset(key[0])}
 
 
 # ---- who runs this round ----------------------------------------------------------------------------------------------------------
@@ -213,15 +231,18 @@ class Chosen:
     ledger: Ledger
 
 
-def choose(
-    round_input: RoundInput, wanted: Requests, candidates: Candidates, shares: FloatArray, ledger: Ledger, *, by_owed: bool = True
-) -> Chosen:
+def keys_of(round_input: RoundInput, candidates: Candidates) -> list[Key]:
+    """What each candidate is known by from round to round."""
+    names, jobs = round_input.cluster.type_names, round_input.jobs
+    return [(tuple(jobs[row].id for row in candidates.rows(v)), names[kind]) for v, kind in enumerate(candidates.gpu_type.tolist())]
+
+
+def choose(round_input: RoundInput, candidates: Candidates, shares: FloatArray, ledger: Ledger, *, by_owed: bool = True) -> Chosen:
     """Candidates by share over fraction received, most first; ties by what is owed, then by share, job and type. Whoever fits runs.
 
     `shares`: shape (V,). A job whose share is zero may still take what nobody else does, alone.
     """
-    seconds, names = round_input.round_seconds, round_input.cluster.type_names
-    keys = [(tuple(wanted.jobs[row].id for row in candidates.rows(v)), names[kind]) for v, kind in enumerate(candidates.gpu_type.tolist())]
+    seconds, keys = round_input.round_seconds, keys_of(round_input, candidates)
     fraction = ledger.fractions(keys, seconds)
     priority = np.where(shares > 0, shares / np.maximum(fraction, 1e-12), 0.0)
     owed = np.array([ledger.owed.get(key, 0.0) if by_owed else 0.0 for key in keys], dtype=np.float64)

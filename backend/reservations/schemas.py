@@ -1,0 +1,35 @@
+"""Reservations as the API speaks of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from backend.web.fields import Body, BodyMoment, GpuCount, Name, Timestamp
+
+
+class ReservationBody(Body):
+    """GPUs of one type that everybody but the holder leaves free: a tenant by name, or a job by id. Times are the cluster's own."""
+
+    gpu_type: Annotated[str, Field(min_length=1, max_length=48)]
+    gpu_count: GpuCount
+    tenant: Name | None = None
+    job_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    start_at: BodyMoment | None = Field(default=None, description="Now where absent.")
+    end_at: BodyMoment | None = Field(default=None, description="It holds until it is removed where absent.")
+
+
+class ReservationOut(BaseModel):
+    """`state`: whether it holds at this moment of the cluster's time. One for a job is over when the job has ended."""
+
+    id: str
+    cluster_id: str
+    gpu_type: str
+    gpu_count: int
+    tenant: str | None
+    job_id: str | None
+    start_at: Timestamp
+    end_at: Timestamp | None
+    state: Literal["upcoming", "active", "over"]
+    created_at: Timestamp

@@ -1,0 +1,62 @@
+"""The runs of a simulation set against each other: what `maat compare` computes, from what the worker kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from backend.operations.models import OperationState
+from backend.problems import Conflict, FieldError, Invalid
+from backend.simulations.models import Simulation, SimulationRun
+from maat.simulation.comparison import Contestant, Outcome, report
+
+FIGURES = (
+    "avg_jct_hours",
+    "median_jct_hours",
+    "p99_jct_hours",
+    "makespan_hours",
+    "gpu_hours_per_job",
+    "restarts_per_job",
+    "avg_queueing_hours",
+    "contention_mean",
+    "unfinished",
+    "worst_rho",
+    "unfair_fraction",
+)
+
+
+def compared(session: Session, simulation: Simulation, baseline: int | None) -> dict[str, Any]:
+    """Contestants in the order of the request, with means over their finished runs; and each against the baseline, job by job.
+
+    `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
+    """
+    outcomes = [_outcome(run) for run in _finished(session, simulation)]
+    if not outcomes:
+        raise Conflict("No run has finished yet.", headers={"Retry-After": "1"})
+    contestants = list(dict.fromkeys(o.contestant for o in outcomes))
+    return report(outcomes, contestants[_checked(baseline, len(contestants))])
+
+
+def _checked(number: int | None, count: int) -> int:
+    if number is None:
+        return 0
+    if not 0 <= number < count:
+        message, remedy = "The simulation has no contestant of this number.", f"Use 0 to {count - 1}."
+        raise Invalid(message, errors=[FieldError("/baseline", "unknown_contestant", message, remedy, number)])
+    return number
+
+
+def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRun]:
+    done = (SimulationRun.simulation_id == simulation.id, SimulationRun.state == OperationState.SUCCEEDED.value)
+    return session.exec(select(SimulationRun).where(*done).order_by(col(SimulationRun.position))).all()
+
+
+def _outcome(run: SimulationRun) -> Outcome:
+    variant = ", ".join(f"{name}={value}" for name, value in sorted(run.policy_parameters.items()))
+    summary, fair = run.summary or {}, run.result.get("fairness") or {}
+    figures: Mapping[str, Any] = {"jobs": summary["jobs"], **summary, **fair, "jobs_with_rho": fair.get("jobs")}
+    known = {name: figures[name] for name in FIGURES if figures.get(name) is not None}
+    jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
+    return Outcome(Contestant(run.policy, run.placer, variant), str(run.trace), run.seed, {**known, "jobs": summary["jobs"]}, jct)

@@ -1,0 +1,59 @@
+"""Rows that belong to a tenant: found by id, listed newest first. Of another tenant's nobody learns that they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import sqlalchemy as sa
+from fastapi import Depends, Request, Response
+from sqlmodel import Session, SQLModel, col, select
+
+from backend.accounts.identity import Principal
+from backend.pagination import Cursor, Limit, Order, Rows, link_next, paginate
+from backend.problems import NotFound
+
+Owned = TypeVar("Owned", bound=SQLModel)
+
+
+@dataclass
+class _Asked:
+    """Which page of a list, and the answer that names the next one."""
+
+    request: Request
+    response: Response
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+PageAsked = Annotated[_Asked, Depends(_Asked)]
+
+
+def find_owned(session: Session, principal: Principal, table: type[Owned], row_id: str, *, noun: str, lock: bool = False) -> Owned:
+    """Raises NotFound."""
+    found = session.get(table, row_id, with_for_update=lock or None)
+    tenant_id: str = getattr(found, "tenant_id", "")
+    if found is None or not principal.may_see(tenant_id):
+        raise NotFound(f"There is no {noun} {row_id!r}.")
+    return found
+
+
+def newest_owned(
+    session: Session,
+    principal: Principal,
+    table: type[Owned],
+    asked: _Asked,
+    *conditions: sa.ColumnElement[bool],
+    filters: Mapping[str, Any] | None = None,
+) -> Rows[Owned]:
+    """Newest first, for ids ascend. `filters`: what `conditions` follow from."""
+    key: Any = table
+    statement = select(table).where(*conditions)
+    if not principal.sees_all_tenants:
+        statement = statement.where(col(key.tenant_id) == principal.tenant_id)
+    described = {"list": table.__tablename__, "for": "all" if principal.sees_all_tenants else principal.tenant_id, **(filters or {})}
+    order = Order([col(key.id)], descending=True)
+    found = paginate(session, statement, order=order, filters=described, limit=asked.limit, cursor=asked.cursor)
+    link_next(asked.request, asked.response, found.next_cursor)
+    return found

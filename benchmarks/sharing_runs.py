@@ -1,0 +1,185 @@
+"""The simulations of `benchmarks.sharing`: the workload that docs/sharing.md fixes, and what is kept of a run. Measures no speed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from maat.scheduling.belief import MemoisingFitter
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import Adaptivity, JobSpec
+from maat.scheduling.policies import suiting_placer
+from maat.scheduling.policies.ordering import declared_plan
+from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.engine import Scenario, simulate
+from maat.simulation.fidelity import Fidelity, ProfilingMode, fidelity
+from maat.simulation.generators import FAMILIES
+from maat.simulation.interference import interference
+from maat.simulation.models import Model, catalog_models
+from maat.simulation.truth import Shape
+from maat.simulation.workloads import TraceJob, Workload
+
+GPU_TYPE, NODES, GPUS_PER_NODE = "t4", 16, 4
+HOURS, ROUND_SECONDS = 8.0, 60.0
+MODELS = {"cifar10": 198, "ncf": 181, "deepspeech2": 46, "bert": 30, "yolov3": 15, "imagenet": 10}
+LARGE_SHARE = 0.12
+LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
+MEAN_HOURS_LARGE, MEAN_HOURS_SMALL, SIGMA = 1.74, 0.55, 1.6
+SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
+SEEDS, SIZES = tuple(range(20)), (240, 480)
+FITTER = MemoisingFitter()  # of this process: the models of one run are those of the next
+MILD_XI = 1.25  # up to which the paper has both sharing policies alike
+XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A row of the tables: a policy with its parameters, and how many jobs a GPU may hold under it."""
+
+    policy: str
+    jobs_per_gpu: int = 1
+    parameters: tuple[tuple[str, object], ...] = ()
+
+
+CONTENDERS = {
+    "FIFO": Contender("fifo"),
+    "Tiresias": Contender("tiresias", parameters=(("thresholds", "700"),)),
+    "SJF": Contender("sjf-bsbf"),
+    "SJF-FFS": Contender("sjf-ffs", 2),
+    "SJF-BSBF": Contender("sjf-bsbf", 2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation. `interference`: as `maat simulate --interference` takes it. `nodes`: that the 64 GPUs stand on; on one, spread costs nothing."""
+
+    contender: str
+    jobs: int
+    seed: int
+    interference: str = "synthetic"
+    nodes: int = NODES
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is kept of a run: averages in hours, of all jobs, of those that ask for more than 4 GPUs, of the others."""
+
+    jct: float
+    jct_large: float
+    jct_small: float
+    queueing: float
+    queueing_large: float
+    queueing_small: float
+    unfinished: int
+    cpu_seconds: float
+
+
+def known() -> Fidelity:
+    """Everything is known of a job beforehand, and training is as fast as the step times say."""
+    return replace(fidelity("paper").revealing(ProfilingMode.REQUEST_ORACLE), calibrated=False)
+
+
+def play(run: Run) -> Outcome:
+    contender = CONTENDERS[run.contender]
+    scenario = Scenario(
+        workload(run.jobs, run.seed),
+        catalog_models(),
+        replace(Cluster.parse(f"{GPU_TYPE}={run.nodes}x{NODES * GPUS_PER_NODE // run.nodes}"), jobs_per_gpu=contender.jobs_per_gpu),
+        policy=contender.policy,
+        placer=suiting_placer(contender.policy),
+        policy_parameters=dict(contender.parameters),
+        fidelity=known(),
+        round_seconds=ROUND_SECONDS,
+        seed=run.seed,
+        rigid_share=1.0,
+        interference=interference(run.interference),
+    )
+    began = time.process_time()
+    m = simulate(scenario, fitter=FITTER).metrics
+    return Outcome(
+        jct=m.avg_jct_hours,
+        jct_large=m.avg_jct_hours_large,
+        jct_small=m.avg_jct_hours_small,
+        queueing=m.avg_queueing_hours,
+        queueing_large=m.avg_queueing_hours_large,
+        queueing_small=m.avg_queueing_hours_small,
+        unfinished=m.unfinished,
+        cpu_seconds=time.process_time() - began,
+    )
+
+
+def wanted() -> list[Run]:
+    """The quick ones first; seed by seed, so that what is done at any moment compares all policies."""
+    shared = [name for name, contender in CONTENDERS.items() if contender.jobs_per_gpu > 1]
+    small, large = ([Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES)
+    constant = [Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared]
+    nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
+    return [*small, *constant, *nearby, *large]
+
+
+def as_row(run: Run, outcome: Outcome) -> dict[str, object]:
+    return {**asdict(run), **asdict(outcome)}
+
+
+def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
+    return Run(**{f.name: row[f.name] for f in fields(Run) if f.name in row}), Outcome(**{f.name: row[f.name] for f in fields(Outcome)})
+
+
+def workload(jobs: int, seed: int) -> Workload:
+    """The jobs of docs/sharing.md; the same arguments give the same jobs."""
+    rng = np.random.default_rng((seed, jobs))
+    hourly = np.array(FAMILIES["philly"].hourly)
+    expected = np.concatenate(([0.0], np.cumsum(hourly)))
+    submitted = np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected)))) * 3600.0 * HOURS / len(hourly)
+    models = rng.choice(list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values()))
+    large = rng.random(jobs) < LARGE_SHARE
+    counts = np.where(large, _drawn(LARGE, jobs, rng), _drawn(SMALL, jobs, rng))
+    mean = np.where(large, MEAN_HOURS_LARGE, MEAN_HOURS_SMALL) * 3600.0
+    seconds = np.clip(mean * np.exp(SIGMA * rng.standard_normal(jobs) - SIGMA**2 / 2), SHORTEST_SECONDS, LONGEST_SECONDS)
+    drawn = zip(submitted.tolist(), models.tolist(), counts.tolist(), seconds.tolist(), strict=True)
+    return Workload(f"sharing-{jobs}-{seed}", tuple(_job(number, *what) for number, what in enumerate(drawn)), "sharing")
+
+
+def _drawn(weights: dict[int, int], many: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice(list(weights), size=many, p=np.array(list(weights.values())) / sum(weights.values()))
+
+
+def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: float) -> TraceJob:
+    whole = TraceJob(f"{model}-{number}", round(submitted, 3), model, gpu_count, batch_size(model, gpu_count))
+    return replace(whole, work_scale=seconds / solo_seconds(model, gpu_count))
+
+
+@cache
+def batch_size(model: str, gpu_count: int) -> int:
+    """The model's initial batch size on every GPU, at most its largest total."""
+    truth = known_models()[model].truth
+    return min(truth.initial_batch_size * gpu_count, truth.max_batch_size)
+
+
+@cache
+def known_models() -> dict[str, Model]:
+    return {name: model.under(known()) for name, model in catalog_models().items()}
+
+
+@cache
+def solo_seconds(model: str, gpu_count: int) -> float:
+    """Seconds of a standard training alone on that many GPUs, one node after the other filled."""
+    found = known_models()[model]
+    whole = TraceJob("whole", 0.0, model, gpu_count, batch_size(model, gpu_count))
+    spec = found.job_spec(whole, known(), adaptivity=Adaptivity.RIGID)
+    job = SimulatedJob(spec, found.truth, 0.0, tuple(found.truth.epoch_ends), spec.max_batch_size)
+    return job.steps_left() * _step_seconds(spec, found, gpu_count)
+
+
+def _step_seconds(spec: JobSpec, model: Model, gpu_count: int) -> float:
+    plan = declared_plan(spec, GPU_TYPE, replicas=gpu_count)
+    if plan is None:
+        raise ValueError(f"{spec.model} does not fit {gpu_count} {GPU_TYPE}")
+    whole, rest = divmod(gpu_count, GPUS_PER_NODE)
+    shape: Shape = (GPUS_PER_NODE,) * whole + ((rest,) if rest else ())
+    return model.truth.step(GPU_TYPE, shape, plan.per_gpu_batch_size).with_accumulation(plan.accumulation_steps)

@@ -1,0 +1,58 @@
+"""Policies against a baseline: JCT ratios with their intervals, as a picture of what can be told apart and what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure
+from frontend.theme import SERIES, palette
+
+ROW_HEIGHT, MARGIN_HEIGHT = 34, 110
+COLOURS = {"faster": SERIES[2], "slower": SERIES[1]}
+SYMBOLS = {"faster": "triangle-left", "slower": "triangle-right", "not told apart": "circle-open"}
+
+
+def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Figure:
+    """One row per contestant: the geometric mean of JCT over the baseline's, with its 95 % interval, on a logarithmic axis; 1 is a dotted line."""
+    paired = [row for row in comparison["paired"] if row["ratio"]["low"] is not None]
+    names = [contestant["name"] for contestant in comparison["contestants"]]
+    if not paired:
+        return empty_figure(
+            scheme, "Nothing to set against each other", "Simulate two policies, or several seeds of one trace.", height=200
+        )
+    height = MARGIN_HEIGHT + ROW_HEIGHT * len(paired)
+    drawn = figure(scheme, x=f"JCT relative to {escape(names[comparison['baseline']])}, geometric mean over jobs", y="", height=height)
+    drawn.add_vline(x=1, line={"color": palette(scheme).muted, "width": 1, "dash": "dot"})
+    for row in paired:
+        drawn.add_trace(_interval(row, names[row["contestant"]], palette(scheme).muted))
+    drawn.update_xaxes(type="log", tickformat=".2~f")
+    drawn.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
+    drawn.update_layout(showlegend=False, hovermode="closest", margin={"t": 16})
+    return drawn
+
+
+def _interval(row: Mapping[str, Any], name: str, neutral: str) -> go.Scatter:
+    ratio = row["ratio"]
+    side = "not told apart" if ratio["low"] <= 1 <= ratio["high"] else "faster" if ratio["high"] < 1 else "slower"
+    colour = COLOURS.get(side, neutral)
+    spread = {
+        "type": "data",
+        "symmetric": False,
+        "array": [ratio["high"] - ratio["estimate"]],
+        "arrayminus": [ratio["estimate"] - ratio["low"]],
+        "thickness": 2,
+        "color": colour,
+    }
+    words = f"{escape(name)}: {ratio['estimate']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}], {row['jobs']} jobs in {row['runs']} runs"
+    return go.Scatter(
+        x=[ratio["estimate"]],
+        y=[escape(name)],
+        error_x=spread,
+        mode="markers",
+        marker={"size": 11, "color": colour, "symbol": SYMBOLS[side]},
+        hovertemplate=f"{words}<extra></extra>",
+    )

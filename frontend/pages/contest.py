@@ -1,0 +1,153 @@
+"""The part of a simulation's page that says how its policies compare over all traces and seeds, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import card, definition, empty_state, error_state, graph, skeleton
+from frontend.figures.base import error_figure
+from frontend.figures.contest import ratio_figure
+from frontend.formatting import ABSENT, number, percent, plural
+from frontend.routing import aria
+from maat.client import ApiError, calls
+
+# Field, heading with unit, digits.
+FIGURES = (
+    ("avg_jct_hours", "Mean JCT (h)", 3),
+    ("p99_jct_hours", "p99 JCT (h)", 2),
+    ("makespan_hours", "Makespan (h)", 2),
+    ("gpu_hours_per_job", "GPU-hours per job", 2),
+    ("restarts_per_job", "Restarts per job", 2),
+    ("avg_queueing_hours", "Queueing delay (h)", 3),
+    ("contention_mean", "Contention", 1),
+    ("worst_rho", "Worst ρ", 2),
+    ("unfinished", "Unfinished", 0),
+)
+BASES = {
+    "runs": "Intervals (95 %) are over the traces and seeds: what another such run would show.",
+    "jobs": "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. Simulate several seeds or traces for that.",
+}
+VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}
+
+
+def contest_cards() -> list[Any]:
+    baseline = dmc.Select(id="contest-baseline", data=[], value=None, size="xs", w=260, allowDeselect=False, **aria("Baseline"))
+    against = dmc.Group([html.Span("against", className="caption"), baseline], gap=8)
+    return [
+        card(
+            "Comparison",
+            html.Div(skeleton(140), id="contest-means", className="scroll-x"),
+            aside=definition("each column", text_id="define-comparison"),
+            className="span-12",
+        ),
+        card(
+            "Differences, job by job",
+            [
+                html.Div("\u00a0", id="contest-basis", className="caption"),
+                graph("contest-ratios"),
+                html.Div(id="contest-paired", className="scroll-x"),
+            ],
+            aside=against,
+            className="span-12",
+        ),
+    ]
+
+
+def register(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("contest-means", "children"),
+        Output("contest-paired", "children"),
+        Output("contest-ratios", "figure"),
+        Output("contest-basis", "children"),
+        Output("contest-baseline", "data"),
+        Output("contest-baseline", "value"),
+        Input("simulation-seen", "data"),
+        Input("contest-baseline", "value"),
+        State("scheme", "data"),
+        State("simulation-id", "data"),
+    )
+    async def show(_seen: str, baseline: str | None, scheme: str | None, simulation_id: str) -> tuple[Any, ...]:
+        if not scheme:
+            return (no_update,) * 6
+        try:
+            async with api.visitor() as maat:
+                found = await maat.send(calls.comparison(simulation_id, baseline=None if baseline is None else int(baseline)))
+        except Failure as error:
+            return _failed(error, scheme)
+        names = [contestant["name"] for contestant in found["contestants"]]
+        offered = [{"value": str(i), "label": name} for i, name in enumerate(names)]
+        basis = next((BASES[row["basis"]] for row in found["paired"]), "\u00a0")
+        return means(found), differences(found), ratio_figure(found, scheme=scheme), basis, offered, str(found["baseline"])
+
+
+def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+    if isinstance(error, ApiError) and error.status == 409:
+        waiting = empty_state("No run has finished yet", "The comparison shows when the first has.")
+        return (
+            waiting,
+            None,
+            error_figure(scheme, "No run has finished yet", "It shows when two have.", height=200),
+            "\u00a0",
+            no_update,
+            no_update,
+        )
+    return error_state(error), None, error_figure(scheme, "No comparison", height=200), "\u00a0", no_update, no_update
+
+
+def means(comparison: Mapping[str, Any]) -> Any:
+    """Contestants x figures: mean ± sample standard deviation over runs. No column has a winner: whether one is told apart stands below."""
+    shown = [(field, head, digits) for field, head, digits in FIGURES if any(field in c["figures"] for c in comparison["contestants"])]
+    heads = [html.Th("Policy + placer"), html.Th("Runs", className="number"), *(html.Th(head, className="number") for _, head, _ in shown)]
+    rows = [
+        html.Tr(
+            [
+                html.Td(contestant["name"]),
+                html.Td(str(contestant["figures"]["jobs"]["runs"]), className="number"),
+                *(html.Td(spread_text(contestant["figures"].get(field), digits), className="number") for field, _, digits in shown),
+            ]
+        )
+        for contestant in comparison["contestants"]
+    ]
+    return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
+
+
+def spread_text(spread: Mapping[str, Any] | None, digits: int) -> str:
+    if spread is None:
+        return ABSENT
+    mean = f"{spread['mean']:.{digits}f}"
+    return mean if spread["deviation"] is None else f"{mean} ± {spread['deviation']:.{digits}f}"
+
+
+def differences(comparison: Mapping[str, Any]) -> Any:
+    """Contestants x difference of JCT, ratio, share of jobs sooner, and what the interval allows to say."""
+    if not comparison["paired"]:
+        return None
+    names = [contestant["name"] for contestant in comparison["contestants"]]
+    heads = ("Policy + placer", "JCT difference (h)", "JCT ratio", "Jobs sooner", "Compared", "Mean JCT is")
+    rows = [_difference(row, names[row["contestant"]]) for row in comparison["paired"]]
+    head = html.Tr([html.Th(heads[0]), *(html.Th(text, className="number") for text in heads[1:-1]), html.Th(heads[-1])])
+    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table")
+
+
+def _difference(row: Mapping[str, Any], name: str) -> html.Tr:
+    compared = f"{plural(row['jobs'], 'job')} in {plural(row['runs'], 'run')}"
+    if row["left_out"]:
+        compared += f", {number(row['left_out'])} left out"
+    cells: Sequence[str] = (
+        interval_text(row["difference_hours"], "+.3f"),
+        interval_text(row["ratio"], ".3f"),
+        percent(row["sooner"]),
+        compared,
+    )
+    return html.Tr([html.Td(name), *(html.Td(text, className="number") for text in cells), html.Td(VERDICTS[row["verdict"]])])
+
+
+def interval_text(interval: Mapping[str, Any], form: str) -> str:
+    if interval["low"] is None or interval["high"] is None:
+        return f"{interval['estimate']:{form}} (unknown)"
+    return f"{interval['estimate']:{form}} [{interval['low']:{form}}, {interval['high']:{form}}]"

@@ -1,0 +1,132 @@
+"""Shockwave's two programmes over a window of rounds: how many rounds each job gets, and which. States and solves them; weighs nothing.
+
+J jobs, T rounds, B breakpoints of the logarithm. Seconds are counted in rounds, so that coefficients stay near one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.mixed_programme import MixedOptions, Rows
+from maat.scheduling.solver import SolveReport, solve_mixed
+
+BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of the work (configuration files of the artifact)
+LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the programme is about. Shapes (J,): `demand` GPUs, `done` share of the work, `paced_rounds` that the whole work takes at the pace so
+    far, `remaining_rounds` as predicted, `weight` of the job's utility, `least_rounds` that must be planned so that it finishes fairly,
+    `must_run` in every round. `free`: GPUs of every round.
+    """
+
+    demand: IntArray
+    done: FloatArray
+    paced_rounds: FloatArray
+    remaining_rounds: FloatArray
+    weight: FloatArray
+    least_rounds: FloatArray
+    must_run: BoolArray
+    free: int
+    rounds: int
+    makespan_weight: float
+
+    def __len__(self) -> int:
+        return len(self.demand)
+
+    @property
+    def demands_divide(self) -> bool:
+        """Whether each demand divides the next larger, and the largest all GPUs: only then can counts alone say who fits."""
+        return all(large % small == 0 for small, large in pairwise([*np.unique(self.demand).tolist(), self.free]))
+
+
+def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
+    """Rounds of every job in the window, shape (J, T) of 0 and 1, in no order yet; None where there is no answer.
+
+    maximise  sum_j weight_j U_j(done_j + planned_j / paced_j) - k max_j (remaining_j - planned_j)+
+    with  least_j <= planned_j <= sum_r x_jr,  sum_j n_j x_jr <= G in every round.
+
+    U is the logarithm through its breakpoints: concave, so that its convex combination needs no binaries. Where the demands divide, one whole
+    number of rounds per job stands for its T binaries; its answer is taken if the counts can be spread over the rounds. Equal demands always
+    can (McNaughton 1959), unequal ones mostly: a job on all GPUs for one round of two leaves no two rounds for another.
+    """
+    if window.demands_divide:
+        counts, report = _solve(window, 1, options)
+        table = None if counts is None else spread(window, counts[:, 0])
+        if counts is None or table is not None:
+            return table, report
+    return _solve(window, window.rounds, options)
+
+
+def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
+    """The programme with the rounds in so many slots of equal length: whole numbers, shape (J, slots)."""
+    many, each = len(window), window.rounds // slots
+    rows, log = Rows(), np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
+    taken = np.arange(many * slots).reshape(many, slots)
+    planned = many * slots + np.arange(many)
+    point = many * (slots + 1) + np.arange(many * len(log)).reshape(many, -1)
+    latest = np.full(many, point[-1, -1] + 1)
+    one, none = np.ones(many), np.full(many, np.inf)
+    rows.add(one, one, (point, np.ones(len(log))))
+    rows.add(window.done, window.done, (point, BREAKPOINTS), (planned, -1.0 / window.paced_rounds))
+    rows.add(-none, np.zeros(many), (planned, one), (taken, -np.ones(slots)))
+    rows.add(window.remaining_rounds, none, (planned, one), (latest, one))
+    rows.add(np.full(slots, -np.inf), np.full(slots, float(window.free * each)), (taken.T, np.tile(window.demand, (slots, 1))))
+    cost = np.concatenate((np.zeros(many * (slots + 1)), np.outer(window.weight, log).ravel(), [-window.makespan_weight]))
+    upper = np.concatenate((np.full(many * slots, each), np.full(many, window.rounds), np.ones(point.size), [np.inf]))
+    lower = np.concatenate((np.repeat(window.must_run * each, slots), window.least_rounds, np.zeros(point.size + 1)))
+    answer = solve_mixed(rows.programme(cost, np.minimum(lower, upper), upper, np.arange(len(cost)) < many * slots), options)
+    x = None if answer.x is None else np.round(answer.x[: many * slots]).astype(np.int64).reshape(many, slots)
+    return x, answer.report
+
+
+def fair_is_possible(window: Window) -> bool:
+    """Whether each job alone could be given what it must: most infeasible windows fail this already."""
+    most = np.minimum((1.0 - window.done) * window.paced_rounds, window.rounds)
+    return bool((window.least_rounds <= most + 1e-9).all())
+
+
+def spread(window: Window, count: IntArray) -> IntArray | None:
+    """Rounds (J, T) for so many of each, shape (J,): the widest jobs first, of these the longest, each in the rounds with most room.
+
+    None where a job finds too few rounds with room.
+    """
+    table = np.zeros((len(window), window.rounds), dtype=np.int64)
+    room = np.full(window.rounds, window.free)
+    for row in np.lexsort((-count, -window.demand)).tolist():
+        roomiest = np.argsort(-room, kind="stable")[: count[row]]
+        room[roomiest] -= window.demand[row]
+        if (room < 0).any():
+            return None
+        table[row, roomiest] = 1
+    return table
+
+
+def order_rounds(window: Window, table: IntArray, priority: FloatArray, options: MixedOptions) -> tuple[IntArray, SolveReport]:
+    """The same number of rounds for every job, earlier for those of higher priority: minimise sum_j priority_j x mean round of j.
+
+    Shapes (J, T), (J,). Where the solver finds nothing, the table as it is.
+    """
+    count = table.sum(axis=1)
+    free = window.free - (window.demand * (count == window.rounds)).sum()
+    open_rows = np.flatnonzero((count > 0) & (count < window.rounds))
+    if not len(open_rows):
+        return table, SolveReport()
+    many, rounds = len(open_rows), window.rounds
+    column = np.arange(many * rounds).reshape(many, rounds)
+    rows = Rows()
+    rows.add(count[open_rows].astype(float), count[open_rows].astype(float), (column, np.ones(rounds)))
+    rows.add(np.full(rounds, -np.inf), np.full(rounds, float(free)), (column.T, np.broadcast_to(window.demand[open_rows], (rounds, many))))
+    cost = -np.outer(priority[open_rows] / count[open_rows], np.arange(rounds)).ravel()
+    zero = np.zeros(many * rounds)
+    answer = solve_mixed(rows.programme(cost, zero, zero + 1.0, np.ones(many * rounds, dtype=bool)), options)
+    if answer.x is None:
+        return table, answer.report
+    ordered = table.copy()
+    ordered[open_rows] = np.round(answer.x).astype(np.int64).reshape(many, rounds)
+    return ordered, answer.report

@@ -1,0 +1,160 @@
+"""TunedJobs: GPU counts and batch sizes as a well-informed owner would choose them, for policies that adapt neither.
+
+A pair is valid where it reaches 50-80 % of the ideal speed-up over one GPU at its best batch size: with less, GPUs are wasted; with more, the
+job could use further ones (Pollux section 5.1, Sia section 4.3). Judged by the truth: the owner has measured. Not responsible for what is drawn
+besides: models, lengths and submissions stay the trace's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import InputError, ParameterError
+from maat.scheduling.goodput import plan_for_batch
+from maat.simulation.models import Model
+from maat.simulation.truth import Truth, gain
+from maat.simulation.workloads import TraceJob
+
+BATCH_SIZES = 20  # looked at per GPU count, from the initial to the largest in equal ratios
+EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights
+_STREAM = 17  # keeps these draws apart from others of the same seed
+
+
+class TuningRule(StrEnum):
+    """Which pairs are looked at: every batch size on every GPU count (Sia), or of each count its best batch size alone (Pollux)."""
+
+    ANY_PAIR = "any-pair"
+    BEST_BATCH = "best-batch"
+
+
+@dataclass(frozen=True, slots=True)
+class TunedJobs:
+    """How jobs are tuned. `most_gpus`: 64 on the homogeneous cluster of the Sia paper, 16 on its others. Shares are of the ideal speed-up.
+
+    Raises ParameterError where none could ever be valid.
+    """
+
+    rule: TuningRule = TuningRule.BEST_BATCH
+    most_gpus: int = 16
+    least_share: float = 0.5
+    most_share: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.most_gpus < 1:
+            raise ParameterError("must be at least 1", field="most_gpus", value=self.most_gpus, remedy="Give a whole number from 1 up.")
+        if not 0 < self.least_share <= self.most_share:
+            raise ParameterError(
+                "is not above 0 and up to most_share", field="least_share", value=self.least_share, remedy="Give for example 0.5 and 0.8."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A GPU count, a total batch size, and the share of the ideal speed-up that they reach."""
+
+    gpu_count: int
+    batch_size: int
+    share: float
+
+
+def tuned(jobs: Sequence[TraceJob], models: Mapping[str, Model], cluster: Cluster, how: TunedJobs, *, seed: int) -> Mapping[str, TraceJob]:
+    """The jobs that are tuned, by name, each with a pair drawn evenly from the valid ones of its model; the same seed, the same pairs.
+
+    Left out, and so as they were: jobs of hybrid-parallel models, jobs that set their own batch sizes, and those that the cluster cannot run.
+    """
+    valid = {name: valid_pairs(models[name], cluster, how) for name in dict.fromkeys(job.model for job in jobs)}
+    rng = np.random.default_rng((seed, _STREAM))
+    drawn = {}
+    for job in jobs:
+        pairs = valid[job.model]
+        at = int(rng.integers(max(len(pairs), 1)))
+        if pairs and not job.regimes:
+            drawn[job.name] = replace(job, gpu_count=pairs[at].gpu_count, batch_size=pairs[at].batch_size)
+    return drawn
+
+
+def valid_pairs(model: Model, cluster: Cluster, how: TunedJobs) -> tuple[Pair, ...]:
+    """The pairs within the band, by GPU count and batch size; where a model has none, the one nearest to it.
+
+    On the cluster's type whose GPUs hold least of the model, so that the batch fits all of them; nodes filled one after the other.
+    """
+    kind = _reference_type(model, cluster)
+    if kind is None:
+        return ()
+    runs = _Runs(model.truth, cluster, kind)
+    alone = min((seconds for _, seconds in runs.on(1)), default=None)
+    if alone is None:
+        return ()
+    found = []
+    for count in _counts(min(how.most_gpus, int(cluster.usable_gpus[cluster.type_index[kind]]))):
+        pairs = [Pair(count, batch, alone / seconds / count) for batch, seconds in runs.on(count)]
+        best = max(pairs, key=lambda pair: pair.share, default=None)
+        found += pairs if how.rule is TuningRule.ANY_PAIR or best is None else [best]
+    inside = tuple(pair for pair in found if how.least_share <= pair.share <= how.most_share)
+    return inside or (min(found, key=lambda pair: (_outside(pair.share, how), pair.gpu_count)),)
+
+
+def _outside(share: float, how: TunedJobs) -> float:
+    return max(how.least_share - share, share - how.most_share, 0.0)
+
+
+def _counts(most: int) -> list[int]:
+    return [count for count in range(1, most + 1) if count <= EVERY_COUNT_TO or count % 8 == 0]
+
+
+def _reference_type(model: Model, cluster: Cluster) -> str | None:
+    """The usable type that holds least; None where there is none, or where a replica spans several GPUs."""
+    usable = [t for t in cluster.type_names if t in model.memory and model.gpus_per_replica.get(t, 1) == 1]
+    usable = [t for t in usable if cluster.usable_gpus[cluster.type_index[t]] > 0]
+    return min(usable, key=lambda t: model.memory[t].largest_per_gpu, default=None)
+
+
+class _Runs:
+    """Seconds of whole trainings at a batch size that never changes, on one GPU type."""
+
+    def __init__(self, truth: Truth, cluster: Cluster, kind: str) -> None:
+        self._truth, self._kind = truth, kind
+        self._per_node = int(cluster.gpus_per_node[cluster.type_index[kind]])
+        self._steps: dict[int, float] = {}
+
+    def on(self, count: int) -> list[tuple[int, float]]:
+        """(total batch size, seconds) of everything that can run on so many GPUs and was measured there."""
+        truth = self._truth
+        least, most = max(truth.initial_batch_size, truth.smallest_per_gpu(self._kind) * count), truth.max_batch_size
+        if least > most or not truth.largest_per_gpu(self._kind, count):
+            return []
+        sizes = np.unique(np.round(np.geomspace(least, most, BATCH_SIZES)).astype(np.int64)).tolist()
+        found = {total: self._seconds(total, count) for total in sizes}
+        return [(total, seconds) for total, seconds in found.items() if seconds is not None]
+
+    def _seconds(self, total: int, count: int) -> float | None:
+        """As the job will run it: the fewest accumulation steps that fit, one at least for a larger batch on one GPU."""
+        truth, (whole, rest) = self._truth, divmod(count, self._per_node)
+        plan = plan_for_batch(
+            total,
+            replicas=count,
+            largest_per_gpu=truth.largest_per_gpu(self._kind, count),
+            largest_total=truth.max_batch_size,
+            accumulate_above=truth.initial_batch_size,
+        )
+        if plan.per_gpu_batch_size < truth.smallest_per_gpu(self._kind):
+            return None
+        try:
+            time = truth.step(self._kind, (self._per_node,) * whole + ((rest,) if rest else ()), plan.per_gpu_batch_size)
+        except InputError:
+            return None
+        return self._steps_of(plan.total_batch_size) * time.with_accumulation(plan.accumulation_steps) * truth.slowdown
+
+    def _steps_of(self, total: int) -> float:
+        """Optimiser steps of the whole training at this total batch size."""
+        if total not in self._steps:
+            truth, initial = self._truth, self._truth.initial_batch_size
+            work = np.diff(truth.epoch_ends, prepend=0.0)
+            gains = np.array([gain(truth.gradient(epoch, total), total / initial) for epoch in range(len(work))])
+            self._steps[total] = float((work / (initial * gains)).sum())
+        return self._steps[total]

@@ -1,0 +1,175 @@
+"""The laboratory from form to figure in a real browser: what the paper's figures show, played by a real worker."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.needs_chromium
+
+PLAY_MILLISECONDS = 90_000
+HEADER = "name,time,application,num_replicas,batch_size,work_scale"
+TRACE = f"{HEADER}\nfirst,0,cifar10,2,256,0.1\nsecond,30,bert,2,24,0.02\nthird,60,cifar10,4,512,0.1\n"
+CLUSTER = "t4=2x4,a100=1x8"
+
+
+def plotted(page: Page, card: str) -> list[dict[str, Any]]:
+    """Name, kind and values of what a card's figure draws, once it draws anything."""
+    plot = f"document.querySelector('#{card} .js-plotly-plot')"
+    page.wait_for_function(f"{plot} && {plot}.data && {plot}.data.length", timeout=PLAY_MILLISECONDS)
+    read = "trace => ({name: trace.name, type: trace.type, x: [...(trace.x || [])], y: [...(trace.y || [])]})"
+    traces: list[dict[str, Any]] = page.evaluate(f"{plot}.data.map({read})")
+    return traces
+
+
+def axes(page: Page, card: str) -> tuple[str, str]:
+    """What the axes of a card's figure are titled."""
+    titled = f"(axis => document.querySelector('#{card} .js-plotly-plot')._fullLayout[axis].title.text)"
+    return page.evaluate(f"{titled}('xaxis')"), page.evaluate(f"{titled}('yaxis')")
+
+
+@pytest.fixture(scope="module")
+def simulation(laboratory: Any) -> str:
+    """Two policies on three jobs while nodes fail often."""
+    asked = {"traces": [{"kind": "csv", "text": TRACE}], "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
+    made = laboratory.client.simulate(name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked)
+    return str(made["id"])
+
+
+@pytest.fixture
+def comparison(simulation: str, laboratory: Any, tab: Any) -> Page:
+    page: Page = tab.open(f"{laboratory.url}/simulations/{simulation}")
+    expect(page.locator("#simulation-head .state")).to_contain_text("succeeded", timeout=PLAY_MILLISECONDS)
+    return page
+
+
+def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_policy(comparison: Page, tab: Any) -> None:
+    for card, title in (("simulation-jct", "JCT (hours)"), ("simulation-rho", "Finish-time fairness ρ (ratio)")):
+        lines = plotted(comparison, card)
+        assert [line["name"] for line in lines] == ["sia", "fifo"]
+        assert all(line["y"][-1] == 1.0 and len(line["x"]) == 4 for line in lines)
+        assert axes(comparison, card) == (title, "Share of jobs")
+    assert tab.witness.errors == []
+
+
+def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: Page) -> None:
+    bars = plotted(comparison, "simulation-model-hours")
+    assert {bar["type"] for bar in bars} == {"bar"}
+    assert {bar["name"] for bar in bars} <= {"t4", "a100"}
+    assert {run for bar in bars for run in bar["x"]} == {"sia", "fifo"}
+    times = plotted(comparison, "simulation-decisions")
+    assert {place for time in times for place in time["y"]} == {"sia", "fifo"}
+    assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
+
+
+def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: Page) -> None:
+    assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {"active jobs"} <= {"t4", "a100"}
+
+    for pill in comparison.locator(".mantine-MultiSelect-pill .mantine-Pill-remove").all()[::-1]:
+        pill.click()
+    comparison.locator("#compare-jobs").fill("third")
+    comparison.get_by_role("option", name="third (cifar10)").click()
+
+    titles = comparison.locator("#compare-allocations .annotation-text")
+    expect(titles.filter(has_text="sia: third · JCT")).to_have_count(1)
+    expect(titles.filter(has_text="first")).to_have_count(0)
+    assert "job=third" in comparison.url
+
+
+def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(comparison: Page) -> None:
+    expect(comparison.locator("#simulation-table th", has_text="Failed nodes")).to_have_count(1)
+    expect(comparison.locator("#simulation-request")).to_contain_text("each node about every 0.2 h, for 1 min")
+    for name, says in (
+        ("rho", "isolated|JCT / JCT_g"),
+        ("contention", "jobs active"),
+        ("each column", "(?s)Queueing delay: .*Utilisation .*GPU-hours lost: "),
+        ("decision time", "quartiles"),
+    ):
+        comparison.get_by_role("button", name=f"What {name} means").click()
+        expect(comparison.locator(".define-text:visible")).to_contain_text(re.compile(says))
+        comparison.keyboard.press("Escape")
+
+
+def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(laboratory: Any, tab: Any) -> None:
+    page = tab.open(f"{laboratory.url}/simulate")
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
+    page.get_by_text("CSV file", exact=True).click()
+    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
+    expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
+    page.fill("#simulate-cluster", CLUSTER)
+    page.get_by_text("Profiling, bound jobs").click()
+    page.fill("#simulate-rigid_share", "0.8")
+    page.fill("#simulate-strong_scaling_share", "0.4")
+    page.fill("#simulate-reserve-type", "a100")
+    page.fill("#simulate-reserve-holder", "vision")
+    page.click("#simulate-reserve-add")
+    expect(page.locator("#simulate-reservations-list")).to_contain_text("4 × a100 for tenant vision, always")
+
+    page.click("#simulate-button")
+
+    field = page.locator(".mantine-NumberInput-root", has=page.locator("#simulate-strong_scaling_share"))
+    expect(field.locator(".mantine-InputWrapper-error")).to_contain_text("Give at most 0.2")
+    page.fill("#simulate-strong_scaling_share", "0")
+    page.locator("#simulate-strong_scaling_share").blur()
+    page.wait_for_timeout(500)
+    page.click("#simulate-button")
+    expect(page.locator("#simulation-request")).to_contain_text("0.8 rigid")
+    expect(page.locator("#simulation-request")).to_contain_text("4 × a100 for tenant vision, always")
+    page.click("#simulation-cancel")
+    expect(page.locator("#simulation-head .state")).to_contain_text(re.compile("cancelled|succeeded"), timeout=PLAY_MILLISECONDS)
+    assert [error for error in tab.witness.errors if "422" not in error] == []
+
+
+def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
+    page = tab.open(f"{laboratory.url}/sweeps")
+    page.wait_for_selector("#sweeps-list .state-title, #sweeps-list table")
+    page.get_by_text("CSV file", exact=True).click()
+    page.set_input_files("#sweeps-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
+    expect(page.locator("#sweeps-file")).to_contain_text("jobs.csv: 4 lines")
+    page.fill("#sweeps-cluster", CLUSTER)
+    choose(page, "#sweeps-vary1", "Share of rigid jobs")
+    expect(page.locator("#sweeps-values1")).to_have_value("0, 0.5, 1")
+    page.fill("#sweeps-values1", "0, 1")
+    choose(page, "#sweeps-vary2", "Policy")
+    page.fill("#sweeps-values2", "sia, fifo")
+    page.fill("#sweeps-seeds", "0")
+    page.locator("#sweeps-seeds").blur()
+    expect(page.locator("#sweeps-count")).to_contain_text("4 simulations")
+
+    page.click("#sweeps-button")
+
+    expect(page.locator("#sweep-head .state")).to_contain_text("succeeded", timeout=PLAY_MILLISECONDS)
+    assert [(line["name"], line["x"]) for line in plotted(page, "sweep-figure")] == [("policy = sia", [0, 1]), ("policy = fifo", [0, 1])]
+    assert axes(page, "sweep-figure") == ("Share of rigid jobs", "Mean JCT (hours)")
+    choose(page, "#sweep-metric", "Worst ρ")
+    page.wait_for_function("document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')")
+    assert "metric=worst_rho" in page.url
+    expect(page.locator("#sweep-table tbody tr")).to_have_count(4)
+    assert tab.witness.errors == []
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    page.click(field)
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    page.click("#cluster-reserve-open")
+    page.fill("#cluster-reserve-type", "h100")
+    page.fill("#cluster-reserve-holder", "default")
+    page.click("#cluster-reserve-add")
+    expect(page.locator("#cluster-reserve-error")).to_contain_text("The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)")
+
+    page.fill("#cluster-reserve-type", "a100")
+    page.click("#cluster-reserve-add")
+
+    expect(page.locator("#cluster-reserved")).to_contain_text("4 × a100")
+    expect(page.locator("#cluster-reserved")).to_contain_text("until it is removed")
+    page.get_by_role("button", name="Remove the reservation of 4 × a100").click()
+    expect(page.locator("#cluster-reserved")).to_contain_text("Nothing is reserved")
+    assert server.client.reservations(server.cluster_id, over=True) == []
+    assert [error for error in tab.witness.errors if "422" not in error] == []

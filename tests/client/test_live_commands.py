@@ -1,0 +1,67 @@
+"""The commands that talk to a running service, against the service itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from maat.cli import live
+from maat.cli.app import app as commands
+from maat.client import ApiError, Client
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """What a command prints. The client stays open: every command ends with closing its own."""
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    monkeypatch.setattr(live, "_client", lambda _: maat)
+
+    def invoke(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return invoke
+
+
+def test_every_field_of_a_job_can_be_submitted(run: Run, maat: Client) -> None:
+    shape = ("--adaptivity", "strong-scaling", "--min-gpus", "2", "--max-gpus", "8", "--batch-size", "256", "--max-batch-size", "512")
+    rest = ("--gpu-type", "t4", "--gpu-type", "a100", "--work-scale", "0.5", "--no-preemptible", "--external-id", "mine-1")
+    said = run("submit", "train", "--model", "cifar10", *shape, *rest, "--cluster", "demo")
+    (job,) = maat.jobs()["items"]
+    assert said == f"{job['id']} is submitted\n"
+    assert {name: job[name] for name in ("adaptivity", "min_gpus", "max_gpus", "batch_size", "max_batch_size")} == {
+        "adaptivity": "strong-scaling",
+        "min_gpus": 2,
+        "max_gpus": 8,
+        "batch_size": 256,
+        "max_batch_size": 512,
+    }
+    assert (job["gpu_types"], job["work_scale"], job["preemptible"], job["external_id"]) == (["t4", "a100"], 0.5, False, "mine-1")
+
+
+def test_inference_is_submitted_with_its_promise_and_once_per_key(run: Run, maat: Client) -> None:
+    serve = ("--kind", "latency-inference", "--batch-size", "16", "--promised-seconds", "0.5", "--idempotency-key", "k1", "--json")
+    first, again = (json.loads(run("submit", "serve", "--model", "bert", *serve)) for _ in range(2))
+    assert (first["workload_kind"], first["promised_seconds"]) == ("latency-inference", 0.5)
+    assert first["id"] == again["id"]
+
+
+def test_gpus_are_reserved_listed_and_given_back(run: Run, maat: Client) -> None:
+    made: Any = json.loads(run("reserve", "a100", "4", "--tenant", "default", "--until", "2090-01-01T00:00:00Z", "--json"))
+    assert (made["gpu_count"], made["end_at"]) == (4, "2090-01-01T00:00:00.000Z")
+    assert made["id"] in run("reservations")
+    assert run("unreserve", made["id"]) == f"{made['id']} is removed\n"
+    assert made["id"] not in run("reservations", "--over")
+
+
+def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
+    with pytest.raises(ApiError) as refused:
+        run("reserve", "h100", "4", "--tenant", "default")
+    assert "Use one of: t4 (24 GPUs)" in refused.value.by_field["gpu_type"]

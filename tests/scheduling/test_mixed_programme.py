@@ -1,0 +1,57 @@
+"""Programmes of a policy's own: what HiGHS answers is checked, and no answer is told as none."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maat.scheduling.mixed_programme import MixedOptions, MixedProgramme, Rows, breaks
+from maat.scheduling.solver import SolveStatus, solve_mixed
+
+EXACT = MixedOptions(gap=0.0)
+
+
+def knapsack(worth: list[float], weight: list[float], room: float, *, lower: float = 0.0) -> MixedProgramme:
+    """Whole numbers of 0 to 2 of each thing."""
+    rows, many = Rows(), len(worth)
+    rows.add(np.array([lower]), np.array([room]), (np.arange(many)[None, :], np.array([weight])))
+    return rows.programme(np.array(worth), np.zeros(many), np.full(many, 2.0), np.ones(many, dtype=bool))
+
+
+@settings(max_examples=40)
+@given(things=st.lists(st.tuples(st.integers(-3, 9), st.integers(1, 7)), min_size=1, max_size=5), room=st.integers(0, 20))
+def test_the_answer_is_the_best_of_all(things: list[tuple[int, int]], room: int) -> None:
+    worth, weight = [float(w) for w, _ in things], [float(w) for _, w in things]
+    answer = solve_mixed(knapsack(worth, weight, room), EXACT)
+    best = max(
+        sum(w * n for w, n in zip(worth, counts, strict=True))
+        for counts in product(range(3), repeat=len(things))
+        if sum(w * n for w, n in zip(weight, counts, strict=True)) <= room
+    )
+    assert answer.x is not None
+    assert answer.report.objective == pytest.approx(best, abs=1e-6)
+    assert answer.report.bound >= answer.report.objective
+    assert answer.report.status is SolveStatus.OPTIMAL
+
+
+def test_what_cannot_be_is_told_as_such() -> None:
+    answer = solve_mixed(knapsack([1.0], [1.0], 9.0, lower=5.0))
+    assert (answer.x, answer.infeasible, answer.report.fallback) == (None, True, True)
+    assert "nfeasible" in answer.report.message
+
+
+def test_a_programme_without_an_end_has_no_answer() -> None:
+    rows = Rows()
+    rows.add(np.zeros(1), np.full(1, np.inf), (np.array([0]), np.ones(1)))
+    answer = solve_mixed(rows.programme(np.ones(1), np.zeros(1), np.full(1, np.inf), np.zeros(1, dtype=bool)))
+    assert answer.x is None
+    assert np.isfinite([answer.report.objective, answer.report.bound, answer.report.gap]).all()
+
+
+@pytest.mark.parametrize(("point", "broken"), [((2.0, 1.0), False), ((2.0, 2.0), True), ((0.5, 0.0), True), ((3.0, 0.0), True)])
+def test_a_point_is_checked_against_bounds_rows_and_wholeness(point: tuple[float, float], broken: bool) -> None:
+    assert breaks(knapsack([1.0, 1.0], [1.0, 2.0], 4.0), np.array(point)) is broken
