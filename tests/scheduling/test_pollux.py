@@ -278,3 +278,20 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
     grant = decision.grants["a"]
     assert (grant.gpu_type, grant.gpu_count) == ("a100", 8)
     assert grant.gpus_by_node == {"a100-0": 8}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_job_that_no_gpu_here_can_run_is_told_so() -> None:
+    elsewhere = spec("a", gpu_types=("rtx",), gpus_per_replica={"t4": 3, "rtx": 2})
+    known = replace(belief(64, t4=0.5), gradient=GradientStatistics(1.0, 1e4))
+    decision = decide(round_of("t4=4x4", job(elsewhere, known)))
+    assert dict(decision.grants) == {}
+    assert decision.reasons["a"].primary is ReasonCode.NO_COMPATIBLE_GPU_TYPE
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_type_that_is_wholly_out_of_service_counts_for_nothing() -> None:
+    cluster = Cluster.of([Node("a", "t4", 8), Node("b", "a100", 2, frozenset({0, 1}))])
+    wide = spec("a", gpus_per_replica={"t4": 4, "a100": 2}, max_batch_size=65536)
+    decision = decide(round_of(cluster, job(wide, replace(belief(64, t4=0.5), gradient=GradientStatistics(1.0, 1e4)))))
+    assert (decision.grants["a"].gpu_type, decision.grants["a"].gpu_count % 4) == ("t4", 0)

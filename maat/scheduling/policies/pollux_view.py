@@ -136,8 +136,9 @@ def usable(jobs: Sequence[Job], nodes: VirtualNodes) -> BoolArray:
 
 
 def _units(spec: JobSpec, cluster: Cluster) -> list[int]:
-    """GPUs of one replica on each type that the job may use, fewest first."""
-    return sorted({spec.replica_gpus(name) for name in cluster.type_names if spec.may_use(name)}) or [1]
+    """GPUs of one replica on each type that the job may use, fewest first; where it may use none, the most of any type."""
+    units = {spec.replica_gpus(name) for name in _in_service(cluster) if spec.may_use(name)}
+    return sorted(units) or [max(spec.gpus_per_replica.values(), default=1)]
 
 
 def _legal_counts(jobs: Sequence[Job], cluster: Cluster, *, most: int, scale_up: float) -> BoolArray:
@@ -200,12 +201,18 @@ def _reference(cluster: Cluster) -> int:
     return int(np.argmax(cluster.gpus_per_node > 0))
 
 
+@lru_cache(maxsize=16)
+def _in_service(cluster: Cluster) -> tuple[str, ...]:
+    """Types of which there are usable GPUs."""
+    return tuple(name for name, most in zip(cluster.type_names, cluster.gpus_per_node.tolist(), strict=True) if most > 0)
+
+
 def _blind(job: Job, cluster: Cluster) -> Job:
     """The job as if all GPUs were of the reference type; itself on a cluster of one type."""
-    if np.count_nonzero(cluster.gpus_per_node) <= 1:
+    if len(_in_service(cluster)) <= 1:
         return job
     name = cluster.type_names[_reference(cluster)]
-    fits = [job.spec.memory[t] for t in cluster.type_names if job.spec.may_use(t)]
+    fits = [job.spec.memory[t] for t in _in_service(cluster) if job.spec.may_use(t)]
     if not fits:
         return job
     memory = MemoryLimits(max(m.smallest_per_gpu for m in fits), min(m.largest_per_gpu for m in fits))
