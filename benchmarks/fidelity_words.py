@@ -3,9 +3,9 @@
 SIMULATOR_DIFFERENCES = (
     "Ties: many assignments cost the same after the published rounding, and which of them is taken is the solver's choice. Exchanging only its solver "
     "moves the published simulator's own figures too (last table); the range over the seeds shows the same of Maat.",
-    "p99 of 160 jobs is the second slowest of them, and makespan ends with the last: on these traces both are single imagenet jobs.",
-    "imagenet and yolov3 jobs are few and run for hours. Their mix of GPU types differs most, between Maat and the published run as between two of "
-    "Maat's own seeds (GPU-hours by type, last two columns).",
+    "p99 of 160 jobs is the second slowest of them, and makespan ends with the last: where a trace has 160 jobs, both are single imagenet jobs.",
+    "imagenet, yolov3 and deepspeech2 jobs are fewer and longer than those of cifar10. Their mix of GPU types differs most, between Maat and the "
+    "published run as between two of Maat's own seeds (GPU-hours by type, last two columns).",
 )
 
 ONE_TYPE_DIFFERENCES = (
@@ -27,7 +27,7 @@ PAPER_DIFFERENCES = (
     "A job that is moved to other nodes pays a restart, also where its type and count stay; in the published simulator such moves are free. They are "
     "a part of the restarts here.",
     "A job scales up to at most twice its present GPUs (the paper's rule), not to twice the most that it ever ran on, which holds fewer GPUs.",
-    "No whole-second rounding at the ends of epochs, no rounding of costs, and GPU-hours by the second: small effects, each in the table.",
+    "No whole-second rounding at the ends of epochs, no rounding of costs, and GPU-hours by the second: a few per cent each, in the table.",
     "Kept although it is worse than it need be: where a job has run on one GPU only, the paper's rule assumes that it scales perfectly, and it climbs "
     "by doubling. What that costs is the second line of the table of single rules: jobs whose every configuration is known from the start.",
 )
