@@ -14,9 +14,11 @@ from typing import Any
 from benchmarks.published import RunFigures
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import GpuTimeRule, ProfilingMode, fidelity
 from maat.simulation.models import measured_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

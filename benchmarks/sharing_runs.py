@@ -15,11 +15,12 @@ from maat.scheduling.job import Adaptivity, JobSpec
 from maat.scheduling.policies import suiting_placer
 from maat.scheduling.policies.ordering import declared_plan
 from maat.simulation.adaptive_job import SimulatedJob
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, ProfilingMode, fidelity
 from maat.simulation.generators import FAMILIES
 from maat.simulation.interference import interference
 from maat.simulation.models import Model, catalog_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.truth import Shape
 from maat.simulation.workloads import TraceJob, Workload
 

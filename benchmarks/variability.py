@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.variability import PAPER_VARIABILITY, ScoreDraw, Variability, read_variability
 from maat.simulation.workloads import Workload, read_workload
 

@@ -8,8 +8,8 @@ from typing import Any
 from backend.models import SimulationRun
 from backend.simulations.conditions import conditions_of
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario
 from maat.simulation.models import Model
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import Workload
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics
-from maat.simulation.engine import AllocationSpan, SimulationResult
 from maat.simulation.fairness import Fairness, fairness
+from maat.simulation.record import AllocationSpan, SimulationResult
 
 MAX_POINTS = 2000  # of one trace of a chart: more than a screen has columns
 

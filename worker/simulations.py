@@ -24,9 +24,10 @@ from backend.problems import InternalError, Problem, invalid_input
 from backend.simulations.service import runs_of
 from backend.simulations.traces import traces_of, workload_of
 from maat.scheduling.errors import InputError
-from maat.simulation.engine import Cancelled, Position, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
+from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.workloads import Workload
 from worker.operations import PROGRESS_SECONDS, STALE_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of

@@ -17,7 +17,8 @@ from backend.database import Database
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
 from backend.sweeps.requests import base_of
-from maat.simulation.engine import Cancelled, Position, simulate
+from maat.simulation.engine import simulate
+from maat.simulation.record import Cancelled, Position
 from maat.simulation.sweep import Figures, point_at
 from maat.simulation.sweep_runner import figures_of
 from worker.operations import PROGRESS_SECONDS, SEND_AGAIN_SECONDS, STALE_SECONDS, beating, finish

@@ -18,11 +18,13 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.engine import Position, Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
+from maat.simulation.record import Position, SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.workloads import Workload, read_workload
 

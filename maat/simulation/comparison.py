@@ -18,7 +18,8 @@ import numpy as np
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import InputError
 from maat.simulation.content import content_key, digest
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
+from maat.simulation.scenario import Scenario
 from maat.simulation.sweep import Figures, Setup, TraceSource
 from maat.simulation.sweep_runner import ResultCache, figures_of, play_all
 

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from maat.scheduling.parameters import parameters_of
-from maat.simulation.engine import Scenario, build_parts, round_seconds_of
+from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures: old results are then not found.
 SIMULATION_VERSION = 1

@@ -18,8 +18,9 @@ from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
-from maat.simulation.engine import Scenario, SimulationResult
 from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.truth import Shape
 from maat.simulation.workloads import TraceJob
 

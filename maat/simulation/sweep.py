@@ -18,12 +18,12 @@ from maat.scheduling.policies import suiting_placer
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.content import content_key
-from maat.simulation.engine import Scenario
 from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
 from maat.simulation.generators import FAMILIES, generate
 from maat.simulation.interference import Interference
 from maat.simulation.models import Model
+from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.variability import Variability
 from maat.simulation.workloads import Workload

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from maat.scheduling.errors import InputError
 from maat.simulation.content import digest
-from maat.simulation.engine import Progress, Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fairness import fairness
+from maat.simulation.record import Progress, SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.sweep import AxisValue, Figures, Point, Row, rows_of
 
 _Results = Iterator[tuple[str, Figures]]

@@ -12,9 +12,10 @@ from benchmarks.fidelity_page import difference, family_figures, moved, page
 from benchmarks.fidelity_runs import ARTIFACT, ARTIFACT_TRACES, CHANGES, PAPER, Outcome, Run, outcome_of, play_all, wanted
 from benchmarks.published import HOURS_BY_TYPE, RUNS, TYPES
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import catalog_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
 
 

@@ -7,8 +7,10 @@ from contracts.round_store import RoundStoreContract
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.rounds import RoundStore
-from maat.simulation.engine import JumpingClock, Recorder, Scenario
+from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.record import Recorder
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import Workload
 
 

@@ -13,8 +13,10 @@ from maat.scheduling.limits import LimitKind
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import Decision
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.models import catalog_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=2x4")

@@ -26,10 +26,11 @@ from maat.scheduling.policies.shockwave_window import BREAKPOINTS, LOG_OF_NOTHIN
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solver import SolveStatus
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fairness import static_fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import measured_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import read_workload
 
 EXACT = MixedOptions(gap=0.0)

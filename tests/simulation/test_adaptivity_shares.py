@@ -12,10 +12,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.adaptivity_shares import draw_adaptivity
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.generators import generate
 from maat.simulation.models import catalog_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob
 
 MODELS = catalog_models()

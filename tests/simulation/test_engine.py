@@ -16,10 +16,12 @@ from maat.scheduling.errors import ParameterError, TraceError, UnknownNameError
 from maat.scheduling.metrics import ScheduleMetrics
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import ScaleUpBase, Sia
-from maat.simulation.engine import Cancelled, Position, Scenario, SimulationResult, build_parts, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.generators import generate
 from maat.simulation.models import Model, catalog_models, measured_models
+from maat.simulation.record import Cancelled, Position, SimulationResult
+from maat.simulation.scenario import Scenario, build_parts
 from maat.simulation.truth import Truth
 from maat.simulation.workloads import TraceJob, Workload, read_workload
 

@@ -17,12 +17,14 @@ from maat.scheduling.events import JobState
 from maat.scheduling.job import Allocation
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from maat.simulation.engine import JumpingClock, Scenario, SimulationResult, simulate
+from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, NodeFailure, Outages, RandomFailures
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.generators import generate
 from maat.simulation.models import catalog_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2")

@@ -10,10 +10,12 @@ import pytest
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import WorkloadKind
 from maat.scheduling.metrics import FairnessRule
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fairness import Fairness, IsolatedRuns, fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload, read_workload
 
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

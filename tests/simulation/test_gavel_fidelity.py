@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model, measured_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import read_workload
 
 AS_PUBLISHED = "t4=6x4,a100=2x8,rtx=3x8"  # the published simulator's order of types, by which it breaks ties

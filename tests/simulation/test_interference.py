@@ -11,10 +11,12 @@ import pytest
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.interference import Interference, interference, read_table, synthetic
 from maat.simulation.interference_builder import synthetic_pairs
 from maat.simulation.models import catalog_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
 
 SIX = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")

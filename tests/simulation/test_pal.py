@@ -15,9 +15,11 @@ from maat.scheduling.errors import VariabilityError
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
 from maat.simulation.content import content_key
-from maat.simulation.engine import Scenario, SimulationResult, build_parts, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
 from maat.simulation.iteration_models import iteration_models, shipped_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario, build_parts
 from maat.simulation.variability import Measurements, ScoreDraw, Variability, read_variability
 from maat.simulation.workloads import TraceJob, Workload, read_workload
 

@@ -15,11 +15,12 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation, WorkSource
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.adaptive_job import shape_of
-from maat.simulation.engine import JumpingClock, Scenario, simulate
+from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode, fidelity
 from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.profiles import EpochTable
+from maat.simulation.scenario import Scenario
 from maat.simulation.truth import FittedTruth
 from maat.simulation.workloads import TraceJob, Workload, read_workload
 

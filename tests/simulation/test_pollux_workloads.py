@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import generate
 from maat.simulation.models import catalog_models, measured_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import read_workload
 
 

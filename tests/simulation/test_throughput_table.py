@@ -14,10 +14,11 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ProfileError, TraceError
 from maat.scheduling.regimes import Regime
 from maat.simulation.batch_regimes import GNS_DOUBLES_AT, LARGEST_PER_GPU, Adaptation, regimes_of
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.fairness import fairness, static_fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model, measured_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.throughput_table import EPOCH_SAMPLES
 from maat.simulation.workloads import Workload, read_workload
 

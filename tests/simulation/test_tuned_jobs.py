@@ -20,10 +20,11 @@ from maat.scheduling.job import Adaptivity, Allocation
 from maat.scheduling.regimes import Regime
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.content import content_key
-from maat.simulation.engine import Scenario, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model, catalog_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.sweep import GivenTrace, Setup
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule, tuned, valid_pairs
 from maat.simulation.workloads import TraceJob, Workload

@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 from maat.scheduling.cluster import Cluster
-from maat.simulation.engine import Scenario, SimulationResult, simulate
+from maat.simulation.engine import simulate
 from maat.simulation.models import catalog_models
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
 from worker.simulation_result import MAX_POINTS, quantiles, reduced, result_to_json
 

@@ -15,7 +15,7 @@ from sqlmodel import col
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState, SimulationRun
-from maat.simulation.engine import Position
+from maat.simulation.record import Position
 from worker import simulations
 from worker.simulations import Progress
 
