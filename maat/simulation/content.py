@@ -16,7 +16,7 @@ from maat.scheduling.parameters import parameters_of
 from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures: old results are then not found.
-SIMULATION_VERSION = 1
+SIMULATION_VERSION = 2
 
 _TOLD_OTHERWISE = frozenset({"workload", "models", "policy_parameters", "placer_parameters", "round_seconds", "locality_penalties"})
 
