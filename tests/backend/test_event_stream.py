@@ -68,7 +68,7 @@ def test_a_stream_goes_on_where_it_broke_off(client: TestClient, database: Datab
 
 def test_an_operation_is_told_again_when_it_moves(client: TestClient, database: Database) -> None:
     feed = Feed(Position(), frozenset({"operations"}), principal())
-    body = {"name": "s", "trace": {"kind": "generated", "jobs": 2, "hours": 1}, "cluster": "t4=1x4", "runs": [{}]}
+    body = {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4", "runs": [{}]}
     operation_id = client.post("/api/v1/simulations", json=body).json()["operation_id"]
     assert [data["state"] for _, data in advance(database, feed)] == ["queued"]
     assert advance(database, feed) == []

@@ -33,7 +33,7 @@ def jobs_stored(database: Database) -> int:
         (JOBS, BODY),
         (f"{JOBS}:batch", {"jobs": [BODY, BODY]}),
         (f"{JOBS}:batch", {"jobs": [BODY, {"name": 1}], "mode": "partial"}),
-        ("/api/v1/simulations", {"name": "s", "trace": {"kind": "generated", "jobs": 2, "hours": 1}, "cluster": "t4=1x4", "runs": [{}]}),
+        ("/api/v1/simulations", {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4", "runs": [{}]}),
     ],
     ids=["job", "batch", "partial batch", "simulation"],
 )

@@ -139,7 +139,7 @@ def test_a_tokens_scopes_hold_it_to_less_than_its_user_may(client_as: MakeClient
 
 def test_another_tenants_things_are_not_there(client: TestClient, client_as: MakeClient) -> None:
     job = client.post(JOBS, json={"name": "secret", "model": "bert"}).json()
-    body = {"name": "s", "trace": {"kind": "generated", "jobs": 2, "hours": 1}, "cluster": "t4=1x4", "runs": [{}]}
+    body = {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4", "runs": [{}]}
     simulation = client.post("/api/v1/simulations", json=body).json()
     other = client_as(Role.TENANT_MANAGER, tenant="other")
     for path in (

@@ -75,9 +75,9 @@ def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(client: TestClient,
 
 def test_a_trace_of_iterations_is_simulated_on_the_gpu_types_that_its_models_are_known_for(client: TestClient, database: Database) -> None:
     trace = {"kind": "csv", "text": "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"}
-    answer = client.post(SIMULATIONS, json=body(trace=trace, cluster="v100=2x4"))
+    answer = client.post(SIMULATIONS, json=body(traces=[trace], cluster="v100=2x4"))
     assert answer.status_code == 202, answer.text
-    refused = client.post(SIMULATIONS, json=body(trace=trace, cluster="t4=2x4"))
+    refused = client.post(SIMULATIONS, json=body(traces=[trace], cluster="t4=2x4"))
     assert refused.status_code == 422
     error = refused.json()["errors"][0]
     assert (error["pointer"], error["remedy"]) == ("/cluster", "It runs on v100, rtx5000, a100.")
@@ -158,7 +158,7 @@ def test_a_request_that_cannot_be_simulated_is_refused_by_field(
 
 def test_a_trace_beyond_the_upload_limit_is_refused(client: TestClient, database: Database, queue: Any) -> None:
     rows = "".join(f"job-{i},0,bert,1,24\n" for i in range(20_000))
-    answer = client.post(SIMULATIONS, json=body(trace={"kind": "csv", "text": CSV + rows}))
+    answer = client.post(SIMULATIONS, json=body(traces=[{"kind": "csv", "text": CSV + rows}]))
     assert answer.status_code == 413
     assert_nothing_stored(database, queue)
 

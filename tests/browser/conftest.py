@@ -106,6 +106,8 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("maat")
     with serving(folder, demo=True) as server:
         server.client.add_demo_jobs(12, seed=3)
+        for name in ("long-1", "long-2"):  # so that a slow machine does not find the cluster empty in the last tests
+            server.client.submit_job(name=name, model="imagenet", work_scale=50.0)
         with running(worker_of("rounds", "-B", "-s", str(folder / "beat")), server.environment, folder / "worker.log"):
             wait_until(
                 lambda: bool(server.client.rounds(server.cluster_id)["items"]), f"a round; the worker's log: {folder / 'worker.log'}"

@@ -17,8 +17,8 @@ FULL = {
     "/jobs": ".ag-row .state",
     "/submit": "#submit-preview .scatterlayer .trace",
     "/rounds": "#round-matrix .shapelayer path",
-    "/simulate": "#simulate-list .state-title",
-    "/sweeps": "#sweeps-list .state-title",
+    "/simulate": "#simulate-list .state-title, #simulate-list table",
+    "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
 }
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
 

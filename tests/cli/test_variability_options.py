@@ -76,7 +76,7 @@ def test_measurements_the_draw_and_the_penalty_reach_the_simulation(run: Run, tr
 def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(run: Run, trace: Path, measured: Path, tmp_path: Path) -> None:
     given = ("--cluster", "v100=2x4", "--fidelity", "pal-artifact", "--variability", measured, "--workers", 1, "--json")
     compared = run("compare", trace, "--policy", "fifo", "--placer", "packed-sticky,pal", *given)
-    assert compared["baseline"] == {"policy": "fifo", "placer": "packed-sticky"}
+    assert [contestant["name"] for contestant in compared["contestants"]] == ["fifo + packed-sticky", "fifo + pal"]
     swept = run("sweep", trace, "--policy", "fifo", "--placer", "pal", "--vary", "locality_penalty=1,3", *given)
     near, far = (row["mean"]["avg_jct_hours"] for row in swept["rows"])
     assert near < far

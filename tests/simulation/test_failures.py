@@ -214,7 +214,7 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int
 def test_a_job_waits_for_the_repair_of_the_only_node_that_can_run_it(policy: str) -> None:
     workload = Workload("one", (TraceJob("only", 0.0, "cifar10", 4, 512, 0.2),), "sia")
     one = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky")
-    broken = simulate(replace(one, failures=(NodeFailure(200.0, "t4-0", 7200.0),)))
+    broken = simulate(replace(one, failures=(NodeFailure(450.0, "t4-0", 7200.0),)))
     assert broken.complete
     assert broken.records[0].interruptions == 1
     assert broken.records[0].restarts >= 1

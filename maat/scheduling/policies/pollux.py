@@ -285,7 +285,7 @@ def _reasons(
     for j, job in enumerate(jobs):
         grant = grants.get(job.id)
         if grant is None:
-            reasons[job.id] = _waiting(round_input, job, grants)
+            reasons[job.id] = _waiting(round_input, job, grants, promise_broken=not speedup[j].any())
             continue
         spread = int((grant.node_count or 1) > 1)
         evidence: dict[str, float | int | str | None] = {
@@ -298,8 +298,11 @@ def _reasons(
     return reasons
 
 
-def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant]) -> Reasons:
-    """Why a job got nothing: it never fits, a limit has no place for its smallest count, or others gain more."""
+def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *, promise_broken: bool) -> Reasons:
+    """Why a job got nothing: it never fits, a limit has no place for its smallest count, or others gain more.
+
+    `promise_broken`: nothing here would keep what the job promises, if it promises anything.
+    """
     needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
     cluster = round_input.cluster
     smallest = {
@@ -307,7 +310,7 @@ def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant]) -
         for t, name in enumerate(cluster.type_names)
         if (least := _least(job, name)) is not None and least <= cluster.usable_gpus[t] and job.spec.may_use(name)
     }
-    if not smallest:
+    if not smallest or (promise_broken and job.spec.promised_seconds is not None):
         return never_fits(job, round_input, needed=needed)
     rows = {name: [limit for limit in round_input.limits if limit.counts(job.spec, name, least)] for name, least in smallest.items()}
     too_small = {name: [limit for limit in rows[name] if limit.places < smallest[name]] for name in smallest}
