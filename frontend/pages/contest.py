@@ -29,7 +29,8 @@ FIGURES = (
     ("unfinished", "Unfinished", 0),
 )
 BASES = {
-    "runs": "Intervals (95 %) are over the traces and seeds: what another such run would show.",
+    "traces": "Intervals (95 %) are over the traces: what another trace like these would show. Seeds of one trace count once, by their mean.",
+    "seeds": "Intervals (95 %) are over the seeds of this one trace: they say nothing of other traces.",
     "jobs": "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. Simulate several seeds or traces for that.",
 }
 VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}

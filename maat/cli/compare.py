@@ -216,7 +216,8 @@ def _print(outcomes: Sequence[Outcome], against: Contestant) -> None:
 
 
 BASES: Mapping[Basis, str] = {
-    Basis.RUNS: "over traces and seeds",
+    Basis.TRACES: "over the traces",
+    Basis.SEEDS: "over the seeds of this one trace: it says nothing of other traces",
     Basis.JOBS: "over the jobs of this one run: it says nothing of other traces or seeds",
 }
 

@@ -107,7 +107,7 @@ class PairedDifference(TypedDict):
     """A contestant (by number) against the baseline, job by job. `basis`: what the intervals speak of."""
 
     contestant: int
-    basis: Literal["runs", "jobs"]
+    basis: Literal["traces", "seeds", "jobs"]
     runs: int
     jobs: int
     left_out: int

@@ -81,13 +81,17 @@ class Contest:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: the figures of its schedule, and the JCT in hours of every job that finished."""
+    """One run: the figures of its schedule, and the JCT in hours of every job that finished.
+
+    `workload`: tells the jobs of one trace from those of another; a generated trace has others with every seed.
+    """
 
     contestant: Contestant
     trace: str
     seed: int
     figures: Figures
     jct_hours: Mapping[str, float]
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +108,13 @@ def run_contest(
     """Play every run, up to `workers` at a time, in the contest's order; what stands in the cache is not played again."""
     runs = [(who, trace, seed, _key(scenario), scenario) for who, trace, seed, scenario in contest.scenarios()]
     todo = {key: scenario for *_, key, scenario in runs}
+    workloads = {key: digest(scenario.workload.jobs) for key, scenario in todo.items()}
     found: dict[str, Figures] = {}
     for key, figures in play_all(todo, play=play_with_jobs, workers=workers, cache=None if cache is None else ResultCache(cache)):
         found[key] = figures
         if on_progress is not None:
             on_progress(Played(sum(known in found for *_, known, _ in runs), len(runs)))
-    return tuple(_outcome(who, trace.name, seed, found[key]) for who, trace, seed, key, _ in runs)
+    return tuple(_outcome(who, trace.name, seed, found[key], workloads[key]) for who, trace, seed, key, _ in runs)
 
 
 def play_with_jobs(scenario: Scenario) -> Figures:
@@ -123,9 +128,9 @@ def _key(scenario: Scenario) -> str:
     return digest({"scenario": content_key(scenario), "with": "jobs"})
 
 
-def _outcome(contestant: Contestant, trace: str, seed: int, figures: Figures) -> Outcome:
+def _outcome(contestant: Contestant, trace: str, seed: int, figures: Figures, workload: str) -> Outcome:
     jobs = {name.removeprefix(JCT): float(value) for name, value in figures.items() if name.startswith(JCT)}
-    return Outcome(contestant, trace, seed, {k: v for k, v in figures.items() if not k.startswith(JCT)}, jobs)
+    return Outcome(contestant, trace, seed, {k: v for k, v in figures.items() if not k.startswith(JCT)}, jobs, workload)
 
 
 # ---- what the outcomes come to ----------------------------------------------------------------------------------------------------
@@ -133,7 +138,9 @@ def _outcome(contestant: Contestant, trace: str, seed: int, figures: Figures) ->
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean over runs and their sample standard deviation (None of a single run: nothing is known of it)."""
+    """Mean over traces, each the mean of its seeds, and the sample standard deviation: over the traces where there are several, else over the
+    seeds; None of a single run, of which nothing is known.
+    """
 
     mean: float
     deviation: float | None
@@ -141,9 +148,10 @@ class Spread:
 
 
 class Basis(StrEnum):
-    """What an interval speaks of: other runs (traces, seeds) like these, or other jobs within this one run."""
+    """What an interval speaks of: other traces like these; other seeds on this one trace; other jobs within this one run."""
 
-    RUNS = "runs"
+    TRACES = "traces"
+    SEEDS = "seeds"
     JOBS = "jobs"
 
 
@@ -195,7 +203,7 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
-    return {who: {name: _spread([float(o.figures[name]) for o in own]) for name in _common(own)} for who, own in by_contestant.items()}
+    return {who: {name: _spread(own, name) for name in _common(own)} for who, own in by_contestant.items()}
 
 
 def _common(outcomes: Sequence[Outcome]) -> list[str]:
@@ -206,8 +214,8 @@ def _common(outcomes: Sequence[Outcome]) -> list[str]:
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
     """Every other contestant against `baseline`, over the traces and seeds on which both have jobs that finished.
 
-    With one such run the interval is over its jobs (bootstrap), with several over the runs (Student's t). Seeds of a trace that change nothing
-    under either are one run: to count them as several would make certainty out of nothing.
+    The interval (Student's t) is over traces where there are several: seeds of one trace share its jobs and are no independent witnesses, their
+    mean is one. Of one trace it is over the seeds that change anything, of one run over its jobs (bootstrap).
     """
     cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
     others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
@@ -218,7 +226,7 @@ def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDif
 def _distinct(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[tuple[Outcome, Outcome]]:
     found: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
     for ours, theirs in pairs:
-        found.setdefault((ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
+        found.setdefault((ours.workload or ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
     return list(found.values())
 
 
@@ -242,45 +250,61 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
 
 
 def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:
-    differences, logs = [], []
-    left_out = 0
-    for ours, theirs in pairs:
-        both = [name for name in ours.jct_hours if name in theirs.jct_hours]
-        left_out += int(ours.figures["jobs"]) - len(both)
-        mine, other = (np.array([o.jct_hours[name] for name in both]) for o in (ours, theirs))
-        differences.append(mine - other)
-        logs.append(np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9)))
-    every = np.concatenate(differences)
-    low_high = _over_runs if len(pairs) > 1 else _over_jobs
-    ratio = low_high(logs)
+    cells = [(ours.workload or ours.trace, _paired_jobs(ours, theirs)) for ours, theirs in pairs]
+    differences = [(trace, mine - other) for trace, (mine, other, _) in cells if len(mine)]
+    logs = [(trace, np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9))) for trace, (mine, other, _) in cells if len(mine)]
+    basis, interval = _interval(differences)
+    ratio = _interval(logs)[1]
+    every = np.concatenate([values for _, values in differences]) if differences else np.zeros(0)
+    jobs = {trace: max(len(values) for at, values in differences if at == trace) for trace, _ in differences}
     return PairedDifference(
         contestant=who,
         baseline=baseline,
-        basis=Basis.RUNS if len(pairs) > 1 else Basis.JOBS,
+        basis=basis,
         runs=len(pairs),
-        jobs=len(every),
-        left_out=left_out,
-        difference_hours=low_high(differences),
+        jobs=sum(jobs.values()),
+        left_out=sum(left for _, (*_, left) in cells),
+        difference_hours=interval,
         ratio=Interval(math.exp(ratio.estimate), _exp(ratio.low), _exp(ratio.high)),
         sooner=float((every < 0).mean()) if len(every) else 0.0,
     )
 
 
-def _over_runs(values: Sequence[FloatArray]) -> Interval:
-    """Student's interval for the mean of the runs' means: jobs of one run wait for each other and are no independent witnesses."""
+def _paired_jobs(ours: Outcome, theirs: Outcome) -> tuple[FloatArray, FloatArray, int]:
+    """JCT in hours of the jobs that finished under both, and how many did not."""
+    both = [name for name in ours.jct_hours if name in theirs.jct_hours]
+    mine, other = (np.array([o.jct_hours[name] for name in both]) for o in (ours, theirs))
+    return mine, other, int(ours.figures["jobs"]) - len(both)
+
+
+def _interval(values: Sequence[tuple[str, FloatArray]]) -> tuple[Basis, Interval]:
+    """Of the values of every run's jobs, by trace."""
+    by_trace = _by_workload([(trace, float(jobs.mean())) for trace, jobs in values])
+    if len(by_trace) > 1:
+        return Basis.TRACES, _student([float(np.mean(means)) for means in by_trace.values()])
+    if len(values) > 1:
+        return Basis.SEEDS, _student([float(jobs.mean()) for _, jobs in values])
+    return Basis.JOBS, _over_jobs([jobs for _, jobs in values])
+
+
+def _by_workload(values: Sequence[tuple[str, float]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for workload, value in values:
+        found.setdefault(workload, []).append(value)
+    return found
+
+
+def _student(means: Sequence[float]) -> Interval:
     from scipy.stats import t
 
-    means = np.array([part.mean() for part in values if len(part)])
-    if len(means) < 2:
-        return _over_jobs(values)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(means.std(ddof=1)) / math.sqrt(len(means))
-    centre = float(means.mean())
+    centre = float(np.mean(means))
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(np.std(means, ddof=1)) / math.sqrt(len(means))
     return Interval(centre, centre - half, centre + half)
 
 
 def _over_jobs(values: Sequence[FloatArray]) -> Interval:
     """Percentile bootstrap over jobs, seeded: the same outcomes give the same interval. One job says nothing of others."""
-    every = np.concatenate(list(values))
+    every = np.concatenate(list(values)) if values else np.zeros(0)
     centre = float(every.mean()) if len(every) else 0.0
     if len(every) < 2:
         return Interval(centre, None, None)
@@ -294,6 +318,9 @@ def _exp(value: float | None) -> float | None:
     return None if value is None else math.exp(value)
 
 
-def _spread(values: Sequence[float]) -> Spread:
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Spread(float(np.mean(values)), deviation, len(values))
+def _spread(outcomes: Sequence[Outcome], name: str) -> Spread:
+    by_trace = _by_workload([(o.workload or o.trace, float(o.figures[name])) for o in outcomes])
+    means = [float(np.mean(values)) for values in by_trace.values()]
+    witnesses = means if len(means) > 1 else next(iter(by_trace.values()))
+    deviation = float(np.std(witnesses, ddof=1)) if len(witnesses) > 1 else None
+    return Spread(float(np.mean(means)), deviation, len(outcomes))

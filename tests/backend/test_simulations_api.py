@@ -245,7 +245,7 @@ def test_runs_are_compared_job_by_job_over_what_both_have_finished(client: TestC
     assert [c["name"] for c in found["contestants"]] == ["sia + whole-node", "fifo + packed-sticky"]
     assert found["contestants"][0]["figures"]["avg_jct_hours"] == {"mean": 1.25, "deviation": pytest.approx(0.5 / 2**0.5), "runs": 2}
     (against,) = found["paired"]
-    assert (found["baseline"], against["contestant"], against["basis"], against["jobs"], against["left_out"]) == (0, 1, "runs", 3, 1)
+    assert (found["baseline"], against["contestant"], against["basis"], against["jobs"], against["left_out"]) == (0, 1, "seeds", 2, 1)
     assert against["difference_hours"]["estimate"] == pytest.approx((1.5 + 3.0) / 2)
     assert client.get(address, params={"baseline": 1}).json()["paired"][0]["contestant"] == 0
     assert client.get(address, params={"baseline": 2}).json()["errors"][0]["pointer"] == "/baseline"

@@ -47,7 +47,7 @@ def test_the_table_gives_spread_and_interval(compare: Compare, capsys: pytest.Ca
 
     shown = capsys.readouterr().out
     assert "2 run(s) of each; mean ± sample standard deviation over runs" in shown
-    assert "in brackets the 95 % interval over traces and seeds" in shown
+    assert "in brackets the 95 % interval over the traces" in shown
     assert "srtf + packed-sticky" in shown
 
 

@@ -63,16 +63,29 @@ def test_differences_are_taken_job_by_job_and_jobs_without_a_partner_are_counted
     assert found.basis is Basis.JOBS
 
 
-def test_the_interval_of_several_runs_is_students_over_their_means() -> None:
+def test_the_interval_of_several_seeds_is_students_over_their_means() -> None:
     gains = {0: 1.0, 1: 2.0, 2: 3.0}
     outcomes = [outcome(ONE, {"a": 10.0 - gain}, seed=seed) for seed, gain in gains.items()]
     outcomes += [outcome(OTHER, {"a": 10.0}, seed=seed) for seed in gains]
 
     (found,) = paired(outcomes, OTHER)
 
-    assert found.basis is Basis.RUNS
+    assert found.basis is Basis.SEEDS
     assert found.difference_hours.estimate == pytest.approx(-2.0)
     assert found.difference_hours.high == pytest.approx(-2.0 + 4.302652729911275 / 3**0.5)  # t of 2 degrees of freedom at 0.975
+
+
+def test_seeds_of_one_trace_are_one_witness_where_there_are_several_traces() -> None:
+    gains = {("t", 0): 1.0, ("t", 1): 3.0, ("u", 0): 4.0, ("u", 1): 4.0}
+    outcomes = [outcome(ONE, {"a": 10.0 - gain}, trace=trace, seed=seed) for (trace, seed), gain in gains.items()]
+    outcomes += [outcome(OTHER, {"a": 10.0}, trace=trace, seed=seed) for trace, seed in gains]
+
+    (found,) = paired(outcomes, OTHER)
+
+    assert (found.basis, found.jobs) == (Basis.TRACES, 2)
+    assert found.difference_hours.estimate == pytest.approx(-3.0)
+    assert found.difference_hours.high == pytest.approx(-3.0 + 12.706204736432095 * 2**0.5 / 2**0.5)  # t of 1 degree of freedom
+    assert spreads(outcomes)[ONE]["avg_jct_hours"].deviation == pytest.approx(2**0.5)  # of 8 and 6
 
 
 def test_seeds_that_change_nothing_are_one_run() -> None:
