@@ -26,7 +26,11 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
     return {
         "summary": result.summary(),
         "jobs": [_job(record, fair.rho.get(record.name)) for record in result.records],
-        "fairness": {"worst_rho": fair.worst, "unfair_fraction": fair.unfair_fraction, "jobs": len(fair.rho)},
+        "fairness": {
+            "worst_rho": fair.worst if fair.rho else None,
+            "unfair_fraction": fair.unfair_fraction if fair.rho else None,
+            "jobs": len(fair.rho),
+        },
         "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
         "gpus_by_type": {name: reduced(changes_of(result.round_times, counts)) for name, counts in result.gpus_by_type.items()},
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),

@@ -87,7 +87,7 @@ def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
             if run_id is None:
                 return None
             take = sa.update(SimulationRun).where(col(SimulationRun.id) == run_id, free)
-            taken = session.connection().execute(take.values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now))
+            taken = session.connection().execute(take.values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, done=0.0))
             if taken.rowcount == 1:
                 return session.get_one(SimulationRun, run_id)
     return None

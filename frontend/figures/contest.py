@@ -13,6 +13,9 @@ from frontend.theme import SERIES, palette
 
 ROW_HEIGHT, MARGIN_HEIGHT = 34, 110
 COLOURS = {"faster": SERIES[2], "slower": SERIES[1]}
+MANY_TICKS = 20  # times from end to end, beyond which finer ticks would stand on each other
+TICKS = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50]
+SPARSE_TICKS = [step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5)]
 SYMBOLS = {"faster": "triangle-left", "slower": "triangle-right", "not told apart": "circle-open"}
 
 
@@ -29,7 +32,10 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     drawn.add_vline(x=1, line={"color": palette(scheme).muted, "width": 1, "dash": "dot"})
     for row in paired:
         drawn.add_trace(_interval(row, names[row["contestant"]], palette(scheme).muted))
-    drawn.update_xaxes(type="log", tickformat=".2~f")
+    low = min(row["ratio"]["low"] for row in paired)
+    high = max(row["ratio"]["high"] for row in paired)
+    ticks = TICKS if high / max(low, 1e-9) < MANY_TICKS else SPARSE_TICKS
+    drawn.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     drawn.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
     drawn.update_layout(showlegend=False, hovermode="closest", margin={"t": 16})
     return drawn

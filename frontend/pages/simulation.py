@@ -44,7 +44,7 @@ DEFINED = {
     "define-contention": ("comparison",),
 }
 WORST_JOBS = 5
-MANY_RUNS, MOST_DRAWN = 6, 12
+MANY_RUNS, MOST_DRAWN, MOST_NOTES = 6, 12, 20
 
 # Field of a run's summary, heading with unit, digits.
 COMPARED = (
@@ -127,7 +127,14 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         className="span-6",
                     ),
                     side_by_side.allocations_card(several(job)),
-                    card("Runs", html.Div(skeleton(140), id="simulation-table", className="scroll-x"), className="span-12"),
+                    card(
+                        "Runs",
+                        [
+                            html.Div(skeleton(140), id="simulation-table", className="scroll-x"),
+                            html.Div(id="simulation-notes", className="caption"),
+                        ],
+                        className="span-12",
+                    ),
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],
                 className="columns",
@@ -153,6 +160,7 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-table", "children"),
         Output("simulation-request", "children"),
         Output("simulation-drawn", "children"),
+        Output("simulation-notes", "children"),
         Output("simulation-fairness", "children"),
         *(Output(figure_id, "figure") for figure_id in FIGURES),
         *(Output(text_id, "children") for text_id in DEFINED),
@@ -165,7 +173,7 @@ def register(app: Dash, api: Api) -> None:
     async def show(_live: Any, scheme: str | None, simulation_id: str, seen: str) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (8 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (9 + len(FIGURES) + len(DEFINED))
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
@@ -185,6 +193,7 @@ def register(app: Dash, api: Api) -> None:
             _table(simulation["runs"]),
             _request(simulation["request"]),
             _drawn_words(drawn, done),
+            _notes(simulation["runs"]),
         )
         if results is None:
             return (*upper, *(no_update,) * (2 + len(FIGURES) + len(DEFINED)))
@@ -225,6 +234,17 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
         failure = str((run["error"] or {}).get("detail") or "")
         rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
     return html.Table([head, html.Tbody(rows)], className="plain-table many-columns")
+
+
+def _notes(runs: Sequence[Mapping[str, Any]]) -> list[html.Div]:
+    """What a reader of the figures should know: what a policy lacks, and what keeps jobs that did not finish from GPUs."""
+    told: dict[str, list[str]] = {}
+    for name, run in zip(run_names(runs), runs, strict=True):
+        summary = run["summary"] or {}
+        waiting = (f"{job} did not finish. {why}" for job, why in (summary.get("unfinished_because") or {}).items())
+        for line in (*(summary.get("notes") or ()), *waiting):
+            told.setdefault(line, []).append(name)
+    return [html.Div(f"{', '.join(names)}: {line}") for line, names in list(told.items())[:MOST_NOTES]]
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,5 +315,5 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     if isinstance(error, ApiError) and error.status == 404:
         title, remedy = "No such simulation", "It may have been deleted, or belongs to another tenant."
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
-    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "", "")
+    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "", "", "")
     return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")

@@ -230,11 +230,13 @@ def _table_of_means(found: Mapping[Contestant, Mapping[str, Spread]]) -> Any:
     for _, heading, _ in COLUMNS:
         table.add_column(heading, justify="right")
     for who, figures in found.items():
-        table.add_row(who.name, *(_cell(figures[key], form) for key, _, form in COLUMNS))
+        table.add_row(who.name, *(_cell(figures.get(key), form) for key, _, form in COLUMNS))
     return table
 
 
-def _cell(spread: Spread, form: str) -> str:
+def _cell(spread: Spread | None, form: str) -> str:
+    if spread is None:
+        return "-"
     mean = form.format(spread.mean)
     return mean if spread.deviation is None else f"{mean} ± {form.format(spread.deviation)}"
 

@@ -292,9 +292,11 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     for key, heading, form in (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ())):
         table.add_row(heading, *(_cell(summary, key, form) for summary in summaries))
     Console().print(table)
+    for summary in summaries:
+        for line in (*summary["notes"], *(f"{name} did not finish. {why}" for name, why in summary["unfinished_because"].items())):
+            typer.echo(f"{summary['policy']}: {line}")
 
 
 def _cell(summary: dict[str, Any], key: str, form: str) -> str:
-    """A figure, or a dash for a completion time where no job completed."""
-    nothing = summary["unfinished"] == summary["jobs"] and ("jct" in key or key == "makespan_hours")
-    return "-" if nothing else form.format(summary[key])
+    """A figure, or a dash where there is none: of a completion time where no job completed."""
+    return "-" if summary[key] is None else form.format(summary[key])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from maat.scheduling.errors import UnknownNameError
@@ -12,11 +13,18 @@ from maat.scheduling.parameters import Parameter, build, parameters_of
 T_co = TypeVar("T_co", covariant=True)
 
 
+class Needs(StrEnum):
+    """Without shared GPUs a policy that shares only orders; without scores of GPUs a placer has nothing to weigh."""
+
+    SHARED_GPUS = "shared-gpus"
+    GPU_SCORES = "gpu-scores"
+
+
 @dataclass(frozen=True)
 class Entry(Generic[T_co]):
     """One implementation: how it is called, in a title and in a sentence, and the dataclass that it is.
 
-    `placer`: of a policy, the placer that goes with it where nobody chooses one.
+    `placer`: of a policy, the placer that goes with it where nobody chooses one. `needs`: what a cluster must have for it to do what it is for.
     """
 
     name: str
@@ -24,6 +32,7 @@ class Entry(Generic[T_co]):
     summary: str
     cls: type[T_co]
     placer: str | None = None
+    needs: Needs | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

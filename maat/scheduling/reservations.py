@@ -87,7 +87,7 @@ def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
 
 def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *, job_ids: Collection[JobId] | None = None) -> None:
     """Raises ClusterError where one is for a GPU type that the cluster lacks, ParameterError where it is for none of these jobs, or where a
-    type ever has too many holders."""
+    type ever has too many holders, or more GPUs reserved than there are."""
     for reservation in reservations:
         if reservation.gpu_type not in cluster.type_index:
             raise ClusterError(
@@ -105,6 +105,21 @@ def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *,
             )
     for start in {reservation.start for reservation in reservations}:
         reservation_limits(cluster, reservations, start)
+        _check_sum([r for r in reservations if r.holds_at(start)], cluster)
+
+
+def _check_sum(together: Sequence[Reservation], cluster: Cluster) -> None:
+    """Raises ParameterError where reservations that hold at one time are for more GPUs of a type than the nodes have."""
+    for name in {r.gpu_type for r in together}:
+        most = sum(node.gpu_count for node in cluster.nodes_of(name))
+        wanted = sum(r.gpu_count for r in together if r.gpu_type == name)
+        if wanted > most:
+            raise ParameterError(
+                f"of {name} hold together at one time, of which there are {most}",
+                field="reservation.gpu_count",
+                value=wanted,
+                remedy=f"Reserve at most {most}, or at other times.",
+            )
 
 
 def _by_holder(reservations: Sequence[Reservation]) -> Mapping[Holder, int]:

@@ -26,6 +26,7 @@ from maat.simulation.sweep_runner import ResultCache, figures_of, play_all
 MAX_RUNS = 2_000
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
+OF_FINISHED = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours", "makespan_hours", "worst_rho", "unfair_fraction"})
 JCT = "jct_hours/"  # of a job, in the figures of a run
 
 
@@ -121,7 +122,8 @@ def play_with_jobs(scenario: Scenario) -> Figures:
     """The figures of a run, and each job's JCT under a name of its own."""
     result = simulate(scenario)
     jobs = {JCT + record.name: record.jct / 3600 for record in result.records if record.jct is not None}
-    return {**figures_of(result), **jobs}
+    known = figures_of(result)
+    return {**(known if jobs else {name: known[name] for name in known if name not in OF_FINISHED}), **jobs}
 
 
 def _key(scenario: Scenario) -> str:

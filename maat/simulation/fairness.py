@@ -92,7 +92,8 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     for record in result.records:
         if record.jct is not None:
             shared = {t: seconds * contention for t, seconds in alone.on_request(by_name[record.name]).items()}
-            rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
+            if shared:  # an elastic policy may run a job whose own request no type could hold
+                rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
     return Fairness(rho)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredSta
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
-from maat.simulation.scenario import Scenario
+from maat.simulation.scenario import Scenario, notes_on
 
 Progress = Callable[["Position"], None]
+MOST_NAMED = 10  # jobs that a summary names
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ class AllocationSpan:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What happened: per job, per round, and what it cost to compute. Arrays by round have shape (rounds,)."""
+    """What happened: per job, per round, and what it cost to compute. Arrays by round have shape (rounds,).
+
+    `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs.
+    """
 
     scenario: Scenario
     records: tuple[JobRecord, ...]
@@ -60,13 +64,22 @@ class SimulationResult:
     end_time: float
     wall_seconds: float
     complete: bool
+    unfinished_because: Mapping[str, str] = field(default_factory=dict)
 
     def _figures(self) -> dict[str, object]:
-        """The metrics; completion times are None where no job completed: nothing is known of them."""
+        """The metrics; times are None where no job of the kind completed, or ever started: nothing is known of them."""
         figures: dict[str, object] = dict(vars(self.metrics))
         if self.metrics.unfinished == self.metrics.jobs:
-            figures |= dict.fromkeys(name for name in figures if "jct" in name or name == "makespan_hours")
+            figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
+        for kind, records in {"": self.records, "_large": self._of_size(large=True), "_small": self._of_size(large=False)}.items():
+            if all(record.jct is None for record in records):
+                figures[f"avg_jct_hours{kind}"] = None
+            if all(record.queueing_delay is None for record in records):
+                figures[f"avg_queueing_hours{kind}"] = None
         return figures
+
+    def _of_size(self, *, large: bool) -> list[JobRecord]:
+        return [record for record in self.records if record.is_large == large]
 
     def summary(self) -> dict[str, object]:
         """The figures of `maat simulate --json`, not rounded."""
@@ -84,6 +97,8 @@ class SimulationResult:
             "rounds": len(self.round_times),
             "complete": self.complete,
             **self._figures(),
+            "unfinished_because": dict(list(self.unfinished_because.items())[:MOST_NAMED]),
+            "notes": list(notes_on(scenario)),
             "policy_seconds_median": float(np.median(seconds)),
             "policy_seconds_p95": float(np.percentile(seconds, 95)),
             "cpu_seconds": time.process_time(),
@@ -104,6 +119,7 @@ class Recorder:
         self._policy_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
+        self._last: RoundResult | None = None
 
     def load(self) -> StoredState:
         return self._stored
@@ -111,6 +127,7 @@ class Recorder:
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
         if result.round_number != self._stored.next_round_number:
             return False
+        self._last = result
         self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
         cluster = observed.cluster
         held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
@@ -156,7 +173,19 @@ class Recorder:
             end_time=self._times[-1] if self._times else 0.0,
             wall_seconds=wall_seconds,
             complete=complete,
+            unfinished_because=self._waiting(),
         )
+
+    def _waiting(self) -> dict[str, str]:
+        """Of every job that was left without GPUs, why."""
+        if self._last is None:
+            return {}
+        left = (
+            job.id
+            for job in self._last.round_input.jobs
+            if job.id in self._executor.jobs and self._executor.jobs[job.id].allocation is None
+        )
+        return {job_id: reasons.sentence for job_id in left if (reasons := self._last.reasons.get(job_id)) is not None}
 
     def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
         if self._scenario.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:

@@ -12,6 +12,7 @@ from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.registry import Needs
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Placer, Policy
 from maat.simulation.adaptivity_shares import draw_adaptivity
@@ -162,3 +163,14 @@ def submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 row=row,
             )
         executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale, regimes=job.regimes)
+
+
+def notes_on(scenario: Scenario) -> tuple[str, ...]:
+    """What a reader of the figures should know: policy or placer lacks what it is for."""
+    notes = []
+    for kind, entry in (("policy", POLICIES.entry(scenario.policy)), ("placer", PLACERS.entry(scenario.placer))):
+        if entry.needs is Needs.SHARED_GPUS and scenario.cluster.jobs_per_gpu == 1:
+            notes.append(f"The {kind} {entry.name} shares GPUs; here a GPU holds one job (jobs_per_gpu 1), so it only orders.")
+        if entry.needs is Needs.GPU_SCORES and not scenario.cluster.scores and scenario.variability is None:
+            notes.append(f"The {kind} {entry.name} weighs how slow GPUs are; here all of a type are alike (no variability given).")
+    return tuple(notes)

@@ -11,7 +11,7 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.limits import LimitKind
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.reservations import Reservation, reservation_limits
+from maat.scheduling.reservations import Reservation, check_reservations, reservation_limits
 from maat.scheduling.rounds import Decision
 from maat.simulation.engine import simulate
 from maat.simulation.models import catalog_models
@@ -119,3 +119,10 @@ def test_whom_a_reservation_keeps_out_runs_when_it_ends(policy: str) -> None:
 def test_a_reservation_of_a_type_that_is_not_there_is_refused() -> None:
     with pytest.raises(ClusterError, match=r"reservation.gpu_type: is no GPU type of this cluster \(got 'h100'\)"):
         played("fifo", Reservation("h100", 1, tenant="x"))
+
+
+def test_reservations_of_one_time_together_are_for_no_more_gpus_than_there_are() -> None:
+    first, second = Reservation("t4", 5, tenant="vision", end=100.0), Reservation("t4", 4, tenant="speech", start=50.0)
+    check_reservations([first, Reservation("t4", 4, tenant="speech", start=100.0)], CLUSTER)
+    with pytest.raises(ParameterError, match=r"of which there are 8 \(got 9\)"):
+        check_reservations([first, second], CLUSTER)

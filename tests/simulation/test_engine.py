@@ -299,3 +299,23 @@ def test_the_published_rules_give_the_published_figures_on_one_gpu_type(data_fol
     assert found.p99_jct_hours == pytest.approx(16.27, rel=0.20)
     assert found.makespan_hours == pytest.approx(23.91, rel=0.07)
     assert found.gpu_hours_per_job == pytest.approx(9.07, rel=0.10)
+
+
+def test_a_job_that_never_runs_is_named_with_what_keeps_it_waiting() -> None:
+    jobs = (TraceJob("big", 0.0, "bert", 12, 96), TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05))
+    result = simulate(
+        Scenario(Workload("two", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy="fifo", placer="packed-sticky")
+    )
+
+    assert dict(result.unfinished_because) == {"big": "It needs more GPUs of one type than this cluster has."}
+    summary = result.summary()
+    assert summary["avg_jct_hours_large"] is None
+    assert summary["avg_jct_hours_small"] == summary["avg_jct_hours"] != 0
+
+
+@pytest.mark.parametrize(("policy", "placer", "many"), [("fifo", "packed-sticky", 0), ("fifo", "pal", 1), ("sjf-bsbf", "pal", 2)])
+def test_a_summary_notes_what_a_policy_or_placer_lacks(policy: str, placer: str, many: int) -> None:
+    jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.01),)
+    scenario = Scenario(Workload("one", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy=policy, placer=placer)
+
+    assert len(simulate(scenario).summary()["notes"]) == many  # type: ignore[arg-type]

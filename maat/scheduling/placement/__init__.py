@@ -10,7 +10,7 @@ from maat.scheduling.placement.random import Random, RandomSticky
 from maat.scheduling.placement.shared import Shared
 from maat.scheduling.placement.together import Together
 from maat.scheduling.placement.whole_node import WholeNode
-from maat.scheduling.registry import Entry, Registry
+from maat.scheduling.registry import Entry, Needs, Registry
 from maat.scheduling.rounds import Placer
 
 PLACERS: Registry[Placer] = Registry(
@@ -31,9 +31,15 @@ PLACERS: Registry[Placer] = Registry(
     Entry("random-sticky", "Random, sticky", "Any free GPUs alike; jobs keep them. A yardstick, not a choice.", RandomSticky),
     Entry("random", "Random, anew each round", "Any free GPUs alike, drawn anew each round. A yardstick, not a choice.", Random),
     Entry(
-        "pm-first", "PM-First", "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.", PmFirst
+        "pm-first",
+        "PM-First",
+        "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.",
+        PmFirst,
+        needs=Needs.GPU_SCORES,
     ),
-    Entry("pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal),
+    Entry(
+        "pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal, needs=Needs.GPU_SCORES
+    ),
     Entry(
         "shared",
         "Shared GPUs",

@@ -14,7 +14,7 @@ from maat.scheduling.policies.sjf_ffs import SjfFfs
 from maat.scheduling.policies.srtf import Srtf
 from maat.scheduling.policies.themis import Themis
 from maat.scheduling.policies.tiresias import Tiresias
-from maat.scheduling.registry import Entry, Registry
+from maat.scheduling.registry import Entry, Needs, Registry
 from maat.scheduling.rounds import Policy
 
 POLICIES: Registry[Policy] = Registry(
@@ -65,6 +65,7 @@ POLICIES: Registry[Policy] = Registry(
         "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
         SjfFfs,
         "shared",
+        Needs.SHARED_GPUS,
     ),
     Entry(
         "sjf-bsbf",
@@ -72,6 +73,7 @@ POLICIES: Registry[Policy] = Registry(
         "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
         SjfBsbf,
         "shared",
+        Needs.SHARED_GPUS,
     ),
     Entry(
         "pollux",
