@@ -207,6 +207,12 @@ def test_a_job_that_restarted_too_often_stays_where_it_is_though_more_is_free() 
     assert decide(round_of("t4=4x4", weary)).grants["a"].gpu_count == 1
 
 
+def test_a_job_that_came_this_very_second_starts_on_what_is_free_and_takes_nothing_from_others() -> None:
+    decision = decide(round_of("t4=1x4", grown("old", held=(0, 1, 2), max_gpus=3), job(spec("young", submitted_at=100_000.0), Belief())))
+    assert (decision.grants["old"].gpu_count, decision.grants["young"].gpu_count) == (3, 1)
+    assert decide(round_of("t4=1x4", job(spec("first"), Belief()), now=0.0)).grants["first"].gpu_count == 1
+
+
 def test_two_jobs_that_span_nodes_never_meet_on_one() -> None:
     decision = decide(round_of("t4=3x4", *(grown(name, peak=6) for name in ("a", "b", "c"))), generations=20)
     for node in ("t4-0", "t4-1", "t4-2"):

@@ -21,6 +21,7 @@ from maat.scheduling.policies.pollux_view import Options, VirtualNodes, options,
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
 
+LEAST_START = 1e-6  # of its speedup: a start from nothing loses no work, so that of the youngest job is worth something
 LEAST_PATIENCE = 5  # generations, and one more for every job, up to the parameter
 MOST_STATE_NUMBERS = 100_000  # of at most nine characters each: a state stays below 1 MB
 
@@ -94,12 +95,13 @@ class Pollux:
         return problem, known
 
     def _change_factor(self, jobs: Sequence[Job], now: float) -> FloatArray:
-        """REALLOC_FACTOR = max(T - R delta, 0) / (T + delta) of each job, shape (J,)."""
+        """REALLOC_FACTOR = max(T - R delta, 0) / (T + delta) of each job, a start never quite worthless, shape (J,)."""
         age = np.array([job.age_seconds(now) for job in jobs])
         restarts = np.array([float(job.restarts) for job in jobs])
+        starts = np.array([job.allocation is None for job in jobs], dtype=bool)
         delta = self.reallocation_seconds
         factor: FloatArray = np.maximum(age - restarts * delta, 0.0) / np.maximum(age + delta, 1e-12)
-        return factor
+        return np.maximum(factor, np.where(starts, LEAST_START, 0.0))
 
 
 def in_priority(jobs: Sequence[Job]) -> tuple[Job, ...]:
