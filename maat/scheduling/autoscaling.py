@@ -11,7 +11,7 @@ import numpy as np
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ClusterError
+from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.job import Job
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import knob
@@ -67,6 +67,9 @@ class GoodputAutoscaler:
     lower: float = knob(1 / 2, "L: share of ideal goodput to which they are.", source="Pollux section 5.4.1", minimum=0, maximum=1)
     name: str = "goodput"
 
+    def __post_init__(self) -> None:
+        _check_order(self.upper, self.lower)
+
     def node_count(self, scaling: ScalingInput) -> int:
         return _grown(scaling, share_of_ideal(scaling, goodput_on), upper=self.upper, lower=self.lower)
 
@@ -79,8 +82,18 @@ class ThroughputAutoscaler:
     lower: float = knob(1 / 2, "Share of ideal throughput to which they are.", source="as goodput's", minimum=0, maximum=1)
     name: str = "throughput"
 
+    def __post_init__(self) -> None:
+        _check_order(self.upper, self.lower)
+
     def node_count(self, scaling: ScalingInput) -> int:
         return _grown(scaling, share_of_ideal(scaling, throughput_on), upper=self.upper, lower=self.lower)
+
+
+def _check_order(upper: float, lower: float) -> None:
+    if upper < lower:
+        raise ParameterError(
+            f"is below the lower share, {lower:g}", field="upper", value=upper, remedy="Give an upper share no less than the lower one."
+        )
 
 
 Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]

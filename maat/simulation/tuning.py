@@ -90,7 +90,11 @@ class Tuned:
 
 
 def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
-    """Run a search to its last trial. Raises TraceError where the model cannot run on this cluster."""
+    """Run a search to its last trial.
+
+    Raises TraceError where the model cannot run on this cluster, ParameterError where static trials never fit on it or the policy leaves trials
+    unfinished.
+    """
     model = tuning.model.under(tuning.fidelity)
     if not any(name in model.memory for name in tuning.cluster.type_names):
         raise TraceError(
@@ -99,6 +103,7 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
             value=model.name,
             remedy=f"Measured are: {', '.join(model.memory)}.",
         )
+    _check_static_gpus(tuning, model)
     clock = JumpingClock()
     inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.told_to(tuning.policy))
     source = Trials(tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0)
@@ -112,7 +117,26 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
         seed=tuning.seed,
     )
     loop.run()
+    if len(source.records) < tuning.trials:
+        raise ParameterError(
+            f"finished only {len(source.records)} of {tuning.trials} trials on {tuning.cluster.describe()}",
+            field="policy",
+            value=tuning.policy,
+            remedy="Use another policy, a cluster that fits every trial, or other GPUs or samples for each static trial.",
+        )
     return Tuned(tuning.policy, tuple(source.records))
+
+
+def _check_static_gpus(tuning: Tuning, model: Model) -> None:
+    """A static trial has GPUs of one type: no more than there are of any that the model runs on."""
+    most = max(int(n) for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True) if name in model.memory)
+    if tuning.static_gpus is not None and not 1 <= tuning.static_gpus <= most:
+        raise ParameterError(
+            f"are no GPUs that one trial can have on {tuning.cluster.describe()}",
+            field="static_gpus",
+            value=tuning.static_gpus,
+            remedy=f"Give a whole number from 1 to {most}.",
+        )
 
 
 # ---- trials ---------------------------------------------------------------------------------------------------------------------------

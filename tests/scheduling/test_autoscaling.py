@@ -17,7 +17,7 @@ from maat.scheduling.autoscaling import (
 )
 from maat.scheduling.belief import Belief, GradientStatistics
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ClusterError
+from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.job import Job
 
 
@@ -80,3 +80,10 @@ def test_the_largest_batch_fits_memory_and_the_job() -> None:
 def test_nodes_that_are_not_alike_are_refused_by_name() -> None:
     with pytest.raises(ClusterError, match="not alike"):
         scaling(noisy(1.0), cluster="t4=1x4,a100=1x8")
+
+
+@pytest.mark.parametrize("rule", [GoodputAutoscaler, ThroughputAutoscaler])
+def test_an_upper_share_below_the_lower_is_refused_by_name(rule: type[GoodputAutoscaler] | type[ThroughputAutoscaler]) -> None:
+    assert rule(upper=0.5, lower=0.5).upper == 0.5
+    with pytest.raises(ParameterError, match=r"upper: is below the lower share, 0.5 \(got 0.4\)"):
+        rule(upper=0.4, lower=0.5)

@@ -16,7 +16,7 @@ from maat.scheduling.arrays import IntArray
 from maat.scheduling.belief import Belief, GradientStatistics
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Adaptivity, Job
+from maat.scheduling.job import Adaptivity, Job, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
@@ -207,6 +207,12 @@ def test_a_job_that_restarted_too_often_stays_where_it_is_though_more_is_free() 
     assert decide(round_of("t4=4x4", weary)).grants["a"].gpu_count == 1
 
 
+def test_a_job_that_came_this_very_second_starts_on_what_is_free_and_takes_nothing_from_others() -> None:
+    decision = decide(round_of("t4=1x4", grown("old", held=(0, 1, 2), max_gpus=3), job(spec("young", submitted_at=100_000.0), Belief())))
+    assert (decision.grants["old"].gpu_count, decision.grants["young"].gpu_count) == (3, 1)
+    assert decide(round_of("t4=1x4", job(spec("first"), Belief()), now=0.0)).grants["first"].gpu_count == 1
+
+
 def test_two_jobs_that_span_nodes_never_meet_on_one() -> None:
     decision = decide(round_of("t4=3x4", *(grown(name, peak=6) for name in ("a", "b", "c"))), generations=20)
     for node in ("t4-0", "t4-1", "t4-2"):
@@ -278,6 +284,41 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
     grant = decision.grants["a"]
     assert (grant.gpu_type, grant.gpu_count) == ("a100", 8)
     assert grant.gpus_by_node == {"a100-0": 8}
+
+
+def serving(name: str, seconds: float, *, held: tuple[int, ...] = (), **alphas: float) -> Job:
+    """It promises 16 answers in so many seconds; a type with `alpha` takes that and 0.016 s on one GPU."""
+    promise = {"workload_kind": WorkloadKind.LATENCY_INFERENCE, "batch_size": 16, "promised_seconds": seconds}
+    known = replace(belief(64, **alphas), gradient=GradientStatistics(1.0, 1e4))
+    return job(spec(name, gpu_types=tuple(alphas) or None, **promise), known, held=held, started_at=0.0 if held else None)
+
+
+@pytest.mark.parametrize("cluster", ["t4=1x4,a100=1x4", "a100=1x4,t4=1x4", "rtx=1x4,a100=1x4,t4=1x4"])
+def test_a_promise_is_kept_by_one_gpu_of_a_type_that_keeps_it(cluster: str) -> None:
+    grant = decide(round_of(cluster, serving("a", 0.2, rtx=0.5, t4=0.5, a100=0.1))).grants["a"]
+    assert (grant.gpu_type, grant.gpu_count) == ("a100", 1)
+
+
+def test_a_promise_takes_no_more_gpus_than_keep_it() -> None:
+    assert decide(round_of("a100=1x4", serving("a", 0.2, a100=0.1))).grants["a"].gpu_count == 1
+    assert decide(round_of("a100=1x4", serving("a", 0.2, held=(0, 1, 2, 3), a100=0.1))).grants["a"].gpu_count == 1
+
+
+def test_of_two_types_that_keep_a_promise_either_serves_and_what_is_held_is_kept() -> None:
+    both = {"t4": 0.15, "a100": 0.05}
+    decision = decide(round_of("t4=1x1,a100=1x1", serving("a", 0.2, **both), serving("b", 0.2, **both)))
+    assert {grant.gpu_type for grant in decision.grants.values()} == {"t4", "a100"}
+    for gpu, name in ((2, "t4"), (5, "a100")):
+        grant = decide(round_of("t4=1x4,a100=1x4", serving("a", 0.2, held=(gpu,), **both))).grants["a"]
+        assert (grant.gpu_type, grant.gpu_count) == (name, 1)
+
+
+def test_a_promise_that_no_type_keeps_takes_no_gpus_from_others() -> None:
+    alone = decide(round_of("t4=1x4,a100=1x4", grown("b")))
+    decision = decide(round_of("t4=1x4,a100=1x4", serving("a", 0.01, t4=0.5, a100=0.1), grown("b")))
+    assert "a" not in decision.grants
+    assert decision.grants["b"].gpu_count == alone.grants["b"].gpu_count
+    assert decision.reasons["a"].primary is ReasonCode.NO_COMPATIBLE_GPU_TYPE
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -9,10 +9,13 @@ from simulation.small import LIMITS, spec, truth
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
+from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solver import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import fidelity
@@ -99,6 +102,33 @@ def test_elastic_allocation_ends_a_search_sooner_than_static() -> None:
     static = searched(Given(BEST))
     elastic = searched(Given(BEST), policy="pollux", static_gpus=None)
     assert elastic.makespan_seconds < static.makespan_seconds
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3])
+def test_a_search_whose_trials_all_come_at_once_runs_them_all(trials: int) -> None:
+    assert len(searched(Given(BEST), policy="pollux", static_gpus=None, trials=trials).records) == trials
+
+
+@pytest.mark.parametrize("gpus", [0, 9, 1000])
+def test_static_trials_that_never_fit_are_refused_with_the_limit(gpus: int) -> None:
+    with pytest.raises(ParameterError, match=rf"static_gpus.*{gpus}.*1 to 8"):
+        searched(Given(BEST), static_gpus=gpus)
+
+
+class Miser:
+    """A policy that grants nothing."""
+
+    name, round_seconds = "miser", 60.0
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        reasons = {job.id: Reasons(ReasonCode.LOWER_GOODPUT_GAIN) for job in round_input.jobs}
+        return Decision({}, SolveReport(), reasons)
+
+
+def test_a_search_that_leaves_trials_unfinished_is_refused_rather_than_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(POLICIES, "build", lambda _: Miser())
+    with pytest.raises(ParameterError, match=r"policy.*0 of 3 trials"):
+        searched(Given(BEST), trials=3)
 
 
 def test_the_declared_score_is_best_at_the_best_settings() -> None:

@@ -17,10 +17,11 @@ from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.pollux_search import MOST_CELLS, CountArray, Found, SearchOptions, SearchProblem, search
-from maat.scheduling.policies.pollux_view import Options, VirtualNodes, options, quotas, usable, virtual_nodes
+from maat.scheduling.policies.pollux_view import Options, VirtualNodes, is_legal, keeping, options, quotas, usable, virtual_nodes
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solver import SolveReport
 
+LEAST_START = 1e-6  # of its speedup: a start from nothing loses no work, so that of the youngest job is worth something
 LEAST_PATIENCE = 5  # generations, and one more for every job, up to the parameter
 MOST_STATE_NUMBERS = 100_000  # of at most nine characters each: a state stays below 1 MB
 
@@ -56,7 +57,7 @@ class Pollux:
         """GPUs by node for every job, within the limits; pinned jobs keep theirs."""
         began = time.process_time()
         nodes = virtual_nodes(round_input.cluster)
-        jobs = in_priority([job for job in round_input.jobs if job.id not in round_input.pinned])
+        jobs = keeping(in_priority([job for job in round_input.jobs if job.id not in round_input.pinned]), round_input)
         problem, known = self.problem(round_input, jobs, nodes)
         state = round_input.state.for_owner(self.name, parameter_hash(self))
         start = recalled(state, jobs, nodes)
@@ -94,12 +95,13 @@ class Pollux:
         return problem, known
 
     def _change_factor(self, jobs: Sequence[Job], now: float) -> FloatArray:
-        """REALLOC_FACTOR = max(T - R delta, 0) / (T + delta) of each job, shape (J,)."""
+        """REALLOC_FACTOR = max(T - R delta, 0) / (T + delta) of each job, a start never quite worthless, shape (J,)."""
         age = np.array([job.age_seconds(now) for job in jobs])
         restarts = np.array([float(job.restarts) for job in jobs])
+        starts = np.array([job.allocation is None for job in jobs], dtype=bool)
         delta = self.reallocation_seconds
         factor: FloatArray = np.maximum(age - restarts * delta, 0.0) / np.maximum(age + delta, 1e-12)
-        return factor
+        return np.maximum(factor, np.where(starts, LEAST_START, 0.0))
 
 
 def in_priority(jobs: Sequence[Job]) -> tuple[Job, ...]:
@@ -203,7 +205,7 @@ class _Rows:
             (j, t, c) for j, of_type in enumerate(self._sorted) for t, at in of_type.items() for c in range(1, sum(n for _, n in at) + 1)
         ]
         job, kind, count = (np.array(axis, dtype=np.int64) for axis in zip(*parts, strict=True)) if parts else (np.zeros(0, np.int64),) * 3
-        legal = np.array([self._legal(j, t, c) for j, t, c in parts], dtype=bool)
+        legal = np.array([is_legal(jobs[j].spec, self._cluster.type_names[t], c) for j, t, c in parts], dtype=bool)
         spans = np.array([len(self.kept(j, t, c)) for j, t, c in parts], dtype=np.int64)
         job, kind, count, spans = job[legal], kind[legal], count[legal], spans[legal]
         pairs = evaluate_pairs(
@@ -229,23 +231,23 @@ class _Rows:
             found.setdefault(int(types[node]), []).append((node, int(row[node])))
         return {t: sorted(at, key=lambda one: (-one[1], one[0])) for t, at in found.items()}
 
-    def _legal(self, j: int, t: int, count: int) -> bool:
-        """Whether the job's declaration allows that count of that type."""
-        spec, name = self._jobs[j].spec, self._cluster.type_names[t]
-        fits = spec.requested_gpus == count if spec.is_rigid else spec.min_gpus <= count <= (spec.max_gpus or count)
-        return fits and spec.may_use(name) and count % spec.replica_gpus(name) == 0
-
     def chosen_type(self, j: int) -> int:
-        """The type of which the row has most."""
+        """The type of which the row has most, of those of which it has something that is of use."""
         of_type = self._sorted[j]
         sums = {t: sum(n for _, n in at) for t, at in of_type.items()}
-        return max(sums, key=lambda t: (sums[t], self._goodput.get((j, t, sums[t])) or 0.0, -t), default=0)
+        return max(
+            sums, key=lambda t: (self.most_usable(j, t, sums[t]) > 0, sums[t], self._goodput.get((j, t, sums[t])) or 0.0, -t), default=0
+        )
 
     def most_usable(self, j: int, t: int, within: int) -> int:
-        """The largest legal part of at most so many GPUs that the job is not known to be unable to use; 0 where there is none."""
+        """The largest legal part of at most so many GPUs that the job is not known to be unable to use; 0 where there is none.
+
+        The smallest of a job that keeps a promise: with more, it would do no more than keep it.
+        """
         total = sum(n for _, n in self._sorted[j].get(t, ()))
-        counts = (c for c in range(min(total, within), 0, -1) if (j, t, c) in self._goodput and self._goodput[j, t, c] != 0)
-        return next(counts, 0)
+        counts = [c for c in range(1, min(total, within) + 1) if (j, t, c) in self._goodput and self._goodput[j, t, c] != 0]
+        choose = max if self._jobs[j].spec.promised_seconds is None else min
+        return choose(counts, default=0)
 
     def kept(self, j: int, t: int, count: int) -> dict[str, int]:
         """The first `count` GPUs of the row, from the nodes with most of them."""

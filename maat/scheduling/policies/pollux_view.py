@@ -23,6 +23,8 @@ from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.policies.pollux_search import CountArray, Quota
 from maat.scheduling.rounds import RoundInput
 
+SPREAD_LOSS = 1e-3  # of a promise kept over several nodes: where one node would do, it is to be preferred
+
 
 @dataclass(frozen=True)
 class VirtualNodes:
@@ -86,29 +88,119 @@ class Options:
 
 def options(jobs: Sequence[Job], round_input: RoundInput, *, room: IntArray, scale_up: float, share: int) -> Options:
     """What `jobs` may have of `room` (N,). `share`: GPUs of an equal share, counted as on one node as the published simulator does."""
+    kinds = _kinds(jobs, round_input)
+    hopeless, kinds = kinds < 0, np.maximum(kinds, 0)
+    jobs = _as_of(jobs, kinds, round_input.cluster)
     blind = tuple(_blind(job, round_input.cluster) for job in jobs)
-    reference = _reference(round_input.cluster)
     legal = _legal_counts(jobs, round_input.cluster, most=int(room.sum()), scale_up=scale_up)
     rows, counts, spread = _pairs_to_evaluate(legal, largest=int(room.max(initial=0)))
     at = np.arange(len(jobs))
+    job_of = np.concatenate((rows, at))
     unit = np.array([_units(job.spec, round_input.cluster)[0] for job in jobs], dtype=np.int64)
     found = _evaluate(
         blind,
         round_input,
-        reference,
-        job=np.concatenate((rows, at)),
+        kinds[job_of],
+        job=job_of,
         count=np.concatenate((counts, np.maximum(np.maximum(share, unit), _smallest(legal)))),
         nodes=np.concatenate((spread + 1, np.ones_like(at))),
     )
     value = np.where(found.known, found.goodput, found.gpu_count.astype(np.float64))
     goodput = np.zeros((*legal.shape, 2))
     goodput[rows, counts, spread] = value[: len(rows)]
+    promised = np.array([job.spec.promised_seconds is not None for job in jobs], dtype=bool)
+    goodput[promised] = _fewest(goodput[promised])
+    goodput[hopeless] = 0.0
     allowed = legal & (goodput > 0).any(axis=2)
     allowed[:, 0] = True
     fair = value[len(rows) :]
     best = goodput.max(axis=(1, 2), initial=0.0)
     fair = np.where(fair > 0, fair, np.where(best > 0, best, 1.0))
     return Options(goodput, allowed, fair, ~found.known[len(rows) :])
+
+
+def keeping(jobs: Sequence[Job], round_input: RoundInput) -> tuple[Job, ...]:
+    """The jobs, bound to the types on which some count that they may have is of use to them; where there is none, as they were.
+
+    Not every type is to a job whose count or batch is fixed or that promises a latency, but in a job's one model all types are alike. One that
+    keeps its promise where it is, stays on that type.
+    """
+    at = [j for j, job in enumerate(jobs) if job.spec.is_rigid or job.spec.has_fixed_batch or job.spec.promised_seconds is not None]
+    if not at or len(_in_service(round_input.cluster)) <= 1:
+        return tuple(jobs)
+    kept = list(jobs)
+    for j, fewest in zip(at, _fewest_of_use([jobs[j] for j in at], round_input), strict=True):
+        kept[j] = _bound(jobs[j], fewest)
+    return tuple(kept)
+
+
+def _bound(job: Job, fewest: dict[str, int]) -> Job:
+    held = job.allocation
+    stays = held is not None and job.spec.promised_seconds is not None and 0 < fewest.get(held.gpu_type, 0) <= len(held.gpus)
+    names = (held.gpu_type,) if held is not None and stays else tuple(fewest)
+    return replace(job, spec=replace(job.spec, gpu_types=names)) if names else job
+
+
+def _fewest_of_use(jobs: Sequence[Job], round_input: RoundInput) -> list[dict[str, int]]:
+    """Of each job, by type: the fewest GPUs that it may have and is not known to make nothing of."""
+    cluster = round_input.cluster
+    parts = [
+        (j, t, c)
+        for j, job in enumerate(jobs)
+        for t, name in enumerate(cluster.type_names)
+        for c in _counts(job.spec, int(cluster.usable_gpus[t]))
+        if is_legal(job.spec, name, c)
+    ]
+    found: list[dict[str, int]] = [{} for _ in jobs]
+    if not parts:
+        return found
+    job_of, kind, count = (np.array(axis, dtype=np.int64) for axis in zip(*parts, strict=True))
+    nodes = -(-count // np.maximum(cluster.gpus_per_node[kind], 1))
+    pairs = _evaluate(jobs, round_input, kind, job=job_of, count=count, nodes=nodes)
+    for (j, t, c), of_use in zip(parts, (~pairs.known | (pairs.goodput > 0)).tolist(), strict=True):
+        if of_use:
+            found[j].setdefault(cluster.type_names[t], c)
+    return found
+
+
+def _counts(spec: JobSpec, most: int) -> Sequence[int]:
+    return [spec.requested_gpus] if spec.is_rigid and spec.requested_gpus <= most else range(1, 0 if spec.is_rigid else most + 1)
+
+
+def is_legal(spec: JobSpec, name: str, count: int) -> bool:
+    """Whether a job's declaration allows that count of that type."""
+    fits = spec.requested_gpus == count if spec.is_rigid else spec.min_gpus <= count <= (spec.max_gpus or count)
+    return fits and spec.may_use(name) and count % spec.replica_gpus(name) == 0
+
+
+def _kinds(jobs: Sequence[Job], round_input: RoundInput) -> IntArray:
+    """The type in whose name each job's one model goes, shape (J,): of a promise, that which needs most GPUs to keep it.
+
+    Below nought where no type would.
+    """
+    cluster = round_input.cluster
+    kinds = np.full(len(jobs), _reference(cluster), dtype=np.int64)
+    at = [j for j, job in enumerate(jobs) if job.spec.promised_seconds is not None]
+    if len(_in_service(cluster)) <= 1:
+        return kinds
+    for j, fewest in zip(at, _fewest_of_use([jobs[j] for j in at], round_input), strict=True):
+        kinds[j] = cluster.type_index[max(fewest, key=lambda name: fewest[name])] if fewest else -1
+    return kinds
+
+
+def _as_of(jobs: Sequence[Job], kinds: IntArray, cluster: Cluster) -> tuple[Job, ...]:
+    """Jobs with a promise as if bound to their type of `kinds` (J,), where others could give them GPUs too; the others as they are."""
+    names = [cluster.type_names[t] for t in kinds.tolist()]
+    return tuple(
+        replace(job, spec=replace(job.spec, gpu_types=(name,))) if job.spec.promised_seconds is not None and job.spec.may_use(name) else job
+        for job, name in zip(jobs, names, strict=True)
+    )
+
+
+def _fewest(goodput: FloatArray) -> FloatArray:
+    """Of goodput that is 1 or 0, shape (J, C + 1, 2): only the fewest GPUs that have any, of which one node is to be preferred to several."""
+    first = np.cumsum(goodput > 0, axis=1) == 1
+    return np.where(first & (goodput > 0), (1.0, 1.0 - SPREAD_LOSS), 0.0)
 
 
 def quotas(jobs: Sequence[Job], round_input: RoundInput, nodes: VirtualNodes) -> tuple[Quota, ...]:
@@ -183,12 +275,13 @@ def _pairs_to_evaluate(legal: BoolArray, *, largest: int) -> tuple[IntArray, Int
     return row, count, spread
 
 
-def _evaluate(blind: Sequence[Job], round_input: RoundInput, reference: int, *, job: IntArray, count: IntArray, nodes: IntArray) -> Pairs:
+def _evaluate(blind: Sequence[Job], round_input: RoundInput, kind: IntArray, *, job: IntArray, count: IntArray, nodes: IntArray) -> Pairs:
+    """`kind` and the rest: the type, the job, and GPUs and nodes of each pair, shapes (P,)."""
     return evaluate_pairs(
         blind,
         round_input.cluster,
         job=job,
-        gpu_type=np.full_like(job, reference),
+        gpu_type=kind,
         gpu_count=count,
         node_count=nodes,
         column=np.zeros_like(job),
@@ -208,8 +301,8 @@ def _in_service(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _blind(job: Job, cluster: Cluster) -> Job:
-    """The job as if all GPUs were of the reference type; itself on a cluster of one type."""
-    if len(_in_service(cluster)) <= 1:
+    """The job as if all GPUs were of the reference type; itself on a cluster of one type, and with a promise, which no mixture can judge."""
+    if len(_in_service(cluster)) <= 1 or job.spec.promised_seconds is not None:
         return job
     name = cluster.type_names[_reference(cluster)]
     fits = [job.spec.memory[t] for t in _in_service(cluster) if job.spec.may_use(t)]
