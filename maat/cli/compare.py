@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.dependent_options import read_interference, read_tuned, refuse_generator_options
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
     FidelityName,
@@ -52,11 +53,9 @@ from maat.simulation.comparison import (
 )
 from maat.simulation.fidelity import fidelity
 from maat.simulation.generators import FAMILIES
-from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup
-from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Traces = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", show_default=False)]
@@ -102,7 +101,7 @@ def compare_command(
     jobs_per_gpu: JobsPerGpu = 1,
     interference_name: Shared = None,
     tuned_rule: TunedRule = None,
-    tuned_gpus: TunedGpus = 16,
+    tuned_gpus: TunedGpus = None,
     rigid_share: RigidShare = 0.0,
     strong_scaling_share: StrongShare = 0.0,
     mtbf_hours: Mtbf = None,
@@ -121,17 +120,19 @@ def compare_command(
     made = [Trace(name, GeneratedTrace(name, job_count, hours)) for name in _families(generated)]
     if not given and not made:
         raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
+    if not made:
+        refuse_generator_options(jobs=job_count, hours=hours)
     base = Setup(
         (given + made)[0].source,
         models,
         cluster,
-        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw, variability),
         round_seconds=round_seconds,
         variability=read_measured(variability, cluster),
         locality_penalties=read_penalties(locality_penalty or [], models),
         jobs_per_gpu=jobs_per_gpu,
-        interference=None if interference_name is None else interference(interference_name),
-        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
+        interference=read_interference(interference_name, jobs_per_gpu),
+        tuned=read_tuned(tuned_rule, tuned_gpus),
         rigid_share=rigid_share,
         strong_scaling_share=strong_scaling_share,
         failures=read_failures(mtbf_hours, repair_minutes),

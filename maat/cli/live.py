@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,8 +52,8 @@ def submit(
         "batch_size": batch_size,
         "max_batch_size": max_batch_size,
         "gpu_types": gpu_type or None,
-        "work_scale": work_scale,
-        "promised_seconds": promised_seconds,
+        "work_scale": _finite("work_scale", work_scale),
+        "promised_seconds": _finite("promised_seconds", promised_seconds),
         "external_id": external_id,
         "cluster_id": cluster,
     }
@@ -157,6 +158,13 @@ def _cluster(maat: Client, named: str | None) -> str:
     if not known:
         raise ParameterError("is missing: the service has none", field="cluster", remedy="Create one with POST /api/v1/clusters.")
     return known[0]["id"]
+
+
+def _finite(field: str, value: float | None) -> float | None:
+    """JSON has no other numbers."""
+    if value is not None and not math.isfinite(value):
+        raise ParameterError("is no finite number", field=field, value=value, remedy="Give a number above zero, such as 0.5.")
+    return value
 
 
 def _client(url: str) -> Client:

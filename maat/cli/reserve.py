@@ -22,7 +22,12 @@ Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a
 
 
 def read_failures(mtbf_hours: float | None, repair_minutes: float) -> Failures:
-    return () if mtbf_hours is None else RandomFailures(mtbf_hours, repair_minutes * 60)
+    """Raises ParameterError in the units of the options."""
+    if mtbf_hours is None:
+        return ()
+    if not 0 <= repair_minutes < float("inf"):
+        raise ParameterError("is no time from zero up", field="repair_minutes", value=repair_minutes, remedy="Give minutes, such as 30.")
+    return RandomFailures(mtbf_hours, repair_minutes * 60)
 
 
 def read_reservations(texts: Sequence[str]) -> tuple[Reservation, ...]:

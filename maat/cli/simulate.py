@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.dependent_options import read_interference, read_tuned, refuse_generator_options
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.cluster import Cluster
@@ -20,12 +21,11 @@ from maat.scheduling.metrics import FairnessRule
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
-from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model, measured_models
 from maat.simulation.record import Position, SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.tuned_jobs import TunedJobs, TuningRule
+from maat.simulation.tuned_jobs import TuningRule
 from maat.simulation.workloads import Workload, read_workload
 
 Trace = Annotated[
@@ -59,7 +59,7 @@ TunedRule = Annotated[
     TuningRule | None,
     typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
 ]
-TunedGpus = Annotated[int, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for.")]
+TunedGpus = Annotated[int | None, typer.Option("--tuned-gpus", min=1, help="Most GPUs that a tuned job asks for; by default 16.")]
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")]
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -125,13 +125,13 @@ def simulate_command(
     variability_draw: DrawRule = None,
     locality_penalty: Penalties = None,
     tuned_rule: TunedRule = None,
-    tuned_gpus: TunedGpus = 16,
+    tuned_gpus: TunedGpus = None,
     with_fairness: WithFairness = False,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
-    preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw)
+    preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw, variability)
 
     shape = Cluster.parse(cluster)
     models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
@@ -160,10 +160,10 @@ def simulate_command(
             strong_scaling_share=strong_scaling_share,
             failures=read_failures(mtbf_hours, repair_minutes),
             reservations=read_reservations(reserve or []),
-            interference=None if interference_name is None else interference(interference_name),
+            interference=read_interference(interference_name, jobs_per_gpu),
             variability=measured,
             locality_penalties=penalties,
-            tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
+            tuned=read_tuned(tuned_rule, tuned_gpus),
         )
         for name in names
     ]
@@ -183,6 +183,7 @@ def _workload(
     if (trace is None) == (generated is None):
         raise InputError("is missing, or given twice", field="trace", remedy="Name a workload CSV, or use --generate philly.")
     if trace is not None:
+        refuse_generator_options(jobs=jobs, hours=hours)
         return read_workload(trace, known_models=models)
     from maat.simulation.generators import generate
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.dependent_options import read_interference, read_tuned, refuse_generator_options
 from maat.cli.reserve import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.simulate import (
     FidelityName,
@@ -38,12 +39,10 @@ from maat.cli.simulate import (
 from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
 from maat.scheduling.errors import InputError, ParameterError
 from maat.simulation.fidelity import fidelity
-from maat.simulation.interference import interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import measured_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Row, Setup, Sweep, TraceSource, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
-from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.workloads import read_workload
 
 Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
@@ -91,7 +90,7 @@ def sweep_command(
     jobs_per_gpu: JobsPerGpu = 1,
     interference_name: Shared = None,
     tuned_rule: TunedRule = None,
-    tuned_gpus: TunedGpus = 16,
+    tuned_gpus: TunedGpus = None,
     as_json: AsJson = False,
     csv_path: CsvPath = None,
 ) -> None:
@@ -104,7 +103,7 @@ def sweep_command(
         policy=policy,
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw),
+        fidelity=with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw, variability),
         round_seconds=round_seconds,
         rigid_share=rigid_share,
         strong_scaling_share=strong_scaling_share,
@@ -113,8 +112,8 @@ def sweep_command(
         variability=read_measured(variability, cluster),
         locality_penalties=read_penalties(locality_penalty or [], models),
         jobs_per_gpu=jobs_per_gpu,
-        interference=None if interference_name is None else interference(interference_name),
-        tuned=None if tuned_rule is None else TunedJobs(tuned_rule, tuned_gpus),
+        interference=read_interference(interference_name, jobs_per_gpu),
+        tuned=read_tuned(tuned_rule, tuned_gpus),
     )
     sweep = Sweep(base, tuple(_varied(text) for text in vary or []), read_seeds(seeds))
     points = sweep.points()
@@ -135,7 +134,10 @@ def sweep_command(
 def _source(trace: Path | None, generated: str | None, models: Any, *, jobs: int | None, hours: float | None) -> TraceSource:
     if (trace is None) == (generated is None):
         raise InputError("is missing, or given twice", field="trace", remedy="Name a workload CSV, or use --generate philly.")
-    return GivenTrace(read_workload(trace, known_models=models)) if trace is not None else GeneratedTrace(str(generated), jobs, hours)
+    if trace is None:
+        return GeneratedTrace(str(generated), jobs, hours)
+    refuse_generator_options(jobs=jobs, hours=hours)
+    return GivenTrace(read_workload(trace, known_models=models))
 
 
 def _varied(text: str) -> Varied:

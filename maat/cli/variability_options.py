@@ -27,10 +27,20 @@ Penalties = Annotated[
 ]
 
 
-def with_draw(preset: Fidelity, draw: ScoreDraw | None) -> Fidelity:
-    """The fidelity drawing scores in that way, by the simulation's seed; itself where nothing is asked for."""
+def with_draw(preset: Fidelity, draw: ScoreDraw | None, folder: Path | None) -> Fidelity:
+    """The fidelity drawing scores in that way, by the simulation's seed; itself where nothing is asked for.
+
+    Raises ParameterError where there is nothing to draw from.
+    """
     if draw is None:
         return preset
+    if folder is None:
+        raise ParameterError(
+            "draws from measured GPUs, of which there are none",
+            field="variability_draw",
+            value=draw.value,
+            remedy="Add --variability FOLDER, or leave it out.",
+        )
     return replace(preset, variability=replace(preset.variability, draw=draw, draw_seed=None))
 
 

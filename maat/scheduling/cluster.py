@@ -132,12 +132,11 @@ class Cluster:
                     "does not read as type=NODESxGPUS", field="cluster", value=group, remedy="Write for example t4=6x4,rtx=3x8,a100=2x8."
                 )
             name, node_count, gpus = match["type"], int(match["nodes"]), int(match["gpus"])
-            if node_count * gpus == 0 or node_count * gpus > MAX_GPUS:
+            if node_count * gpus == 0:
+                raise ClusterError("has zero GPUs", field="cluster", value=group, remedy="Give every type at least one node with one GPU.")
+            if node_count * gpus > MAX_GPUS:
                 raise ClusterError(
-                    "has zero GPUs, or more than Maat accepts",
-                    field="cluster",
-                    value=group,
-                    remedy="Give every type at least one node with one GPU.",
+                    "has more GPUs than Maat accepts", field="cluster", value=group, remedy=f"Stay at or below {MAX_GPUS} GPUs."
                 )
             first = sum(1 for node in nodes if node.gpu_type == name)
             nodes += [Node(f"{name}-{first + i}", name, gpus) for i in range(node_count)]

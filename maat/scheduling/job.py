@@ -129,7 +129,14 @@ class JobSpec:
 
     def _check_promise(self) -> None:
         promised = self.promised_seconds
-        if (self.workload_kind is WorkloadKind.LATENCY_INFERENCE) != (promised is not None):
+        bound = self.workload_kind is WorkloadKind.LATENCY_INFERENCE
+        if bound and promised is None:
+            raise JobError(
+                "is missing for latency-bound inference",
+                field="promised_seconds",
+                remedy="Give the seconds in which it answers batch_size requests together, as workload_kind latency-inference needs.",
+            )
+        if not bound and promised is not None:
             raise JobError(
                 "belongs to latency-bound inference, and only there",
                 field="promised_seconds",

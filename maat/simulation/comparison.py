@@ -64,9 +64,13 @@ class Contest:
     seeds: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for field, given in (("policy", self.contestants), ("trace", [t.name for t in self.traces]), ("seeds", self.seeds)):
-            if not given or len(set(given)) != len(given):
-                raise InputError("is empty, or names one twice", field=field, value=[str(g) for g in given], remedy="Name each once.")
+        named = {"policy": [c.name for c in self.contestants], "trace": [t.name for t in self.traces], "seeds": list(map(str, self.seeds))}
+        for field, given in named.items():
+            if not given:
+                raise InputError("is empty", field=field, remedy="Name one at least.")
+            twice = next((name for name in given if given.count(name) > 1), None)
+            if twice is not None:
+                raise InputError("names one twice", field=field, value=twice, remedy="Name each once.")
         if self.size > MAX_RUNS:
             raise InputError("are more runs than one comparison may have", field="runs", value=self.size, remedy=f"At most {MAX_RUNS}.")
 

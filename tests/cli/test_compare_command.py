@@ -81,3 +81,31 @@ def test_bad_input_names_its_field_and_ends_with_2(
 ) -> None:
     assert compare(*arguments) == 2
     assert f"maat: {field}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--policy", "sia,fifo,fifo"), "policy: names one twice (got 'fifo + packed-sticky'). Name each once."),
+        (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
+        (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
+        (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8)."),
+        (("--variability-draw", "rows"), "variability_draw: draws from measured GPUs, of which there are none (got 'rows')."),
+        (("--interference", "1.5"), "interference: says what jobs on one GPU lose, but a GPU holds one job (got '1.5')."),
+    ],
+)
+def test_what_is_refused_is_told_by_its_name(
+    compare: Compare, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*arguments) == 2
+    assert f"maat: {says}" in capsys.readouterr().err
+
+
+def test_a_trace_has_its_own_number_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "small.csv"
+    trace.write_text("name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["maat", "compare", str(trace), "--jobs", "5"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("maat: jobs: belongs to generated workloads; a trace has its own jobs (got 5).")

@@ -129,3 +129,12 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
 )
 def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused: Refused, arguments: tuple[str, ...], says: str) -> None:
     assert says in refused(str(trace), "--workers", "1", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--jobs", "5"), ("--hours", "2"), ("--tuned-gpus", "8"), ("--variability-draw", "rows"), ("--interference", "1.5")],
+)
+def test_an_option_that_says_nothing_without_another_is_refused(trace: Path, refused: Refused, option: str, value: str) -> None:
+    field = option.removeprefix("--").replace("-", "_")
+    assert refused(str(trace), "--vary", "p=-1,1", *SMALL, option, value).startswith(f"{field}: ")

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from maat.cli import live
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
+from maat.scheduling.errors import ParameterError
 
 Run = Callable[..., str]
 
@@ -65,3 +66,18 @@ def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
     with pytest.raises(ApiError) as refused:
         run("reserve", "h100", "4", "--tenant", "default")
     assert "Use one of: t4 (24 GPUs)" in refused.value.by_field["gpu_type"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("option", ["--work-scale", "--promised-seconds"])
+def test_what_is_no_finite_number_is_refused_before_it_is_sent(maat: Client, run: Run, option: str, value: str) -> None:
+    field = option.removeprefix("--").replace("-", "_")
+    with pytest.raises(ParameterError, match=rf"^{field}: is no finite number \(got {value}\)\. Give a number above zero, such as 0\.5\.$"):
+        run("submit", "train", "--model", "bert", f"{option}={value}")
+    assert maat.jobs()["items"] == []
+
+
+def test_latency_bound_inference_without_its_promise_is_told_what_is_missing(run: Run) -> None:
+    with pytest.raises(ApiError) as refused:
+        run("submit", "serve", "--model", "bert", "--kind", "latency-inference", "--batch-size", "16")
+    assert "is missing for latency-bound inference" in str(refused.value.by_field["promised_seconds"])
