@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from backend.models import SimulationRun
-from backend.simulations.conditions import conditions_of
+from backend.simulations.conditions import conditions_of, jobs_per_gpu_of
+from backend.simulations.traces import placer_parameters_of
 from maat.scheduling.cluster import Cluster
 from maat.simulation.models import Model
 from maat.simulation.scenario import Scenario
@@ -18,10 +20,11 @@ def scenario_of(request: Mapping[str, Any], run: SimulationRun, workload: Worklo
     return Scenario(
         workload=workload,
         models=models,
-        cluster=Cluster.parse(request["cluster"]),
+        cluster=replace(Cluster.parse(request["cluster"]), jobs_per_gpu=jobs_per_gpu_of(request)),
         policy=run.policy,
         placer=run.placer,
         policy_parameters=run.policy_parameters,
+        placer_parameters=placer_parameters_of(request, run.position),
         seed=run.seed,
         **conditions_of(request),
     )

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.traces import placer_parameters_of
 from maat.simulation.comparison import Contestant, Outcome, report
 
 FIGURES = (
@@ -32,7 +33,7 @@ def compared(session: Session, simulation: Simulation, baseline: int | None) -> 
 
     `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
     """
-    outcomes = [_outcome(run) for run in _finished(session, simulation)]
+    outcomes = [_outcome(run, placer_parameters_of(simulation.request, run.position)) for run in _finished(session, simulation)]
     if not outcomes:
         raise Conflict("No run has finished yet.", headers={"Retry-After": "1"})
     contestants = list(dict.fromkeys(o.contestant for o in outcomes))
@@ -53,8 +54,9 @@ def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRu
     return session.exec(select(SimulationRun).where(*done).order_by(col(SimulationRun.position))).all()
 
 
-def _outcome(run: SimulationRun) -> Outcome:
-    variant = ", ".join(f"{name}={value}" for name, value in sorted(run.policy_parameters.items()))
+def _outcome(run: SimulationRun, placer_parameters: Mapping[str, Any]) -> Outcome:
+    given = [*sorted(run.policy_parameters.items()), *sorted(placer_parameters.items())]
+    variant = ", ".join(f"{name}={value}" for name, value in given)
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
     figures: Mapping[str, Any] = {"jobs": summary["jobs"], **summary, **fair, "jobs_with_rho": fair.get("jobs")}
     known = {name: figures[name] for name in FIGURES if figures.get(name) is not None}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypedDict
 
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.simulations.schemas import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import InputError, InterferenceError
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.failures import Failures, RandomFailures
 from maat.simulation.fidelity import Fidelity, fidelity
+from maat.simulation.interference import Interference, interference
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 
 
 class Conditions(TypedDict):
@@ -25,11 +27,13 @@ class Conditions(TypedDict):
     strong_scaling_share: float
     failures: Failures
     reservations: tuple[Reservation, ...]
+    interference: Interference | None
+    tuned: TunedJobs | None
 
 
 def conditions_of(request: Mapping[str, Any]) -> Conditions:
-    """Of a stored request, also of one from before there were shares, failures and reservations. Raises InputError."""
-    failures = request.get("failures")
+    """Of a stored request, also of one from before there were some of them. Raises InputError."""
+    failures, lost, rule = (request.get(name) for name in ("failures", "interference", "tuned"))
     return Conditions(
         fidelity=fidelity(request["fidelity"], profiling=request.get("profiling")),
         round_seconds=request["round_seconds"],
@@ -37,7 +41,15 @@ def conditions_of(request: Mapping[str, Any]) -> Conditions:
         strong_scaling_share=request.get("strong_scaling_share", 0.0),
         failures=() if failures is None else RandomFailures(**failures),
         reservations=tuple(_reservation(given) for given in request.get("reservations", ())),
+        interference=None if lost is None else interference(str(lost)),
+        tuned=None if rule is None else TunedJobs(TuningRule(rule), request["tuned_gpus"]),
     )
+
+
+def jobs_per_gpu_of(request: Mapping[str, Any]) -> int:
+    """Of a stored request, also of one from before GPUs could be shared: a Scenario has it in its cluster, a Setup by itself."""
+    count: int = request.get("jobs_per_gpu", 1)
+    return count
 
 
 def check_conditions(body: ConditionsBody) -> Cluster:
@@ -47,6 +59,7 @@ def check_conditions(body: ConditionsBody) -> Cluster:
         fidelity(body.fidelity)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
+    check_sharing(body, models=())
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"):
@@ -54,6 +67,17 @@ def check_conditions(body: ConditionsBody) -> Cluster:
     with pointing_at("/reservations"):
         check_reservations([_reservation(given.model_dump()) for given in body.reservations], cluster)
     return cluster
+
+
+def check_sharing(body: ConditionsBody, models: Collection[str]) -> None:
+    """Raises Invalid where jobs share GPUs and it is not known what jobs of these models lose by that."""
+    if body.jobs_per_gpu == 1:
+        return
+    with pointing_at("/interference"):
+        if body.interference is None:
+            remedy = "Give 'synthetic', or a constant such as 1.25."
+            raise InterferenceError("is missing where several jobs may share a GPU", field="interference", remedy=remedy)
+        interference(str(body.interference)).between(models, (1,))
 
 
 def check_reserved_jobs(body: ConditionsBody, names: set[str]) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from backend.clusters.schemas import Parameters, RoundSeconds
 from backend.simulations.models import Simulation, SimulationRun
 from backend.web.fields import Body, GpuCount, Name, Timestamp
+from maat.scheduling.cluster import MAX_JOBS_PER_GPU
+from maat.simulation.fidelity import ProfilingMode
+from maat.simulation.interference import MAX_SLOWDOWN, SYNTHETIC
+from maat.simulation.tuned_jobs import TuningRule
 from maat.simulation.workloads import MAX_SECONDS
 
 MAX_RUNS = 200  # traces x entries of `runs`
@@ -18,9 +22,24 @@ MAX_SIMULATED_GPUS = 20_000
 MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
 MAX_RESERVATIONS = 64
 MAX_FAILURES_PER_HOUR = 1000
+MAX_TUNED_GPUS = 1024
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _told_once(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """One refusal at the field itself, instead of one for each of the types that it is not."""
+    try:
+        return check(value)
+    except ValidationError:
+        raise ValueError(f"Give '{SYNTHETIC}' or a slowdown from 1 to {MAX_SLOWDOWN:g}.") from None
+
+
+Interference = Annotated[Literal["synthetic"] | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)], WrapValidator(_told_once)]
+# Of the library's enumerations JSON has the values.
+Profiling = Annotated[ProfilingMode, Field(strict=False)]
+Tuned = Annotated[TuningRule, Field(strict=False)]
 
 
 class GeneratedTrace(Body):
@@ -71,12 +90,24 @@ class ConditionsBody(Body):
     name: Name
     cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
     fidelity: Annotated[str, Field(max_length=100)] = "paper"
-    profiling: Literal["oracle", "bootstrap", "no-profile"] | None = Field(
+    profiling: Profiling | None = Field(
         default=None, description="What is known of a job before it runs; the fidelity's own mode where absent."
     )
     round_seconds: RoundSeconds | None = Field(default=None, description="Each policy's own interval where absent.")
     rigid_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size.")
     strong_scaling_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's batch size alone.")
+    jobs_per_gpu: Annotated[int, Field(ge=1, le=MAX_JOBS_PER_GPU)] = Field(
+        default=1, description="How many jobs may share a GPU; above 1, `interference` says what they lose."
+    )
+    interference: Interference | None = Field(
+        default=None,
+        description=f"What jobs on one GPU lose: `{SYNTHETIC}`, the shipped table, or one slowdown for all pairs, such as 1.25.",
+    )
+    tuned: Tuned | None = Field(
+        default=None,
+        description="Jobs keep GPU counts and batch sizes that a well-informed owner chose by this rule; the trace's where absent.",
+    )
+    tuned_gpus: Annotated[int, Field(ge=1, le=MAX_TUNED_GPUS)] = Field(default=16, description="Most GPUs that a tuned job asks for.")
     failures: FailuresBody | None = Field(default=None, description="No node fails where absent.")
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(default_factory=list)
 
@@ -87,6 +118,7 @@ class RunBody(Body):
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
+    placer_parameters: Parameters = Field(default_factory=dict)
     seed: Seed = 0
 
 

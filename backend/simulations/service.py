@@ -17,7 +17,7 @@ from backend.operations.models import Operation
 from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
-from backend.simulations.conditions import check_conditions, check_reserved_jobs
+from backend.simulations.conditions import check_conditions, check_reserved_jobs, check_sharing
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
 from backend.simulations.traces import workload_of
@@ -64,6 +64,7 @@ def _checked_trace(session: Session, body: SimulationBody, request: dict[str, An
         trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
     workload = _checked_workload(session, trace, pointer)
     check_fits(workload, cluster)
+    check_sharing(body, workload.models)
     check_reserved_jobs(body, {job.name for job in workload.jobs})
     return workload
 
@@ -104,7 +105,8 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
 
 def _check_run(run: RunBody, index: int) -> None:
     try:
-        check_parts(run.policy, run.policy_parameters, run.placer, {})
+        check_parts(run.policy, run.policy_parameters, None, {})
+        check_parts(run.policy, run.policy_parameters, run.placer or suiting_placer(run.policy), run.placer_parameters)
     except Invalid as problem:
         errors = [FieldError(f"/runs/{index}{e.pointer}", e.code, e.message, e.remedy, e.value, e.row) for e in problem.errors]
         raise Invalid(problem.detail, errors=errors) from None
@@ -143,7 +145,7 @@ def _store(session: Session, principal: Principal, body: SimulationBody, request
     simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
     for position, (run, trace) in enumerate(itertools.product(body.runs, range(len(body.traces)))):
-        chosen = run.model_dump() | {"placer": run.placer or suiting_placer(run.policy), "trace": trace}
+        chosen = run.model_dump(exclude={"placer_parameters"}) | {"placer": run.placer or suiting_placer(run.policy), "trace": trace}
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation

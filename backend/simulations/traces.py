@@ -23,6 +23,12 @@ def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return given
 
 
+def placer_parameters_of(request: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """Of the run at this position, from the stored request: every entry of `runs` is played on each trace in turn."""
+    given: dict[str, Any] = request["runs"][position // len(traces_of(request))].get("placer_parameters", {})
+    return given
+
+
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
     """`trace`: as the request gave it, checked by its schema. Raises TraceError or ParameterError naming row, field, value and remedy."""
     match trace["kind"]:

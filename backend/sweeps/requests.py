@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from backend.simulations.conditions import conditions_of
+from backend.simulations.conditions import conditions_of, jobs_per_gpu_of
 from backend.simulations.traces import csv_workload
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup, Sweep, TraceSource, Varied
@@ -26,6 +26,7 @@ def base_of(request: Mapping[str, Any]) -> Setup:
         policy=request["policy"],
         placer=request["placer"],
         policy_parameters=request["policy_parameters"],
+        jobs_per_gpu=jobs_per_gpu_of(request),
         **conditions_of(request),
     )
 

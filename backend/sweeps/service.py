@@ -26,6 +26,7 @@ from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
 from backend.tenancy import find_owned
 from maat.scheduling.errors import InputError
+from maat.simulation.scenario import slowdowns_of
 from maat.simulation.sweep import AXES
 from maat.simulation.sweep import Sweep as EngineSweep
 from maat.simulation.workloads import write_workload
@@ -98,6 +99,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
             _refuse("/vary", "The cluster becomes larger than this service simulates.", most, point.scenario.cluster.gpu_count)
         if position < len(sweep.seeds):
             check_fits(point.scenario.workload, point.scenario.cluster)
+            slowdowns_of(point.scenario)
         members.append(SweepMember(sweep_id="", position=position, point_key=point.key, settings=dict(point.settings), seed=point.seed))
     return members
 

@@ -1,4 +1,5 @@
-"""The part of a form that says what is simulated under: what is known beforehand, jobs that are bound, nodes that fail, reservations.
+"""The part of a form that says what is simulated under: what is known beforehand, jobs that are bound,
+GPUs that jobs share, nodes that fail, reservations.
 
 Simulations and sweeps have it alike. Most are left as they are, so it is folded away.
 """
@@ -24,9 +25,14 @@ PROFILING = (
     ("oracle", "Oracle: everything known"),
     ("bootstrap", "Bootstrap: one GPU of each type first"),
     ("no-profile", "No profile"),
+    ("requested", "Requested: its pace at what it asks for"),
+    ("request-oracle", "Request oracle: its batch size on any GPUs, and its end"),
 )
-VALUES = ("profiling", "rigid_share", "strong_scaling_share", "mtbf_hours", "repair_minutes")
-ERRORS = ("rigid_share", "strong_scaling_share", "mtbf_hours", "repair_minutes")
+INTERFERENCE = (("none", "Not given"), ("synthetic", "Synthetic: the shipped table"), ("constant", "Constant: the same for all"))
+TUNED = (("none", "Not tuned"), ("best-batch", "Tuned: best batch size of a GPU count"), ("any-pair", "Tuned: any good pair"))
+NUMBERS = ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu", "mtbf_hours", "repair_minutes")
+VALUES = ("profiling", "tuned", "interference", "slowdown", *NUMBERS)
+ERRORS = ("tuned", "interference", *NUMBERS)
 # Field of a refusal -> where in the form it stands.
 PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
 OPEN = "conditions"
@@ -39,13 +45,7 @@ def fidelity_field(prefix: str) -> dmc.Select:
 def conditions_fields(prefix: str) -> list[Any]:
     """`prefix`: of every id."""
     fields = [
-        dmc.Select(
-            id=f"{prefix}-profiling",
-            label="Known of a job before it runs",
-            data=[{"value": value, "label": label} for value, label in PROFILING],
-            value="fidelity",
-            allowDeselect=False,
-        ),
+        _select(prefix, "profiling", "Known of a job before it runs", PROFILING),
         html.Div(
             [
                 _share(prefix, "rigid_share", "Rigid (share, 0–1)"),
@@ -53,6 +53,8 @@ def conditions_fields(prefix: str) -> list[Any]:
             ],
             className="form-row",
         ),
+        *_tuned_fields(prefix),
+        *_sharing_fields(prefix),
         html.Div(
             [
                 dmc.NumberInput(
@@ -69,7 +71,7 @@ def conditions_fields(prefix: str) -> list[Any]:
     ]
     item = dmc.AccordionItem(
         [
-            dmc.AccordionControl("Profiling, bound jobs, failures, reservations"),
+            dmc.AccordionControl("Profiling, bound jobs, shared GPUs, failures, reservations"),
             dmc.AccordionPanel(html.Div(fields, className="form-stack")),
         ],
         value=OPEN,
@@ -77,6 +79,24 @@ def conditions_fields(prefix: str) -> list[Any]:
     folded = dmc.Accordion([item], id=f"{prefix}-conditions", value=None, chevronPosition="left", transitionDuration=0)
     says = html.Div(id=f"{prefix}-fidelity-says", className="hint")
     return [says, folded, dcc.Store(id=f"{prefix}-reservations", data=[]), dcc.Store(id=f"{prefix}-fidelities", data={})]
+
+
+def _tuned_fields(prefix: str) -> list[Any]:
+    """By what rule the jobs' requests are chosen, and the most GPUs that they ask for then."""
+    most = dmc.NumberInput(id=f"{prefix}-tuned_gpus", label="Most GPUs of a tuned job", value=16, min=1, allowDecimal=False)
+    return [html.Div([_select(prefix, "tuned", "What jobs ask for", TUNED), most], className="form-row")]
+
+
+def _sharing_fields(prefix: str) -> list[Any]:
+    """How many jobs share a GPU, and what they lose by it: a table, or one slowdown of all."""
+    jobs = dmc.NumberInput(id=f"{prefix}-jobs_per_gpu", label="Jobs per GPU", value=1, min=1, max=8, allowDecimal=False)
+    slowdown = dmc.NumberInput(id=f"{prefix}-slowdown", label="Constant slowdown", value=1.25, min=1, step=0.05, decimalScale=4)
+    return [html.Div([jobs, _select(prefix, "interference", "Interference", INTERFERENCE), slowdown], className="form-row narrow")]
+
+
+def _select(prefix: str, name: str, label: str, offered: Sequence[tuple[str, str]]) -> dmc.Select:
+    data = [{"value": value, "label": words} for value, words in offered]
+    return dmc.Select(id=f"{prefix}-{name}", label=label, data=data, value=offered[0][0], allowDeselect=False)
 
 
 def _share(prefix: str, name: str, label: str) -> dmc.NumberInput:
@@ -159,12 +179,27 @@ def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
             given[name] = form[name]
     if form["profiling"] != "fidelity":
         given["profiling"] = form["profiling"]
+    if form["tuned"] != "none":
+        given["tuned"] = form["tuned"]
+        if isinstance(form["tuned_gpus"], int | float):
+            given["tuned_gpus"] = int(form["tuned_gpus"])
+    _add_sharing(given, form)
     mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
     if mtbf is not None:
         given["failures"] = {"mtbf_hours": mtbf} if repair is None else {"mtbf_hours": mtbf, "repair_seconds": repair * 60}
     if form["reservations"]:
         given["reservations"] = form["reservations"]
     return given
+
+
+def _add_sharing(given: ConditionsBody, form: Mapping[str, Any]) -> None:
+    """A slowdown that was chosen and left empty is not sent: where it is needed, the service says so beside its field."""
+    if isinstance(form["jobs_per_gpu"], int | float) and form["jobs_per_gpu"] != 1:
+        given["jobs_per_gpu"] = int(form["jobs_per_gpu"])
+    if form["interference"] == "synthetic":
+        given["interference"] = "synthetic"
+    elif form["interference"] == "constant" and isinstance(form["slowdown"], int | float):
+        given["interference"] = form["slowdown"]
 
 
 def told(request: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -177,6 +212,10 @@ def told(request: Mapping[str, Any]) -> list[tuple[str, str]]:
     bound = [f"{number(request[f'{name}_share'])} {words}" for name, words in _BOUND if request.get(f"{name}_share")]
     if bound:
         lines.append(("Share of jobs", ", ".join(bound)))
+    if request.get("tuned"):
+        lines.append(("Tuned jobs", f"{request['tuned']}, at most {plural(request['tuned_gpus'], 'GPU')}"))
+    if request.get("jobs_per_gpu", 1) > 1:
+        lines.append(("Jobs per GPU", f"up to {request['jobs_per_gpu']}, interference {request['interference']}"))
     failures = request.get("failures")
     if failures:
         lines.append(("Failures", f"each node about every {number(failures['mtbf_hours'])} h, for {duration(failures['repair_seconds'])}"))

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components.cards import card, definition, empty_state, error_state, graph, skeleton
-from frontend.figures.base import error_figure
+from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure
 from frontend.formatting import ABSENT, number, percent, plural
 from frontend.routing import aria
@@ -26,13 +26,16 @@ FIGURES = (
     ("avg_queueing_hours", "Queueing delay (h)", 3),
     ("contention_mean", "Contention", 1),
     ("worst_rho", "Worst ρ", 2),
-    ("unfinished", "Unfinished", 0),
 )
+UNFINISHED = ("unfinished", "Unfinished", 1)  # a mean over runs
 BASES = {
     "traces": "Intervals (95 %) are over the traces: what another trace like these would show. Seeds of one trace count once, by their mean.",
     "seeds": "Intervals (95 %) are over the seeds of this one trace: they say nothing of other traces.",
     "jobs": "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. Simulate several seeds or traces for that.",
 }
+# Title, what the means say below it, what the differences say.
+NOTHING_YET = ("No run has finished yet", "The comparison shows when the first has.", "It shows when two have.")
+NOTHING_FINISHED = ("No run has finished", "The simulation ended before. Runs, below, says how each ended.", "There is nothing to compare.")
 VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}
 
 
@@ -72,49 +75,59 @@ def register(app: Dash, api: Api) -> None:
         State("scheme", "data"),
         State("simulation-id", "data"),
     )
-    async def show(_seen: str, baseline: str | None, scheme: str | None, simulation_id: str) -> tuple[Any, ...]:
+    async def show(seen: str, baseline: str | None, scheme: str | None, simulation_id: str) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 6
         try:
             async with api.visitor() as maat:
                 found = await maat.send(calls.comparison(simulation_id, baseline=None if baseline is None else int(baseline)))
         except Failure as error:
-            return _failed(error, scheme)
+            return _failed(error, scheme, over=seen.startswith("over"))
         names = [contestant["name"] for contestant in found["contestants"]]
         offered = [{"value": str(i), "label": name} for i, name in enumerate(names)]
         basis = next((BASES[row["basis"]] for row in found["paired"]), "\u00a0")
         return means(found), differences(found), ratio_figure(found, scheme=scheme), basis, offered, str(found["baseline"])
 
 
-def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+def _failed(error: Exception, scheme: str, *, over: bool) -> tuple[Any, ...]:
+    """`over`: whether the simulation has ended: what has not finished by then never will."""
     if isinstance(error, ApiError) and error.status == 409:
-        waiting = empty_state("No run has finished yet", "The comparison shows when the first has.")
-        return (
-            waiting,
-            None,
-            error_figure(scheme, "No run has finished yet", "It shows when two have.", height=200),
-            "\u00a0",
-            no_update,
-            no_update,
-        )
+        title, means_say, ratios_say = NOTHING_FINISHED if over else NOTHING_YET
+        figure = empty_figure(scheme, title, ratios_say, height=200)
+        return empty_state(title, means_say), None, figure, "\u00a0", no_update, no_update
     return error_state(error), None, error_figure(scheme, "No comparison", height=200), "\u00a0", no_update, no_update
 
 
 def means(comparison: Mapping[str, Any]) -> Any:
     """Contestants x figures: mean ± sample standard deviation over runs. No column has a winner: whether one is told apart stands below."""
-    shown = [(field, head, digits) for field, head, digits in FIGURES if any(field in c["figures"] for c in comparison["contestants"])]
+    contestants = comparison["contestants"]
+    left = any(_left_jobs(contestant) for contestant in contestants)
+    offered = (UNFINISHED, *FIGURES) if left else FIGURES
+    shown = [(field, head, digits) for field, head, digits in offered if any(field in c["figures"] for c in contestants)]
     heads = [html.Th("Policy + placer"), html.Th("Runs", className="number"), *(html.Th(head, className="number") for _, head, _ in shown)]
     rows = [
         html.Tr(
             [
                 html.Td(contestant["name"]),
                 html.Td(str(contestant["figures"]["jobs"]["runs"]), className="number"),
-                *(html.Td(spread_text(contestant["figures"].get(field), digits), className="number") for field, _, digits in shown),
+                *(html.Td(_figure_text(contestant, field, digits), className="number") for field, _, digits in shown),
             ]
         )
-        for contestant in comparison["contestants"]
+        for contestant in contestants
     ]
-    return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
+    table = html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
+    return html.Div([table, html.Div("* of the jobs that finished", className="caption")]) if left else table
+
+
+def _left_jobs(contestant: Mapping[str, Any]) -> bool:
+    """Whether any of its runs left jobs unfinished: its mean JCT is of fewer jobs than the others' then."""
+    unfinished = contestant["figures"].get("unfinished")
+    return unfinished is not None and unfinished["mean"] > 0
+
+
+def _figure_text(contestant: Mapping[str, Any], field: str, digits: int) -> str:
+    text = spread_text(contestant["figures"].get(field), digits)
+    return f"{text}*" if field == "avg_jct_hours" and text != ABSENT and _left_jobs(contestant) else text
 
 
 def spread_text(spread: Mapping[str, Any] | None, digits: int) -> str:

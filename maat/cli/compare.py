@@ -69,6 +69,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object with
 CsvPath = Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")]
 
 COLUMNS: Sequence[tuple[str, str, str]] = (
+    ("unfinished", "Unfinished", "{:.0f}"),
     ("avg_jct_hours", "JCT, h", "{:.3f}"),
     ("p99_jct_hours", "p99 JCT, h", "{:.2f}"),
     ("makespan_hours", "Makespan, h", "{:.2f}"),
@@ -76,7 +77,6 @@ COLUMNS: Sequence[tuple[str, str, str]] = (
     ("restarts_per_job", "Restarts", "{:.2f}"),
     ("worst_rho", "Worst rho", "{:.2f}"),
     ("unfair_fraction", "Unfair share", "{:.1%}"),
-    ("unfinished", "Unfinished", "{:.0f}"),
 )
 WIDTH = 140  # characters, where the output is no terminal
 

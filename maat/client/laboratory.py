@@ -12,6 +12,7 @@ class RunBody(TypedDict, total=False):
     policy: str
     policy_parameters: dict[str, object]
     placer: str
+    placer_parameters: dict[str, object]
     seed: int
 
 
@@ -42,10 +43,14 @@ class ConditionsBody(TypedDict, total=False):
     name: str
     cluster: str
     fidelity: str
-    profiling: Literal["oracle", "bootstrap", "no-profile"] | None
+    profiling: Literal["oracle", "requested", "bootstrap", "no-profile", "request-oracle"] | None
     round_seconds: float | None
     rigid_share: float
     strong_scaling_share: float
+    jobs_per_gpu: int
+    interference: float | Literal["synthetic"] | None
+    tuned: Literal["any-pair", "best-batch"] | None
+    tuned_gpus: int
     failures: FailuresBody | None
     reservations: list[TraceReservationBody]
 

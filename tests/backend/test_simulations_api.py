@@ -11,8 +11,13 @@ from sqlmodel import func, select
 from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
-from backend.simulations.traces import workload_of
+from backend.simulations.conditions import conditions_of
+from backend.simulations.traces import placer_parameters_of, workload_of
+from maat.simulation.fidelity import ProfilingMode
+from maat.simulation.interference import Interference
+from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 
+UNKNOWN_PAIRS = "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"
 SIMULATIONS, OPERATIONS = "/api/v1/simulations", "/api/v1/operations"
 GENERATED = {"kind": "generated", "family": "philly", "jobs": 5, "hours": 1, "seed": 1}
 CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nbert-1,60,bert,1,24\n"
@@ -131,6 +136,19 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"traces": [GENERATED, {"kind": "cluster", "cluster_id": "mars"}]}, "/traces/1/cluster_id"),
         ({"name": ""}, "/name"),
         ({"profiling": "psychic"}, "/profiling"),
+        ({"jobs_per_gpu": 0}, "/jobs_per_gpu"),
+        ({"jobs_per_gpu": 9, "interference": 1.5}, "/jobs_per_gpu"),
+        ({"jobs_per_gpu": 2}, "/interference"),
+        ({"interference": 0.5}, "/interference"),
+        ({"interference": "measured.csv"}, "/interference"),
+        (
+            {"jobs_per_gpu": 2, "interference": "synthetic", "cluster": "v100=1x4", "traces": [{"kind": "csv", "text": UNKNOWN_PAIRS}]},
+            "/interference",
+        ),
+        ({"tuned": "by-hand"}, "/tuned"),
+        ({"tuned": "any-pair", "tuned_gpus": 0}, "/tuned_gpus"),
+        ({"runs": [{"placer": "random", "placer_parameters": {"nonsense": 1}}]}, "/runs/0/placer_parameters/nonsense"),
+        ({"runs": [{}, {"placer_parameters": {"nonsense": 1}}]}, "/runs/1/placer_parameters/nonsense"),
         ({"rigid_share": 1.5}, "/rigid_share"),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.6}, "/strong_scaling_share"),
         ({"failures": {"mtbf_hours": 0}}, "/failures/mtbf_hours"),
@@ -223,6 +241,36 @@ def test_a_result_holds_the_allocations_of_chosen_jobs_alone(client: TestClient,
     assert unknown.status_code == 422
     assert [(error["pointer"], error["value"]) for error in unknown.json()["errors"]] == [("/jobs", "nobody")]
     assert client.get(address, params={"jobs": ["a"] * 13}).status_code == 422
+
+
+def test_shared_gpus_tuned_jobs_and_parameters_of_placers_are_part_of_the_stored_request(client: TestClient, database: Database) -> None:
+    shared = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 32, "profiling": "request-oracle"}
+    runs = [{"policy": "sia"}, {"policy": "fifo", "placer": "pal", "placer_parameters": {"binning": "two"}}]
+    answer = client.post(SIMULATIONS, json=body(runs=runs, traces=[GENERATED, GENERATED | {"seed": 7}], **shared))
+    assert answer.status_code == 202, answer.text
+    with database.session_scope(writes=False) as session:
+        request = session.get_one(Simulation, answer.json()["id"]).request
+    assert shared.items() <= request.items()
+    given = conditions_of(request)
+    assert (given["interference"], given["tuned"]) == (Interference.constant(1.25), TunedJobs(TuningRule.ANY_PAIR, 32))
+    assert [placer_parameters_of(request, run["trace"] + 2 * i) for i, run in enumerate(answer.json()["runs"][::2])] == [
+        {},
+        {"binning": "two"},
+    ]
+
+
+@pytest.mark.parametrize("mode", list(ProfilingMode))
+def test_every_profiling_mode_of_the_library_can_be_asked_for(client: TestClient, mode: ProfilingMode) -> None:
+    assert client.post(SIMULATIONS, json=body(profiling=mode.value)).json()["request"]["profiling"] == mode.value
+
+
+def test_runs_that_differ_by_a_parameter_of_the_placer_are_compared_as_two(client: TestClient, database: Database) -> None:
+    runs = [{"policy": "fifo", "placer": "pal", "placer_parameters": {"binning": rule}} for rule in ("silhouette", "two")]
+    simulation = client.post(SIMULATIONS, json=body(runs=runs)).json()
+    for run in simulation["runs"]:
+        finish(database, run["id"], [1.0, 2.0])
+    found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
+    assert [c["variant"] for c in found["contestants"]] == ["binning=silhouette", "binning=two"]
 
 
 def test_every_run_is_played_on_every_trace(client: TestClient) -> None:

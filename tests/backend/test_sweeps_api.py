@@ -60,6 +60,10 @@ def test_what_all_points_are_simulated_under_is_part_of_their_content(client: Te
         {"strong_scaling_share": 0.5},
         {"profiling": "oracle"},
         {"failures": {"mtbf_hours": 10.0}},
+        {"jobs_per_gpu": 2, "interference": "synthetic"},
+        {"jobs_per_gpu": 2, "interference": 1.5},
+        {"tuned": "best-batch"},
+        {"tuned": "best-batch", "tuned_gpus": 4},
         {"reservations": [{"gpu_type": "t4", "gpu_count": 2, "tenant": "vision", "end_seconds": 3600.0}]},
     ]
     keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in conditions]

@@ -257,6 +257,11 @@ FORM: dict[str, Any] = {
     "placers": [],
     "seeds": "0,1",
     "profiling": "fidelity",
+    "tuned": "none",
+    "tuned_gpus": 16,
+    "jobs_per_gpu": 1,
+    "interference": "none",
+    "slowdown": 1.25,
     "rigid_share": 0,
     "strong_scaling_share": "",
     "mtbf_hours": "",
@@ -293,6 +298,30 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
 
 
 @pytest.mark.parametrize(
+    ("change", "sent"),
+    [
+        ({"jobs_per_gpu": 2}, {"jobs_per_gpu": 2}),
+        ({"jobs_per_gpu": 2, "interference": "synthetic"}, {"jobs_per_gpu": 2, "interference": "synthetic"}),
+        ({"jobs_per_gpu": 3, "interference": "constant", "slowdown": 1.5}, {"jobs_per_gpu": 3, "interference": 1.5}),
+        ({"jobs_per_gpu": 3, "interference": "constant", "slowdown": ""}, {"jobs_per_gpu": 3}),
+        ({"tuned": "any-pair"}, {"tuned": "any-pair", "tuned_gpus": 16}),
+        ({"tuned_gpus": 64, "slowdown": 2}, {}),
+    ],
+)
+def test_shared_gpus_and_tuned_jobs_are_sent_where_they_were_asked_for(change: dict[str, Any], sent: dict[str, Any]) -> None:
+    body = simulation_body({**FORM, **change}, texts=[""], cluster_id=None)
+
+    assert {name: body.get(name) for name in ("jobs_per_gpu", "interference", "tuned", "tuned_gpus") if name in body} == sent
+
+
+def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
+    request = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 64}
+
+    assert told(request) == [("Tuned jobs", "any-pair, at most 64 GPUs"), ("Jobs per GPU", "up to 2, interference 1.25")]
+    assert told({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [({"type": " "}, "GPU type"), ({"gpus": ""}, "how many GPUs"), ({"holder": ""}, "tenant"), ({"from": 2, "until": 2}, "end after")],
 )
@@ -318,6 +347,8 @@ def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -
         ("/trace/generated/jobs", "jobs"),
         ("/runs/0/policy", "policies"),
         ("/failures/mtbf_hours", "mtbf_hours"),
+        ("/interference", "interference"),
+        ("/jobs_per_gpu", "jobs_per_gpu"),
         ("/reservations/0/job", "reservations"),
         ("/name", "name"),
     ],

@@ -9,14 +9,18 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 from live_samples import make_cluster, submit
-from simulation_samples import operation_of, request_simulation, runs_of
+from simulation_samples import SMALL, operation_of, request_simulation, runs_of
 from sqlmodel import col
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, OperationState, SimulationRun
+from backend.models import Operation, OperationState, Simulation, SimulationRun
+from backend.simulations.traces import csv_workload
+from maat.simulation.interference import Interference
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import Position
 from worker import simulations
+from worker.scenarios import scenario_of
 from worker.simulations import Progress
 
 
@@ -63,6 +67,21 @@ def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) ->
     assert run.summary["failures"] > 0
     assert run.summary["interruptions"] == sum(job["interruptions"] for job in jobs)
     assert run.summary["lost_gpu_hours"] == pytest.approx(sum(job["lost_gpu_hours"] for job in jobs))
+
+
+def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(database: Database) -> None:
+    asked = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "best-batch", "tuned_gpus": 2}
+    simulation_id = request_simulation(database, policies=("fifo",), **asked)
+    (run,) = runs_of(database, simulation_id)
+    with database.session_scope(writes=False) as session:
+        request = session.get_one(Simulation, simulation_id).request
+    request["runs"][0]["placer_parameters"] = {"binning": "two"}
+    scenario = scenario_of(request, run, csv_workload(SMALL["text"]), shipped_models())
+    assert (scenario.cluster.jobs_per_gpu, scenario.interference) == (2, Interference.constant(1.25))
+    assert scenario.placer_parameters == {"binning": "two"}
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    assert {job["adaptivity"] for job in run.result["jobs"]} == {"rigid"}
 
 
 def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(database: Database) -> None:

@@ -1,0 +1,47 @@
+"""The comparison on a simulation's page: what it says of jobs that did not finish, and while there is nothing to compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frontend.pages.contest import _failed, means
+from maat.client import ApiError
+
+
+def contestant(name: str, unfinished: float) -> dict[str, Any]:
+    figures = {"jobs": 10.0, "avg_jct_hours": 2.0, "unfinished": unfinished}
+    return {"name": name, "figures": {field: {"mean": mean, "deviation": None, "runs": 1} for field, mean in figures.items()}}
+
+
+def texts(table: Any) -> list[list[str]]:
+    head, body = table.children
+    return [[cell.children for cell in row.children] for row in (head.children, *body.children)]
+
+
+def test_jobs_that_did_not_finish_stand_after_the_runs_and_mark_the_mean_of_the_others() -> None:
+    table, caption = means({"contestants": [contestant("sia", 0.0), contestant("fifo", 3.0)]}).children
+
+    assert texts(table) == [
+        ["Policy + placer", "Runs", "Unfinished", "Mean JCT (h)"],
+        ["sia", "1", "0.0", "2.000"],
+        ["fifo", "1", "3.0", "2.000*"],
+    ]
+    assert caption.children == "* of the jobs that finished"
+
+
+def test_where_every_job_finished_nothing_is_said_of_unfinished_ones() -> None:
+    table = means({"contestants": [contestant("sia", 0.0)]})
+
+    assert texts(table) == [["Policy + placer", "Runs", "Mean JCT (h)"], ["sia", "1", "2.000"]]
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_comparison_of_nothing_is_no_error_and_promises_only_what_may_come(over: bool) -> None:
+    shown, _, figure, *_ = _failed(ApiError(status=409, title="Conflict"), "light", over=over)
+    broken = _failed(ApiError(status=500, title="Fault"), "light", over=over)[2]
+
+    words = f"{shown.children[0].children} {shown.children[1].children} {figure.layout.annotations[0].text}"
+    assert ("yet" in words, "shows when" in words) == (not over, not over)
+    assert (figure.layout.meta["state"], broken.layout.meta["state"]) == ("empty", "error")
