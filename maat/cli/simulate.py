@@ -132,7 +132,6 @@ def simulate_command(
 ) -> None:
     """Play a workload through under one or more policies and print how the jobs fared."""
     preset = with_draw(fidelity(fidelity_name, profiling=profiling), variability_draw, variability)
-
     shape = Cluster.parse(cluster)
     models = measured_models(profiles, gpu_types=shape.type_names) if profiles is not None else shipped_models()
     workload = _workload(trace, generated, models, jobs=job_count, hours=hours, seed=seed)
