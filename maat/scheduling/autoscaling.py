@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +13,9 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
-from maat.scheduling.job import Job
-from maat.scheduling.matrix import evaluate_pairs
+from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.job import Job, WorkloadKind
+from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.parameters import knob
 from maat.scheduling.throughput import step_seconds
 
@@ -49,12 +51,30 @@ class ScalingInput:
         return np.arange(1, len(self.cluster.nodes) + 1)
 
 
+class Ideal(StrEnum):
+    """What perfect scaling is counted from: as many times one GPU, as the formula has it, or whole nodes as many times one node."""
+
+    ONE_GPU = "one-gpu"
+    ONE_NODE = "one-node"
+
+
+class FastBatch(StrEnum):
+    """The batch of whoever minds samples per second alone: what the GPUs hold, or that of most throughput, accumulated where they hold less."""
+
+    HELD = "held"
+    MOST_THROUGHPUT = "most-throughput"
+
+
 class Autoscaler(Protocol):
-    """Chooses how many nodes to rent, as often as it is asked."""
+    """Chooses how many nodes to rent, as often as it is asked, and what batch the jobs train with there."""
 
     @property
     def name(self) -> str: ...
     def node_count(self, scaling: ScalingInput) -> int: ...
+
+    def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
+        """What `job` trains with on so many GPUs of full nodes; None: what its own agent finds best."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,28 +85,43 @@ class GoodputAutoscaler:
         2 / 3, "U: share of ideal goodput above which nodes are added.", source="Pollux section 5.4.1", minimum=0, maximum=1
     )
     lower: float = knob(1 / 2, "L: share of ideal goodput to which they are.", source="Pollux section 5.4.1", minimum=0, maximum=1)
+    ideal: Ideal = knob(Ideal.ONE_GPU, "What perfect scaling is counted from.", source="Pollux section 5.4.1")
     name: str = "goodput"
 
     def __post_init__(self) -> None:
         _check_order(self.upper, self.lower)
 
     def node_count(self, scaling: ScalingInput) -> int:
-        return _grown(scaling, share_of_ideal(scaling, goodput_on), upper=self.upper, lower=self.lower)
+        return _grown(scaling, share_of_ideal(scaling, goodput_on, ideal=self.ideal), upper=self.upper, lower=self.lower)
+
+    def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
+        return None
 
 
 @dataclass(frozen=True)
 class ThroughputAutoscaler:
-    """The same rule in samples per second at the largest batch that each GPU holds, whatever a sample is worth (Or et al.)."""
+    """The same rule in samples per second, whatever a sample is worth (Or et al.)."""
 
     upper: float = knob(2 / 3, "Share of ideal throughput above which nodes are added.", source="as goodput's", minimum=0, maximum=1)
     lower: float = knob(1 / 2, "Share of ideal throughput to which they are.", source="as goodput's", minimum=0, maximum=1)
+    ideal: Ideal = knob(Ideal.ONE_GPU, "What perfect scaling is counted from.", source="as goodput's")
+    fast_batch: FastBatch = knob(FastBatch.HELD, "What batch jobs train with.")
     name: str = "throughput"
 
     def __post_init__(self) -> None:
         _check_order(self.upper, self.lower)
 
     def node_count(self, scaling: ScalingInput) -> int:
-        return _grown(scaling, share_of_ideal(scaling, throughput_on), upper=self.upper, lower=self.lower)
+        speed = throughput_held_on if self.fast_batch is FastBatch.HELD else most_throughput_on
+        return _grown(scaling, share_of_ideal(scaling, speed, ideal=self.ideal), upper=self.upper, lower=self.lower)
+
+    def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
+        gpus = np.array([gpu_count])
+        if self.fast_batch is FastBatch.HELD:
+            each = int(largest_batch_per_gpu(job, scaling.cluster.type_names[0], gpus)[0])
+            return BatchPlan(gpu_count * each, each, 0)
+        pairs = _pairs(scaling, [_worth_alike(job)], gpus, -(-gpus // scaling.gpus_per_node))
+        return pairs.plans.plan(0) if pairs.goodput[0] > 0 else None
 
 
 def _check_order(upper: float, lower: float) -> None:
@@ -99,37 +134,31 @@ def _check_order(upper: float, lower: float) -> None:
 Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]
 
 
-def share_of_ideal(scaling: ScalingInput, speed: Speed) -> FloatArray:
-    """Speed on n nodes over that of one GPU times their GPUs, each of J jobs on an equal share; the mean of the jobs, shape (N,).
+def share_of_ideal(scaling: ScalingInput, speed: Speed, *, ideal: Ideal = Ideal.ONE_GPU) -> FloatArray:
+    """Speed on n nodes over that of one GPU times their GPUs (or of one node), each of J jobs on an equal share; the mean of the jobs, (N,).
 
     Zero where nothing is known of any job: nobody rents for it.
     """
     jobs = max(len(scaling.jobs), 1)
+    unit = 1 if ideal is Ideal.ONE_GPU else scaling.gpus_per_node
     gpus = np.maximum(scaling.node_counts * scaling.gpus_per_node // jobs, 1)
     nodes = -(-gpus // scaling.gpus_per_node)
-    several, alone = speed(scaling, gpus, nodes), speed(scaling, np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64))
-    share = np.divide(several, alone * gpus, out=np.zeros_like(several), where=alone > 0)
+    several, alone = speed(scaling, gpus, nodes), speed(scaling, np.array([unit]), np.ones(1, dtype=np.int64))
+    share = np.divide(several * unit, alone * gpus, out=np.zeros_like(several), where=alone > 0)
     return share.mean(axis=0) if len(share) else np.zeros(len(gpus))
 
 
 def goodput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
     """max GOODPUT over batch sizes (Pollux eq. 13) of every job on so many GPUs, (K,) -> (J, K); zero where nothing is known."""
-    jobs = len(scaling.jobs)
-    row = np.repeat(np.arange(jobs), len(gpus))
-    pairs = evaluate_pairs(
-        scaling.jobs,
-        scaling.cluster,
-        job=row,
-        gpu_type=np.zeros_like(row),
-        gpu_count=np.tile(gpus, jobs),
-        node_count=np.tile(nodes, jobs),
-        column=np.zeros_like(row),
-        projection=scaling.projection,
-    )
-    return np.where(pairs.known, pairs.goodput, 0.0).reshape(jobs, len(gpus))
+    return _goodput(scaling, scaling.jobs, gpus, nodes)
 
 
-def throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
+def most_throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
+    """max THROUGHPUT over batch sizes, accumulated ones among them, of every job on so many GPUs, (K,) -> (J, K); zero where nothing is known."""
+    return _goodput(scaling, [_worth_alike(job) for job in scaling.jobs], gpus, nodes)
+
+
+def throughput_held_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
     """Samples per second of every job with the largest batch that each GPU holds, (K,) -> (J, K); zero where nothing is known."""
     gpu_type = scaling.cluster.type_names[0]
     found = np.zeros((len(scaling.jobs), len(gpus)))
@@ -140,6 +169,31 @@ def throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> Flo
             wide = (nodes.astype(np.float64), gpus.astype(np.float64))
             found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=wide[0], replica_count=wide[1])
     return found
+
+
+def _goodput(scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: IntArray) -> FloatArray:
+    pairs = _pairs(scaling, jobs, gpus, nodes)
+    return np.where(pairs.known, pairs.goodput, 0.0).reshape(len(jobs), len(gpus))
+
+
+def _pairs(scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: IntArray) -> Pairs:
+    """Every job on every number of GPUs, job by job."""
+    row = np.repeat(np.arange(len(jobs)), len(gpus))
+    return evaluate_pairs(
+        jobs,
+        scaling.cluster,
+        job=row,
+        gpu_type=np.zeros_like(row),
+        gpu_count=np.tile(gpus, len(jobs)),
+        node_count=np.tile(nodes, len(jobs)),
+        column=np.zeros_like(row),
+        projection=scaling.projection,
+    )
+
+
+def _worth_alike(job: Job) -> Job:
+    """The job as if a sample were worth the same in any batch: its goodput is its throughput."""
+    return replace(job, spec=replace(job.spec, workload_kind=WorkloadKind.BATCH_INFERENCE))
 
 
 def largest_batch_per_gpu(job: Job, gpu_type: str, gpus: IntArray) -> FloatArray:

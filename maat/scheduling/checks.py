@@ -11,9 +11,10 @@ from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 def check_decision(decision: Decision, round_input: RoundInput) -> None:
-    """Limits kept, pins kept, rigid jobs exactly or nothing, nobody granted what it cannot use. Raises ContractViolation."""
+    """Limits kept, pins kept, rigid jobs exactly or nothing, nobody granted what it cannot use, named GPUs to be had. Raises ContractViolation."""
     for job_id, grant in decision.grants.items():
         _check_grant(job_id, grant, round_input)
+    _check_named_gpus(decision, round_input)
     for job_id, pin in round_input.pinned.items():
         got = decision.grants.get(job_id)
         if got is None or (got.gpu_type, got.gpu_count) != (pin.gpu_type, pin.gpu_count):
@@ -36,6 +37,8 @@ def check_placement(placed: PlacementResult, decision: Decision, round_input: Ro
             raise ContractViolation(f"job {job_id} was granted {grant} and placed on GPUs {held}")
         if {cluster.type_names[t] for t in cluster.gpu_type_of[list(held)]} != {grant.gpu_type}:
             raise ContractViolation(f"job {job_id} was granted {grant.gpu_type} and placed on other types")
+        if placed.as_named and grant.gpus is not None and held != tuple(sorted(grant.gpus)):
+            raise ContractViolation(f"job {job_id} was granted GPUs {grant.gpus} and placed on {held}")
     missing = set(decision.grants) - set(placed.placement.by_job) - set(placed.unplaced)
     if missing:
         raise ContractViolation(f"granted, neither placed nor explained: {sorted(missing)}")
@@ -56,6 +59,22 @@ def _check_grant(job_id: str, grant: Grant, round_input: RoundInput) -> None:
         raise ContractViolation(f"job {job_id} was granted {grant.gpu_count} GPUs outside its {spec.min_gpus} to {spec.max_gpus}")
     if grant.gpu_count % spec.replica_gpus(grant.gpu_type):
         raise ContractViolation(f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, granted {grant.gpu_count}")
+
+
+def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
+    """GPUs that grants name exist, are usable, of the granted type and number, and none is named for more jobs than it may hold."""
+    cluster, named = round_input.cluster, Counter[int]()
+    for job_id, grant in decision.grants.items():
+        if grant.gpus is None:
+            continue
+        inside = all(0 <= gpu < cluster.gpu_count for gpu in grant.gpus)
+        if not inside or len(set(grant.gpus)) != grant.gpu_count or len(grant.gpus) != grant.gpu_count:
+            raise ContractViolation(f"job {job_id} was granted {grant.gpu_count} GPUs named {grant.gpus}")
+        if any(not cluster.gpu_available[g] or cluster.type_names[cluster.gpu_type_of[g]] != grant.gpu_type for g in grant.gpus):
+            raise ContractViolation(f"job {job_id} was granted GPUs {grant.gpus}, not all of them usable {grant.gpu_type}")
+        named.update(grant.gpus)
+    if max(named.values(), default=0) > cluster.jobs_per_gpu:
+        raise ContractViolation("grants name a GPU for more jobs than it may hold")
 
 
 def _check_limits(decision: Decision, round_input: RoundInput) -> None:

@@ -19,7 +19,7 @@ MAX_GPUS = 1_000_000
 MAX_JOBS_PER_GPU = 8
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,47}")
-_GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d+)x(?P<gpus>\d+)")
+_GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d{1,12})x(?P<gpus>\d{1,12})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,10 +81,6 @@ class ContractViolation(MaatError):
     """A policy or placer broke a rule that every one must keep: a fault of the code, never of the input."""
 
 
-class SolverError(MaatError):
-    """The solver gave no usable answer; the present allocation stays."""
-
-
 def _raised_elsewhere(cls: type[InputError], fields: dict[str, Any]) -> InputError:
     return cls(**fields)
 

@@ -24,8 +24,6 @@ class JobState(StrEnum):
 
 
 _S = JobState
-_WAITING = frozenset({_S.SUBMITTED, _S.PROFILING, _S.PENDING, _S.PREEMPTED, _S.PAUSED})
-_HOLDING = frozenset({_S.STARTING, _S.RUNNING, _S.RESTARTING})
 TERMINAL = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
 _ENDS = TERMINAL
 
@@ -47,16 +45,6 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
 def may_follow(before: JobState, after: JobState) -> bool:
     """Whether a job in state `before` may pass to `after`."""
     return after in TRANSITIONS[before]
-
-
-def is_waiting(state: JobState) -> bool:
-    """Holds no GPU and has not ended."""
-    return state in _WAITING
-
-
-def is_holding(state: JobState) -> bool:
-    """Holds GPUs."""
-    return state in _HOLDING
 
 
 class EventKind(StrEnum):

@@ -32,20 +32,14 @@ class WorkloadKind(StrEnum):
     LATENCY_INFERENCE = "latency-inference"
 
 
-class WorkSource(StrEnum):
-    """Where the figure for remaining work comes from."""
-
-    DECLARED = "declared"
-    REPORTED = "reported"
-    ORACLE = "oracle"
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryLimits:
-    """Per-GPU batch sizes that a GPU type can hold, samples."""
+    """Per-GPU batch sizes that a GPU type can hold, samples. `fills_gpu`: whether the largest takes all of a GPU's memory; False where it is only the
+    largest that anybody measured, which says nothing of memory."""
 
     smallest_per_gpu: int
     largest_per_gpu: int
+    fills_gpu: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,8 @@ class JobSpec:
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
     stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
     it serves together, spread over its replicas. `regimes`: the job changes its own batch size between epochs, and `batch_size` is its first. `variability_class`: which of the cluster's scores of GPUs
-    hold for it, None where none do. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times
+    hold for it, None where none do. `shares_as`: the name under which tables of what sharing costs know it, the model's where None is
+    given. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times
     say.
     """
 
@@ -86,6 +81,7 @@ class JobSpec:
     variability_class: str | None = None
     locality_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
+    shares_as: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
@@ -147,6 +143,11 @@ class JobSpec:
             raise JobError("is no time above zero", field="promised_seconds", value=promised, remedy="Give seconds, such as 0.1.")
 
     @property
+    def interference_name(self) -> str:
+        """What `RoundInput.interference` calls this job."""
+        return self.model if self.shares_as is None else self.shares_as
+
+    @property
     def is_rigid(self) -> bool:
         return self.adaptivity is Adaptivity.RIGID
 
@@ -201,7 +202,6 @@ class Job:
     spec: JobSpec
     belief: Belief
     remaining_work: float
-    work_source: WorkSource = WorkSource.DECLARED
     allocation: Allocation | None = None
     attained_gpu_seconds: Mapping[str, float] = field(default_factory=dict)
     restarts: int = 0

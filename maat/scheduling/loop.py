@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +32,10 @@ from maat.scheduling.rounds import (
     RoundStore,
     StoredState,
 )
+from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
+
+PassOver = Callable[[RoundsAhead], int]
+"""Lives through rounds that would repeat the last, until something happens that a round would see; how many came before that."""
 
 
 def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> RoundResult:
@@ -109,7 +114,9 @@ class RoundLoop:
         interference: Mapping[tuple[str, str, int], float] | None = None,
         projection: Projection = project_by_profile,
         seed: int = 0,
+        pass_over: PassOver | None = None,
     ) -> None:
+        """`pass_over`: lives through rounds of `run` that need not be played; without it every round is played."""
         self._policy, self._placer = policy, placer
         self._executor, self._store, self._clock = executor, store, clock
         self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
@@ -118,6 +125,7 @@ class RoundLoop:
         self._interference = interference or {}
         self._projection = projection
         self._seed = seed
+        self._pass_over = pass_over
         self._standing: tuple[Cluster, tuple[Limit, ...]] | None = None
 
     def step(self) -> tuple[RoundResult, ClusterState] | None:
@@ -137,13 +145,19 @@ class RoundLoop:
 
         Jobs that are left then can never run: the next round would decide the same.
         """
-        next_time = self._clock.now()
-        while next_time <= until:
-            self._clock.sleep_until(next_time)
+        grid, number = RoundGrid(self._clock.now(), self.round_seconds), 0
+        while grid.time(number) <= until:
+            self._clock.sleep_until(grid.time(number))
             stepped = self.step()
-            if stepped is not None and not stepped[0].placement.placement.job_ids and not self._more_later(stepped[1]):
+            number += 1
+            if stepped is None:
+                continue
+            result, observed = stepped
+            if not result.placement.placement.job_ids and not self._more_later(observed):
                 return
-            next_time += self.round_seconds
+            end = min(stands_until(result, self._reservations), math.nextafter(until, math.inf))
+            if self._pass_over is not None and grid.time(number) < end:
+                number += self._pass_over(RoundsAhead(grid, number, end))
 
     def _more_later(self, observed: ClusterState) -> bool:
         return observed.jobs_to_come or (bool(observed.jobs) and room_comes_later(self._reservations, observed.now))

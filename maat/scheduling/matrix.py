@@ -59,12 +59,6 @@ class GoodputMatrix:
         """The matrix with only the pairs under `mask`, shape (P,)."""
         return GoodputMatrix(self.job_ids, self.table, self.pairs.keep(mask))
 
-    def dense(self) -> FloatArray:
-        """Shape (J, C); NaN where a job may not have a configuration. For pages and tests, not for the round."""
-        full = np.full((len(self.job_ids), len(self.table)), np.nan)
-        full[self.pairs.job, self.pairs.column] = self.pairs.goodput
-        return full
-
 
 def feasible_pairs(jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray) -> tuple[IntArray, IntArray]:
     """Which configurations each job may have by its own declaration and its scale-up limit: (job, column), shapes (P,), sorted by job.

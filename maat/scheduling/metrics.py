@@ -59,9 +59,9 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RoundUse:
-    """What one round did with the cluster. `usable`: places that were in service; `held`: those of them that jobs were given.
+    """What one round did with the cluster, or several alike. `usable`: places that were in service; `held`: those of them that jobs were given.
 
-    `evicted`: jobs that lost their GPUs to fragmentation alone (`RoundResult.evicted`).
+    `evicted`: jobs that lost their GPUs to fragmentation alone (`RoundResult.evicted`). `rounds`: how many rounds from `time` on were alike.
     """
 
     time: float
@@ -69,6 +69,7 @@ class RoundUse:
     held: int
     usable: int
     evicted: int = 0
+    rounds: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,12 @@ def schedule_metrics(
     records: Sequence[JobRecord],
     *,
     gpu_hours: float,
-    contention: Sequence[int],
-    rounds: Sequence[RoundUse] = (),
+    rounds: Sequence[RoundUse],
     failures: int = 0,
 ) -> ScheduleMetrics:
-    """All metrics at once. `gpu_hours`: held by all jobs together. `contention`: active jobs at each round, idle rounds included.
+    """All metrics at once. `gpu_hours`: held by all jobs together. `rounds`: what every round did with the cluster, idle rounds included.
 
-    `rounds`: what each round did with the cluster; without it utilisation and evictions are zero. `failures`: nodes that failed meanwhile.
+    `failures`: nodes that failed meanwhile.
     """
     jct = _jct_hours(records)
     large, small = [r for r in records if r.is_large], [r for r in records if not r.is_large]
@@ -141,8 +141,8 @@ def schedule_metrics(
         gpu_hours_per_job=gpu_hours / many,
         restarts_per_job=sum(r.restarts for r in records) / many,
         avg_queueing_hours=_mean(_queueing_hours(records)),
-        contention_mean=_mean(np.array(contention, dtype=np.float64)),
-        contention_max=max(contention, default=0),
+        contention_mean=sum(r.active_jobs * r.rounds for r in rounds) / max(sum(r.rounds for r in rounds), 1),
+        contention_max=max((r.active_jobs for r in rounds), default=0),
         large_jobs=len(large),
         avg_jct_hours_large=_mean(_jct_hours(large)),
         avg_jct_hours_small=_mean(_jct_hours(small)),
@@ -174,7 +174,7 @@ def _of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> li
 
 
 def _share_held(rounds: Sequence[RoundUse]) -> float:
-    return sum(r.held for r in rounds) / max(sum(r.usable for r in rounds), 1)
+    return sum(r.held * r.rounds for r in rounds) / max(sum(r.usable * r.rounds for r in rounds), 1)
 
 
 def percentile_99(values: FloatArray) -> float:

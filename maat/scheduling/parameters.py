@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -112,6 +113,8 @@ def _checked(parameter: Parameter, value: object, hint: Any) -> object:
                 "is not one of its choices", field=parameter.name, value=value, remedy=f"Use one of: {', '.join(parameter.choices)}."
             )
         return base(value)
+    if base is str and isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)  # a list of one number is written as that number
     if base is bool or base is str:
         if not isinstance(value, base):
             raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a {parameter.type}.")
@@ -120,7 +123,8 @@ def _checked(parameter: Parameter, value: object, hint: Any) -> object:
 
 
 def _checked_number(parameter: Parameter, value: object, base: type) -> float | int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or (base is int and value != int(value)):
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if not isinstance(value, int | float) or not finite or (base is int and value != int(value)):
         raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a finite {parameter.type}.")
     low = -math.inf if parameter.minimum is None else parameter.minimum
     high = math.inf if parameter.maximum is None else parameter.maximum

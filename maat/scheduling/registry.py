@@ -1,10 +1,12 @@
-"""A plug-in family in its smallest form: names, classes, one line each."""
+"""A plug-in family in its smallest form: names, classes, one line each. A class is imported when it is first used, not when it is listed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from importlib import import_module
 from typing import Generic, TypeVar
 
 from maat.scheduling.errors import UnknownNameError
@@ -22,7 +24,7 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True)
 class Entry(Generic[T_co]):
-    """One implementation: how it is called, in a title and in a sentence, and the dataclass that it is.
+    """One implementation: how it is called, in a title and in a sentence, and where the dataclass is that it is, as `module:Class`.
 
     `placer`: of a policy, the placer that goes with it where nobody chooses one. `needs`: what a cluster must have for it to do what it is for.
     """
@@ -30,9 +32,16 @@ class Entry(Generic[T_co]):
     name: str
     title: str
     summary: str
-    cls: type[T_co]
+    where: str
     placer: str | None = None
     needs: Needs | None = None
+
+    @cached_property
+    def cls(self) -> type[T_co]:
+        """The class itself. What only this implementation needs, a solver for example, is imported now."""
+        module, _, name = self.where.partition(":")
+        found: type[T_co] = getattr(import_module(module), name)
+        return found
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

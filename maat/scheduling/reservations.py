@@ -85,6 +85,11 @@ def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
     return any(now < reservation.end < float("inf") for reservation in reservations)
 
 
+def next_boundary(reservations: Sequence[Reservation], now: float) -> float:
+    """When next a reservation begins or ends; infinite where none will."""
+    return min((time for one in reservations for time in (one.start, one.end) if time > now), default=float("inf"))
+
+
 def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *, job_ids: Collection[JobId] | None = None) -> None:
     """Raises ClusterError where one is for a GPU type that the cluster lacks, ParameterError where it is for none of these jobs, or where a
     type ever has too many holders, or more GPUs reserved than there are."""

@@ -5,6 +5,7 @@ observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> di
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,16 +23,17 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import GoodputMatrix
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 # ---- what a policy is given, and what it answers ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Grant:
-    """What one job gets this round: how much, not where (unless the policy decides nodes itself).
+    """What one job gets this round: how much, not where (unless the policy decides nodes or GPUs itself).
 
-    `share_with`: running partners, best first, on whose GPUs `shared_gpus` of the `gpu_count` are to be; the others are nobody's.
+    `share_with`: running partners, best first, on whose GPUs `shared_gpus` of the `gpu_count` are to be; the others are nobody's. `gpus`: the very
+    GPUs, for placers that take named ones (`PlacementResult.as_named`); the others place the job as if none were named.
     """
 
     gpu_type: str
@@ -41,6 +43,7 @@ class Grant:
     share_with: tuple[JobId, ...] = ()
     shared_gpus: int = 0
     batch: BatchPlan | None = None
+    gpus: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class PolicyState:
 class RoundInput:
     """All that a policy and a placer may know.
 
-    `interference`: (victim model, partner model, GPU count) -> slowdown, at least 1. `projection`: how a GPU type that a job never ran on is
+    `interference`: (victim, partner, GPU count of the victim) -> slowdown, at least 1, jobs by `JobSpec.interference_name`. `projection`: how a GPU type that a job never ran on is
     estimated.
     """
 
@@ -95,6 +98,9 @@ class Decision:
 
     `matrix` is the goodput that the policy looked at, None for a policy that looks at none. `utility`, shape (P,): what the objective
     made of each pair of the matrix.
+
+    `stands_until`: cluster time before which the policy would decide just the same, whatever the jobs achieve until then, if none came, ended,
+    lost or got GPUs, or began to train. Minus infinity: it does not say.
     """
 
     grants: Mapping[JobId, Grant]
@@ -103,6 +109,7 @@ class Decision:
     state: PolicyState = field(default_factory=PolicyState)
     matrix: GoodputMatrix | None = None
     utility: FloatArray | None = None
+    stands_until: float = -math.inf
 
 
 class Policy(Protocol):
@@ -142,11 +149,17 @@ class Placement:
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """A placement, the jobs that got a grant but no place (with the reason), and what the placer remembers."""
+    """A placement, the jobs that got a grant but no place (with the reason), and what the placer remembers.
+
+    `by_chance`: GPUs were drawn, so that another round may place the same decision otherwise, though everybody holds what it was given.
+    `as_named`: whether whoever was granted GPUs by their numbers is on these, if anywhere.
+    """
 
     placement: Placement
     unplaced: Mapping[JobId, Reasons] = field(default_factory=dict)
     state: PolicyState = field(default_factory=PolicyState)
+    by_chance: bool = False
+    as_named: bool = False
 
 
 class Placer(Protocol):

@@ -2,18 +2,19 @@
 
 Memory rule: of a GPU whose memory holds at most `largest_per_gpu` samples of a job, a per-GPU batch of m samples takes the share m / largest.
 Two jobs fit together on a GPU where their shares sum to at most 1. The declared limits say nothing of what a model takes without any samples,
-so nothing is reckoned for it.
+so nothing is reckoned for it. Limits that nobody derived from memory say nothing of samples either: such a job takes no share, and the table of
+what sharing costs alone says beside whom it fits.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray
+from maat.scheduling.arrays import BoolArray, FloatArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.goodput import BatchPlan
@@ -26,20 +27,31 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One way to run a batch: per-GPU batch halved so many times, accumulation making up for it. `solo_seconds`: to the job's end, alone."""
+    """One way to run a batch: per-GPU batch halved so many times, accumulation making up for it.
+
+    `solo_seconds`: to the job's end, alone, on as few nodes as hold it; `apart_seconds`: on more than one.
+    """
 
     halvings: int
     plan: BatchPlan
     memory_share: float
     solo_seconds: float
+    apart_seconds: float
 
-    def fits_beside(self, other: Split) -> bool:
-        return self.memory_share + other.memory_share <= 1.0 + _EPSILON
+    def apart(self) -> Split:
+        """The same on GPUs of several nodes."""
+        return replace(self, solo_seconds=self.apart_seconds)
 
 
 def memory_share(per_gpu_batch_size: int, limits: MemoryLimits) -> float:
-    """The share of a GPU's memory that a per-GPU batch takes, of at most 1 for one that fits."""
-    return per_gpu_batch_size / limits.largest_per_gpu
+    """The share of a GPU's memory that a per-GPU batch takes, of at most 1 for one that fits; 0 where the limits do not tell."""
+    return per_gpu_batch_size / limits.largest_per_gpu if limits.fills_gpu else 0.0
+
+
+def both_fit(share: FloatArray, other: FloatArray) -> BoolArray:
+    """Whether two jobs that take these shares of a GPU's memory fit on it together. Shapes broadcast."""
+    room: BoolArray = share + other <= 1.0 + _EPSILON
+    return room
 
 
 def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[BatchPlan]:
@@ -66,25 +78,31 @@ def splits(job: Job, plan: BatchPlan, *, gpu_type: str, round_input: RoundInput)
     """The ways to run a job's plan on its requested GPUs of a type, by number of halvings; infinitely slow where nobody knows its speed."""
     limits, replicas = job.spec.memory[gpu_type], job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
     plans = job_halved(job, plan, gpu_type)
-    seconds = _solo_seconds(job, plans, gpu_type, replicas, round_input)
-    return tuple(Split(h, p, memory_share(p.per_gpu_batch_size, limits), s) for h, (p, s) in enumerate(zip(plans, seconds, strict=True)))
+    together, apart = _solo_seconds(job, plans, gpu_type, replicas, round_input)
+    shares = [memory_share(p.per_gpu_batch_size, limits) for p in plans]
+    return tuple(Split(*row) for row in zip(range(len(plans)), plans, shares, together, apart, strict=True))
 
 
-def _solo_seconds(job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas: int, round_input: RoundInput) -> list[float]:
-    """Remaining steps x seconds of a step (the paper's L = t_iter I); steps from the remaining work where nobody counts them. Shape (H,)."""
+def _solo_seconds(job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas: int, round_input: RoundInput) -> list[list[float]]:
+    """Remaining steps x seconds of a step (the paper's L = t_iter I); steps from the remaining work where nobody counts them.
+
+    On as few nodes as hold the job, and on at least two; shape (2, H).
+    """
     cluster = round_input.cluster
     lent = round_input.projection(job, gpu_type, cluster.type_names)
     if lent is None:
-        return [math.inf] * len(plans)
+        return [[math.inf] * len(plans)] * 2
     lender, factor = lent
     parameters = job.belief.by_type[lender].parameters
     local, accumulation = (
         np.array([getattr(p, name) for p in plans], dtype=np.float64) for name in ("per_gpu_batch_size", "accumulation_steps")
     )
-    nodes = np.asarray(_nodes(job.spec.requested_gpus, lender, cluster))
+    fewest = _nodes(job.spec.requested_gpus, lender, cluster)
+    nodes = np.array([[fewest], [max(fewest, 2)]])
     step = step_seconds(parameters, local, node_count=nodes, replica_count=np.asarray(replicas), accumulation_steps=accumulation)
     left: FloatArray = _steps_left(job, np.array([p.total_batch_size for p in plans], dtype=np.float64)) * step / factor
-    return [float(x) for x in left]
+    left *= np.where(nodes > 1, job.spec.locality_penalty, 1.0)
+    return left.tolist()  # type: ignore[no-any-return]
 
 
 def _nodes(gpu_count: int, gpu_type: str, cluster: Cluster) -> int:

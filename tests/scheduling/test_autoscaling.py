@@ -7,13 +7,16 @@ import pytest
 from scheduling.examples import job, spec, type_belief
 
 from maat.scheduling.autoscaling import (
+    FastBatch,
     GoodputAutoscaler,
+    Ideal,
     ScalingInput,
     ThroughputAutoscaler,
     goodput_on,
     largest_batch_per_gpu,
+    most_throughput_on,
     share_of_ideal,
-    throughput_on,
+    throughput_held_on,
 )
 from maat.scheduling.belief import Belief, GradientStatistics
 from maat.scheduling.cluster import Cluster
@@ -60,10 +63,31 @@ def test_no_node_is_given_back() -> None:
 
 
 def test_one_gpu_is_its_own_ideal_and_several_are_never_more() -> None:
-    for speed in (goodput_on, throughput_on):
+    for speed in (goodput_on, throughput_held_on, most_throughput_on):
         share = share_of_ideal(scaling(noisy(100.0), cluster="t4=16x1"), speed)
         assert share[0] == pytest.approx(1.0)
         assert (share <= 1.0 + 1e-9).all()
+
+
+def test_one_node_may_be_the_ideal_of_which_it_is_then_all() -> None:
+    given = scaling(noisy(100.0))
+    by_gpu, by_node = (share_of_ideal(given, goodput_on, ideal=ideal) for ideal in Ideal)
+    assert by_node[0] == pytest.approx(1.0)
+    assert by_node == pytest.approx(by_gpu / by_gpu[0])
+    assert GoodputAutoscaler(ideal=Ideal.ONE_NODE).node_count(given) > GoodputAutoscaler().node_count(given)
+
+
+def test_the_batch_of_most_throughput_is_the_largest_however_few_gpus_hold_it() -> None:
+    given, fast = scaling(noisy(1.0)), ThroughputAutoscaler(fast_batch=FastBatch.MOST_THROUGHPUT)
+    held, most = (autoscaler.batch(given, noisy(1.0), gpu_count=8) for autoscaler in (ThroughputAutoscaler(), fast))
+    assert held is not None
+    assert most is not None
+    assert (held.total_batch_size, held.accumulation_steps) == (8 * 256, 0)
+    assert most.total_batch_size == pytest.approx(65536, rel=0.01)
+    assert most.accumulation_steps > 0
+    assert fast.node_count(given) > 8
+    assert fast.batch(given, job(spec()), gpu_count=8) is None, "of a job of which nothing is known"
+    assert GoodputAutoscaler().batch(given, noisy(1.0), gpu_count=8) is None
 
 
 def test_nothing_is_rented_for_a_job_of_which_nothing_is_known() -> None:

@@ -29,10 +29,6 @@ def test_a_fit_predicts_the_step_times_of_the_published_simulators_fit(anchor: t
     assert predicted(ours, samples) == pytest.approx(predicted(theirs, samples), rel=0.01)
 
 
-def loss_of(parameters: FloatArray, samples: list[Sample]) -> float:
-    return FitLoss(samples)(parameters)[0]
-
-
 sample_lists = st.lists(
     st.builds(
         Sample,

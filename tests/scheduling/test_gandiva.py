@@ -35,7 +35,7 @@ class Played:
         self.state = PolicyState(self.policy.name, parameter_hash(self.policy))
         self.now = 0.0
 
-    def round(self, seconds: float = 60.0) -> dict[str, tuple[int, ...]]:
+    def round(self, seconds: float = 360.0) -> dict[str, tuple[int, ...]]:
         """Who holds which GPUs after one more round."""
         given = round_of(self.cluster, *self.jobs.values(), now=self.now, state=self.state, interference=self.interference)
         result: RoundResult = plan_round(given, self.policy, PLACERS.build("together"))
@@ -54,7 +54,7 @@ def test_everybody_has_a_turn_of_the_same_length() -> None:
 
 def test_a_turn_lasts_as_long_as_it_is_told_to() -> None:
     played = Played(4, asks("a", 4), asks("b", 4), slice_seconds=180.0)
-    assert [list(played.round()) for _ in range(7)] == [["a"]] * 3 + [["b"]] * 3 + [["a"]]
+    assert [list(played.round(seconds=60.0)) for _ in range(7)] == [["a"]] * 3 + [["b"]] * 3 + [["a"]]
 
 
 def test_nobody_moves_where_everybody_fits() -> None:

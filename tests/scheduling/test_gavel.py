@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling.examples import belief, job, round_of, spec, type_belief
 
-from maat.scheduling.belief import Belief
+from maat.scheduling.belief import Belief, GradientStatistics
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Allocation, Job
+from maat.scheduling.job import Allocation, Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.linear_programme import LinearMethod
 from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.policies.gavel import Gavel, Objective
 from maat.scheduling.policies.isolated import IsolatedRule, Speeds, ThroughputUnit
@@ -30,6 +29,7 @@ from maat.scheduling.policies.ordering import requests
 from maat.scheduling.policies.share_programmes import ShareProblem
 from maat.scheduling.policies.time_shares import candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solving.linear_programme import LinearMethod
 
 ROUND = 360.0
 
@@ -68,6 +68,16 @@ def _held(decision: Decision, job_id: str, cluster: Cluster) -> Allocation | Non
 def runs(decisions: Sequence[Decision]) -> Counter[tuple[str, str]]:
     """Rounds by job and type."""
     return Counter((job_id, grant.gpu_type) for d in decisions for job_id, grant in d.grants.items())
+
+
+def test_steps_of_a_job_that_asks_for_no_batch_count_by_their_samples() -> None:
+    small = {"t4": MemoryLimits(1, 16), "a100": MemoryLimits(1, 256)}
+    free = job(spec("free", memory=small), replace(belief(t4=0.1, a100=0.2), gradient=GradientStatistics(1.0, 1e6)))
+    fixed = asks("fixed", t4=0.1, a100=0.2)
+    speeds = Speeds.of(round_of("t4=1x1,a100=1x1", free, fixed), requests(round_of("t4=1x1,a100=1x1", free, fixed)))
+    relative = speeds.steps[:, 0] / speeds.steps[:, 1]
+    assert relative == pytest.approx(speeds.samples[:, 0] / speeds.samples[:, 1])
+    assert speeds.samples[0, 1] > speeds.samples[0, 0] / 2, "the larger batch of an A100 counts"
 
 
 def problem_of(round_input: RoundInput, rate: np.ndarray, method: LinearMethod = LinearMethod.INTERIOR_POINT) -> ShareProblem:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from scheduling.examples import belief, job, round_of, spec
@@ -19,6 +21,7 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import RoundLoop, difference, pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import (
     Change,
     ChangeKind,
@@ -34,7 +37,8 @@ from maat.scheduling.rounds import (
     RoundSeconds,
     StoredState,
 )
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
+from maat.scheduling.standing import RoundGrid, RoundsAhead
 
 CLUSTER = Cluster.parse("t4=2x2,rtx=1x2")
 
@@ -205,6 +209,7 @@ class Bench:
     wins: bool = True
     left_over: list[Changes] = field(default_factory=list)
     done: list[tuple[str, int]] = field(default_factory=list)
+    played: list[float] = field(default_factory=list)
     time: float = 0.0
     number: int = 1
 
@@ -216,6 +221,7 @@ class Bench:
 
     def observe(self) -> ClusterState:
         self.done.append(("observe", self.number))
+        self.played.append(self.time)
         return ClusterState(self.time, CLUSTER, self.jobs, jobs_to_come=self.time < 120.0)
 
     def apply(self, changes: Changes) -> Sequence[Event]:
@@ -282,6 +288,77 @@ def test_the_loop_ends_at_its_time() -> None:
     loop_on(bench).run(until=95.0)
     assert bench.time <= 95.0
     assert bench.number == 5
+
+
+# ---- rounds that are passed over ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Quiet:
+    """Whether rounds may be passed over, as the loop asks; lets as many pass as it is told to."""
+
+    asked: list[tuple[float, float]] = field(default_factory=list)
+    passes: int = 0
+
+    def __call__(self, ahead: RoundsAhead) -> int:
+        self.asked.append((next(iter(ahead)), ahead.end))
+        return self.passes
+
+
+def quietly(bench: Bench, quiet: Quiet, *, policy: str = "fifo", placer: str = "packed-sticky", **others: Any) -> RoundLoop:
+    built = POLICIES.build(policy), PLACERS.build(placer)
+    return RoundLoop(
+        policy=built[0], placer=built[1], executor=bench, store=bench, clock=bench, round_seconds=30.0, pass_over=quiet, **others
+    )
+
+
+def holder(*, held: bool = True, batch_size: int | None = 10) -> Job:
+    """A job that asks for one t4, and as a rule has it."""
+    asks = job(spec("x", gpu_count=1, batch_size=batch_size, gpu_types=("t4",)), belief(t4=0.1))
+    return replace(asks, allocation=Allocation("t4", (0,)), started_at=0.0) if held else asks
+
+
+def test_rounds_that_were_passed_over_are_not_played() -> None:
+    bench = Bench((holder(),))
+    quietly(bench, Quiet(passes=2)).run(until=240.0)
+    assert bench.played == [0.0, 90.0, 180.0]
+
+
+def test_a_decision_stands_until_the_end_of_the_run_or_the_next_reservation() -> None:
+    bench, quiet = Bench((holder(),)), Quiet()
+    reservations = [Reservation("t4", 1, tenant="other", start=100.0, end=140.0)]
+    quietly(bench, quiet, reservations=reservations).run(until=200.0)
+    assert quiet.asked == [(30.0, 100.0), (60.0, 100.0), (90.0, 100.0), (180.0, pytest.approx(200.0))]
+
+
+@pytest.mark.parametrize(
+    ("only", "policy", "placer"),
+    [
+        (holder(held=False), "fifo", "packed-sticky"),
+        (holder(), "sia", "whole-node"),
+        (holder(), "fifo", "random"),
+        (holder(batch_size=None), "fifo", "packed-sticky"),
+    ],
+    ids=["somebody starts", "a policy that does not say", "a placer that draws", "a batch size that was chosen"],
+)
+def test_a_round_that_the_next_may_not_repeat_is_followed_by_it(only: Job, policy: str, placer: str) -> None:
+    bench, quiet = Bench((only,)), Quiet()
+    quietly(bench, quiet, policy=policy, placer=placer).run(until=90.0)
+    assert quiet.asked == []
+    assert bench.played == [0.0, 30.0, 60.0, 90.0]
+
+
+def test_without_jobs_every_round_is_like_the_last() -> None:
+    bench, quiet = Bench(()), Quiet(passes=3)
+    quietly(bench, quiet, policy="sia", placer="whole-node").run(until=10_000.0)
+    assert bench.played == [0.0, 120.0]
+
+
+def test_a_round_never_seen_by_the_clock_has_its_number_of_the_grid() -> None:
+    grid = RoundGrid(5.0, 0.1)
+    for number in (0, 1, 7, 12_345, 15_000_000_000):
+        assert grid.first_from(grid.time(number)) == number
+        assert grid.first_from(math.nextafter(grid.time(number), math.inf)) == number + 1
 
 
 def test_a_policys_own_interval_holds_unless_another_is_given() -> None:

@@ -10,7 +10,7 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.job import Job
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 
 def asks(name: str, held: tuple[int, ...] = ()) -> Job:

@@ -21,6 +21,11 @@ def record(name: str, submit: float, start: float | None, finish: float | None, 
     return JobRecord(name, "m", submit, start, finish, restarts, gpus)
 
 
+def active(*jobs: int) -> list[RoundUse]:
+    """Rounds of which only the jobs that were there are of interest."""
+    return [RoundUse(60.0 * number, many, held=0, usable=8) for number, many in enumerate(jobs)]
+
+
 def test_times_count_from_submission() -> None:
     one = record("a", 100.0, 160.0, 3700.0)
     assert one.jct == 3600.0
@@ -35,7 +40,7 @@ def test_means_medians_and_makespan_are_in_hours() -> None:
         record("b", 3600.0, 7200.0, 10800.0),
         record("c", 7200.0, 7200.0, 25200.0, restarts=1),
     ]
-    found = schedule_metrics(records, gpu_hours=12.0, contention=[1, 2, 3, 0])
+    found = schedule_metrics(records, gpu_hours=12.0, rounds=active(1, 2, 3, 0))
     assert (found.jobs, found.unfinished) == (3, 0)
     assert found.avg_jct_hours == pytest.approx((1 + 2 + 5) / 3)
     assert found.median_jct_hours == 2.0
@@ -47,7 +52,7 @@ def test_means_medians_and_makespan_are_in_hours() -> None:
 
 
 def test_unfinished_jobs_are_counted_and_left_out_of_completion_times() -> None:
-    found = schedule_metrics([record("a", 0.0, 0.0, 3600.0), record("b", 0.0, None, None)], gpu_hours=1.0, contention=[2])
+    found = schedule_metrics([record("a", 0.0, 0.0, 3600.0), record("b", 0.0, None, None)], gpu_hours=1.0, rounds=active(2))
     assert found.unfinished == 1
     assert found.avg_jct_hours == 1.0
 
@@ -59,7 +64,7 @@ def test_jobs_that_ask_for_more_than_four_gpus_are_large() -> None:
         record("larger", 0.0, 14400.0, 18000.0, gpus=16),
         record("waiting", 0.0, None, None, gpus=2),
     ]
-    found = schedule_metrics(records, gpu_hours=1.0, contention=[4])
+    found = schedule_metrics(records, gpu_hours=1.0, rounds=active(4))
     assert found.large_jobs == 2
     assert (found.avg_jct_hours_small, found.avg_jct_hours_large) == (2.0, 4.0)
     assert (found.avg_queueing_hours_small, found.avg_queueing_hours_large) == (1.0, 3.0)
@@ -75,16 +80,25 @@ def test_utilisation_is_the_share_of_gpus_held_while_jobs_are_there_and_over_the
         RoundUse(180.0, active_jobs=1, held=4, usable=4),
         RoundUse(240.0, active_jobs=0, held=0, usable=8),
     ]
-    found = schedule_metrics(records, gpu_hours=1.0, contention=[0, 1, 0, 1, 0], rounds=rounds)
+    found = schedule_metrics(records, gpu_hours=1.0, rounds=rounds)
     assert found.utilisation_busy == pytest.approx(8 / 12)
     assert found.utilisation == pytest.approx(8 / 20), (
         "the round before the first submission and the one after the last finish are left out"
     )
 
 
+def test_rounds_alike_count_as_often_as_they_were() -> None:
+    records = [record("a", 60.0, 60.0, 120.0), record("b", 360.0, 360.0, 410.0)]
+    busy, idle = RoundUse(60.0, active_jobs=3, held=4, usable=8), RoundUse(120.0, active_jobs=0, held=0, usable=8, rounds=4)
+    found = schedule_metrics(records, gpu_hours=1.0, rounds=[busy, idle, RoundUse(360.0, active_jobs=3, held=4, usable=8)])
+    assert found.contention_mean == 1.0
+    assert found.utilisation == pytest.approx(8 / 48)
+    assert found.utilisation_busy == 0.5
+
+
 def test_until_an_unfinished_job_ends_the_makespan_goes_on() -> None:
     rounds = [RoundUse(0.0, 1, 4, 4), RoundUse(60.0, 1, 0, 4)]
-    found = schedule_metrics([record("a", 0.0, 0.0, 30.0), record("b", 0.0, None, None)], gpu_hours=1.0, contention=[], rounds=rounds)
+    found = schedule_metrics([record("a", 0.0, 0.0, 30.0), record("b", 0.0, None, None)], gpu_hours=1.0, rounds=rounds)
     assert found.utilisation == 0.5
 
 
@@ -92,13 +106,13 @@ def test_restarts_evictions_and_failures_are_counted() -> None:
     rounds = [RoundUse(0.0, 1, 4, 4, evicted=2), RoundUse(60.0, 1, 0, 4, evicted=1)]
     hit = JobRecord("a", "m", 0.0, 0.0, 30.0, 2, 1, interruptions=2, lost_gpu_seconds=5400.0)
     records = [hit, record("b", 0.0, 0.0, 30.0, restarts=1)]
-    found = schedule_metrics(records, gpu_hours=1.0, contention=[], rounds=rounds, failures=3)
+    found = schedule_metrics(records, gpu_hours=1.0, rounds=rounds, failures=3)
     assert (found.restarts, found.evictions) == (3, 3)
     assert (found.failures, found.interruptions, found.lost_gpu_hours) == (3, 2, 1.5)
 
 
 def test_an_empty_schedule_has_zeros() -> None:
-    found = schedule_metrics([], gpu_hours=0.0, contention=[])
+    found = schedule_metrics([], gpu_hours=0.0, rounds=())
     assert set(vars(found).values()) == {0}
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 
 from maat.scheduling.belief import Belief
+from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.errors import ContractViolation
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.loop import pinned_grants, standing_limits
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.solving.report import SolveReport
 
 
 def place(
@@ -30,6 +33,12 @@ def place(
     jobs = tuple(Job(_spec(job_id, not pinned), Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
     round_input = RoundInput(0.0, round_number, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
     return PLACERS.build(placer).place(Decision(grants, SolveReport(), {}), round_input)
+
+
+def round_of(cluster: Cluster, grants: Mapping[str, Grant]) -> RoundInput:
+    """A round of jobs that hold nothing yet."""
+    jobs = tuple(Job(_spec(job_id, True), Belief(), 1.0) for job_id in grants)
+    return RoundInput(0.0, 1, 60.0, jobs, cluster, standing_limits(cluster))
 
 
 def _spec(job_id: str, preemptible: bool) -> JobSpec:
@@ -190,6 +199,52 @@ def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
 def test_shared_shares_nothing_where_a_gpu_holds_one_job() -> None:
     placed = place("shared", Cluster.parse("t4=1x4"), {"a": t4(4), "b": sharing(2, "a", shared=2)})
     assert placed.placement.by_job == {"a": (0, 1, 2, 3)}
+
+
+def named(*gpus: int, beside: tuple[str, ...] = (), shared: int = 0) -> Grant:
+    return Grant("t4", len(gpus), share_with=beside, shared_gpus=shared, gpus=gpus)
+
+
+def test_shared_gives_the_very_gpus_that_a_grant_names_idle_or_beside_its_partners() -> None:
+    grants = {"a": t4(3), "alone": named(7), "new": named(1, 5, beside=("a",), shared=1)}
+    assert place("shared", TWO_PER_GPU, grants, {"a": (0, 1, 2)}).placement.by_job == {"a": (0, 1, 2), "alone": (7,), "new": (1, 5)}
+
+
+def test_shared_places_nobody_on_named_gpus_that_somebody_else_holds() -> None:
+    grants = {"a": t4(2), "b": t4(2), "stranger": named(0), "late": named(1, 2, beside=("a",), shared=2)}
+    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (2, 3)})
+    assert placed.placement.by_job == {"a": (0, 1), "b": (2, 3)}
+    assert set(placed.unplaced) == {"stranger", "late"}
+
+
+def test_shared_lets_no_third_job_onto_a_named_gpu() -> None:
+    grants = {"a": t4(2), "b": named(0, beside=("a",), shared=1), "c": named(0, beside=("a", "b"), shared=1)}
+    assert set(place("shared", TWO_PER_GPU, grants, {"a": (0, 1)}).unplaced) == {"c"}
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        {"a": named(0, 0)},
+        {"a": named(8)},
+        {"a": named(-1)},
+        {"a": Grant("t4", 2, gpus=(1,))},
+        {"a": named(3)},
+        {"a": named(0), "b": named(0), "c": named(0)},
+    ],
+    ids=["twice", "unknown", "below zero", "too few", "drained", "for too many jobs"],
+)
+def test_gpus_that_cannot_be_had_are_named_for_nobody(grants: Mapping[str, Grant]) -> None:
+    cluster = Cluster.of([Node("t4-0", "t4", 4, drained=frozenset({3})), Node("t4-1", "t4", 4)], jobs_per_gpu=2)
+    with pytest.raises(ContractViolation):
+        check_decision(Decision(grants, SolveReport(), {}), round_of(cluster, grants))
+
+
+def test_a_placer_that_takes_named_gpus_is_held_to_them() -> None:
+    grants = {"a": named(1)}
+    other = PlacementResult(Placement.of({"a": (0,)}), as_named=True)
+    with pytest.raises(ContractViolation, match=r"granted GPUs \(1,\)"):
+        check_placement(other, Decision(grants, SolveReport(), {}), round_of(TWO_PER_GPU, grants))
 
 
 # ---- most-free --------------------------------------------------------------------------------------------------------------------

@@ -13,26 +13,19 @@ from hypothesis.strategies import DrawFn
 from scheduling.examples import belief, job, round_of, spec
 
 from maat.scheduling.arrays import IntArray
-from maat.scheduling.belief import Belief, GradientStatistics
+from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
+from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.job import Adaptivity, Job, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.pollux import MOST_STATE_NUMBERS, Pollux, in_priority
-from maat.scheduling.policies.pollux_search import (
-    Quota,
-    SearchOptions,
-    SearchProblem,
-    fitness,
-    improved,
-    power_mean,
-    repair,
-    search,
-    speedups,
-)
+from maat.scheduling.policies.pollux_moves import repair
+from maat.scheduling.policies.pollux_problem import Quota, SearchProblem, fitness, power_mean, speedups
+from maat.scheduling.policies.pollux_search import SearchOptions, improved, search
 from maat.scheduling.policies.pollux_view import virtual_nodes
 from maat.scheduling.rounds import Decision, RoundInput
 
@@ -170,6 +163,39 @@ def test_exchanges_move_gpus_to_the_job_that_gains_more() -> None:
     assert better.tolist() == [[1], [3]]
 
 
+def test_what_an_exchange_leaves_goes_to_who_is_worst_off_though_each_exchange_between_two_would_bar_the_way() -> None:
+    """Four jobs of a round on four nodes. The last shall leave the second node for the second job, and its GPU be the first's: any two of
+    them alone do better with another exchange, after which no exchange of two helps."""
+    one_node, several = np.zeros((4, 7)), np.zeros((4, 7))
+    one_node[0, 1] = 0.486
+    one_node[1, 1:3], several[1, 2] = (0.251, 0.502), 0.502
+    one_node[2, 1:5], several[2, 2:] = (0.262, 0.51, 0.756, 1.0), (0.517, 0.766, 1.012, 1.25, 1.479)
+    one_node[3, 1:5], several[3, 2:] = (0.256, 0.51, 0.757, 1.0), (0.509, 0.755, 0.995, 1.224, 1.443)
+    speedup = np.stack((one_node, several), axis=2)
+    problem = SearchProblem(
+        room=np.array([4, 2, 2, 4]),
+        most_on_node=np.tile(np.array([4, 2, 2, 4], dtype=np.int32), (4, 1)),
+        speedup=speedup,
+        allowed=(speedup.max(axis=2) > 0) | (np.arange(7) == 0),
+        present=np.array([[0, 0, 0, 0], [0, 0, 1, 0], [4, 0, 1, 0], [0, 2, 0, 4]], dtype=np.int32),
+        change_factor=np.array([0.58, 0.89, 0.88, 0.85]),
+        taken=np.zeros(4, dtype=bool),
+    )
+    better = improved(problem, problem.present, np.random.default_rng(0))
+    assert better.tolist() == [[0, 0, 1, 0], [0, 2, 0, 0], [4, 0, 1, 0], [0, 0, 0, 4]]
+
+
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 1000))
+def test_a_search_is_no_worse_than_improving_what_there_was(problem: SearchProblem, seed: int) -> None:
+    start = np.random.default_rng(seed).integers(0, 4, size=(3, *problem.present.shape)).astype(np.int32)
+    found = search(problem, start, options=SearchOptions(10, 0, 1), rng=np.random.default_rng(seed))
+    held = repair(problem, problem.present[None], np.random.default_rng(seed))[0]
+    if (held == problem.present).all() and not problem.quotas:
+        least = fitness(problem, improved(problem, held, np.random.default_rng(seed))[None])[0]
+        assert found.fitness[0] >= least * (1 - 1e-9)
+
+
 # ---- a round --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -188,6 +214,19 @@ def test_a_job_that_never_ran_gets_one_gpu_and_a_known_one_at_most_twice_its_pea
     assert decision.grants["new"].gpu_count == 1
     assert decision.grants["known"].gpu_count == 6
     assert decide(round_of("t4=4x4", grown("known", peak=3)), scale_up_factor=3.0).grants["known"].gpu_count == 9
+
+
+def seen(*samples: Sample, peak: int) -> Job:
+    """A job of which just these step times are known, and that has had `peak` GPUs."""
+    known = TypeBelief(samples, fit_throughput(samples))
+    return job(spec("a", max_batch_size=256), Belief({"t4": known}, GradientStatistics(1.0, 1e4), peak))
+
+
+def test_who_has_run_on_one_gpu_alone_is_given_two_to_find_out_and_gives_up_what_did_not_pay() -> None:
+    alone = [Sample(1, 1, batch, 0.1 + batch / 1000, 0.0) for batch in (32, 64, 128, 256)]
+    assert decide(round_of("t4=4x4", seen(*alone, peak=1))).grants["a"].gpu_count == 2
+    dear = [Sample(1, 2, batch, 20.0 + batch / 1000, 19.9) for batch in (32, 64, 128, 256)]
+    assert decide(round_of("t4=4x4", seen(*alone, *dear, peak=2))).grants["a"].gpu_count == 1
 
 
 def test_a_grant_names_its_nodes_and_the_placer_honours_them() -> None:
@@ -248,6 +287,12 @@ def test_a_search_starts_from_what_the_last_round_found() -> None:
     assert same.report.objective >= first.report.objective > without.report.objective
 
 
+def test_nothing_need_be_remembered() -> None:
+    first = decide(round_of("t4=2x4", grown("a"), grown("b")), remembered=0)
+    again = Pollux(remembered=0).allocate(replace(round_of("t4=2x4", grown("a"), grown("b")), state=first.state, round_number=2))
+    assert set(first.grants) == set(again.grants) == {"a", "b"}
+
+
 def test_what_is_remembered_stays_below_a_megabyte() -> None:
     jobs = [grown(f"job-{n:04d}", peak=1) for n in range(400)]
     decision = decide(round_of("t4=100x4", *jobs), generations=1, population=40)
@@ -299,6 +344,21 @@ def test_a_promise_is_kept_by_one_gpu_of_a_type_that_keeps_it(cluster: str) -> N
     assert (grant.gpu_type, grant.gpu_count) == ("a100", 1)
 
 
+@pytest.mark.parametrize("cluster", ["t4=1x4,a100=1x4", "a100=1x4,t4=1x4"])
+@pytest.mark.parametrize("busy", [2, 7])
+def test_a_promise_is_kept_while_as_many_jobs_in_training_as_there_is_room_for_want_the_gpus(cluster: str, busy: int) -> None:
+    known = replace(belief(64, t4=0.5, a100=0.1), gradient=GradientStatistics(1.0, 1e4))
+    training = [job(spec(f"j{n:02d}", max_batch_size=65536), known) for n in range(busy)]
+    decision = decide(round_of(cluster, *training, serving("a", 0.2, t4=0.5, a100=0.1)))
+    assert (decision.grants["a"].gpu_type, decision.grants["a"].gpu_count) == ("a100", 1)
+
+
+def test_a_promise_gets_its_gpu_from_jobs_that_hold_them_all() -> None:
+    held = grown("a", held=(0, 1)), grown("b", held=(2, 3))
+    decision = decide(round_of("t4=1x4", *held, serving("s", 0.7, t4=0.5)))
+    assert {name: grant.gpu_count for name, grant in decision.grants.items()} in ({"a": 1, "b": 2, "s": 1}, {"a": 2, "b": 1, "s": 1})
+
+
 def test_a_promise_takes_no_more_gpus_than_keep_it() -> None:
     assert decide(round_of("a100=1x4", serving("a", 0.2, a100=0.1))).grants["a"].gpu_count == 1
     assert decide(round_of("a100=1x4", serving("a", 0.2, held=(0, 1, 2, 3), a100=0.1))).grants["a"].gpu_count == 1
@@ -311,6 +371,13 @@ def test_of_two_types_that_keep_a_promise_either_serves_and_what_is_held_is_kept
     for gpu, name in ((2, "t4"), (5, "a100")):
         grant = decide(round_of("t4=1x4,a100=1x4", serving("a", 0.2, held=(gpu,), **both))).grants["a"]
         assert (grant.gpu_type, grant.gpu_count) == (name, 1)
+
+
+def test_a_promise_that_no_type_keeps_is_not_reckoned_with_less_than_a_replica() -> None:
+    hopeless = serving("a", 0.001, a100=0.1)
+    halved = replace(hopeless, spec=replace(hopeless.spec, gpus_per_replica={"t4": 2}))
+    decision = decide(round_of("t4=1x2,a100=1x2", halved, serving("b", 0.2, a100=0.1)))
+    assert set(decision.grants) == {"b"}
 
 
 def test_a_promise_that_no_type_keeps_takes_no_gpus_from_others() -> None:

@@ -13,6 +13,7 @@ from maat.scheduling.limits import LimitKind
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.reservations import Reservation, check_reservations, reservation_limits
 from maat.scheduling.rounds import Decision
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
@@ -99,7 +100,16 @@ def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> 
     jobs = (TraceJob("early", 0.0, "cifar10", 4, 512, 0.5), TraceJob("late", 600.0, "cifar10", 2, 256, 0.1))
     workload = Workload("two", jobs, "sia")
     placer = "whole-node" if policy == "sia" else "packed-sticky"
-    return simulate(Scenario(workload, catalog_models(), Cluster.parse(cluster), policy=policy, placer=placer, reservations=reservations))
+    return simulate(
+        Scenario(
+            workload,
+            catalog_models(),
+            Cluster.parse(cluster),
+            policy=policy,
+            placer=placer,
+            conditions=Conditions(reservations=reservations),
+        )
+    )
 
 
 def test_the_job_that_gpus_are_reserved_for_finds_them_free() -> None:

@@ -170,6 +170,32 @@ def test_where_memory_has_no_room_even_for_the_smallest_batch_nothing_is_shared(
     assert decide(policy, round_input).reasons["new"].primary is ReasonCode.SHARING_NO_GAIN
 
 
+@BOTH
+def test_limits_that_nobody_derived_from_memory_leave_room_for_anybody(policy: str) -> None:
+    """Of both the one known batch is the largest; only the table of slowdowns says beside whom they fit."""
+    old, new = (job(name, seconds, gpus=2, per_gpu=LARGEST) for name, seconds in (("old", 1000.0), ("new", 10.0)))
+    limits = {"t4": MemoryLimits(LARGEST, LARGEST, fills_gpu=False)}
+    running = replace(old, spec=replace(old.spec, memory=limits), allocation=Allocation("t4", (0, 1)))
+    newcomer = replace(new, spec=replace(new.spec, memory=limits))
+    cluster = replace(Cluster.parse("t4=1x2"), jobs_per_gpu=2)
+    assert decide(policy, given_jobs(running, newcomer, cluster=cluster)).grants["new"].batch == BatchPlan(2 * LARGEST, LARGEST, 0)
+    assert "new" not in decide(policy, given_jobs(running, newcomer, cluster=cluster, xi=math.inf)).grants
+
+
+@BOTH
+def test_the_table_is_read_by_the_name_under_which_it_knows_a_job(policy: str) -> None:
+    old, new = job("old", 100.0, held=(0, 1, 2, 3), gpus=4), job("new", 10.0)
+    renamed = replace(new, spec=replace(new.spec, shares_as="LM (batch size 20)"))
+    table = {
+        ("old", "new", 4): 1.0,
+        ("new", "old", 1): 1.0,
+        ("old", "LM (batch size 20)", 4): math.inf,
+        ("LM (batch size 20)", "old", 1): 1.0,
+    }
+    assert "new" in decide(policy, given_jobs(old, new, xi=table)).grants
+    assert "new" not in decide(policy, given_jobs(old, renamed, xi=table)).grants
+
+
 def test_bsbf_reckons_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> None:
     """At xi 1.9 and 100 s, 40 s would share (108.5 < 120); in two passes 40 s become 80 s (136.6), while waiting stays at 120 s."""
     roomy, tight = (job("old", 100.0, gpus=4, held=(0, 1, 2, 3), per_gpu=n) for n in (8, 48))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,17 @@ from hypothesis import strategies as st
 from scheduling.examples import belief, round_of, spec
 
 from maat.scheduling.belief import Belief, TypeBelief
-from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Job
-from maat.scheduling.mixed_programme import MixedOptions
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.regime_forecast import expected_epochs, forecast
 from maat.scheduling.policies.shockwave import _Estimates
 from maat.scheduling.policies.shockwave_window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
-from maat.scheduling.solver import SolveStatus
-from maat.simulation.engine import simulate
-from maat.simulation.fairness import static_fairness
-from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import measured_models
-from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import read_workload
+from maat.scheduling.solving import mixed_highs
+from maat.scheduling.solving.mixed_programme import MixedOptions
+from maat.scheduling.solving.report import SolveStatus
 
 EXACT = MixedOptions(gap=0.0)
 
@@ -301,18 +294,17 @@ def test_what_it_remembers_of_a_job_is_small() -> None:
     assert len(json.dumps(decision.state.data)) < 40 * 130
 
 
-# ---- against the published results --------------------------------------------------------------------------------------------------
+def test_its_searches_end_by_nodes_long_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[MixedOptions] = []
+    run = mixed_highs.run_highs
+    monkeypatch.setattr(mixed_highs, "run_highs", lambda programme, options: asked.append(options) or run(programme, options))
+    report = shockwave(solver_nodes=7).allocate(round_of("t4=1x2", *crowd(5), now=0.0)).report
+    assert {(options.nodes, options.seconds) for options in asked} == {(7, 300.0)}
+    assert not report.out_of_time
 
-TRACE = "120_0.2_5_100_40_25_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace"
 
-
-@pytest.mark.needs_data
-@pytest.mark.long
-def test_the_published_makespan_and_average_jct_are_met_within_a_tenth(data_folder: Path) -> None:
-    models = measured_models(data_folder / "shockwave" / "tacc_throughputs.json")
-    workload = read_workload(data_folder / "shockwave" / TRACE, known_models=models)
-    fidelity = FIDELITIES["shockwave-artifact"]
-    result = simulate(Scenario(workload, models, Cluster.parse("v100=1x32"), policy="shockwave", placer="packed-sticky", fidelity=fidelity))
-    assert result.metrics.makespan_hours * 3600 == pytest.approx(24_197, rel=0.10)
-    assert result.metrics.avg_jct_hours * 3600 == pytest.approx(9_958, rel=0.10)
-    assert static_fairness(result).worst < 1.78
+def test_a_plan_whose_search_a_clock_ended_says_so_and_the_rounds_that_follow_it_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = mixed_highs.run_highs
+    monkeypatch.setattr(mixed_highs, "run_highs", lambda programme, options: replace(run(programme, options), out_of_time=True))
+    found = rounds_of(shockwave(), round_of("t4=1x2", *crowd(5), now=0.0), 3)
+    assert [decision.report.out_of_time for decision in found] == [True, False, False]

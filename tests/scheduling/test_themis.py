@@ -16,12 +16,14 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.policies import auction as auctions
 from maat.scheduling.policies.auction import auction
 from maat.scheduling.policies.ordering import requests
 from maat.scheduling.policies.themis import Payment, Themis
 from maat.scheduling.policies.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solver import SolveOptions
+from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment_solver import solve
 
 NOW, LEASE = 100_000.0, 1200.0
 
@@ -180,3 +182,20 @@ def test_the_outcome_is_proportionally_fair_and_every_winner_pays_what_it_costs_
         others = [row for row in everybody if row != candidates.members[v, 0]]
         assert kept == pytest.approx(np.exp(best - gain[v] - brute_force(candidates, gain, others)), rel=1e-6)
         assert 0 < kept <= 1
+
+
+def test_a_clock_that_ends_the_search_for_a_payment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    round_input = round_of("t4=1x2", asks("a", 2, t4=0.5), asks("b", 2, t4=0.5))
+    wanted = requests(round_input)
+    candidates = candidates_of(round_input, wanted, wanted.goodput)
+
+    def late(problem: AssignmentProblem, options: SolveOptions) -> Assignment:
+        answer = solve(problem, options)
+        return replace(answer, report=replace(answer.report, out_of_time=len(problem.value) < len(candidates)))
+
+    monkeypatch.setattr(auctions, "solve", late)
+    gain = np.array([1.0, 0.5])
+    found = auction(round_input, candidates, gain, bids=range(2), free=candidates.free, options=SolveOptions())
+
+    assert found.kept == pytest.approx((np.exp(-0.5),))
+    assert found.report.out_of_time

@@ -13,7 +13,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.variability import BinRule, Utilisation, binned, classify, traversal
 
 # ---- classes

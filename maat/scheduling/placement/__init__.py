@@ -1,15 +1,5 @@
 """Every placer that Maat has: one file and one line here for each."""
 
-from maat.scheduling.placement.as_decided import AsDecided
-from maat.scheduling.placement.lowest_numbered import LowestNumbered
-from maat.scheduling.placement.most_free import MostFree
-from maat.scheduling.placement.packed import Packed, PackedSticky
-from maat.scheduling.placement.pal import Pal
-from maat.scheduling.placement.pm_first import PmFirst
-from maat.scheduling.placement.random import Random, RandomSticky
-from maat.scheduling.placement.shared import Shared
-from maat.scheduling.placement.together import Together
-from maat.scheduling.placement.whole_node import WholeNode
 from maat.scheduling.registry import Entry, Needs, Registry
 from maat.scheduling.rounds import Placer
 
@@ -19,50 +9,74 @@ PLACERS: Registry[Placer] = Registry(
         "whole-node",
         "Whole nodes (Sia)",
         "Parts of a node stay on one node, larger allocations take whole nodes; evicts where GPUs are scattered.",
-        WholeNode,
+        "maat.scheduling.placement.whole_node:WholeNode",
     ),
-    Entry("packed-sticky", "Packed, sticky", "As few nodes as possible, the tightest that fits; jobs keep their GPUs.", PackedSticky),
+    Entry(
+        "packed-sticky",
+        "Packed, sticky",
+        "As few nodes as possible, the tightest that fits; jobs keep their GPUs.",
+        "maat.scheduling.placement.packed:PackedSticky",
+    ),
     Entry(
         "packed",
         "Packed, anew each round",
         "As few nodes as possible, the tightest that fits; everybody is placed anew each round.",
-        Packed,
+        "maat.scheduling.placement.packed:Packed",
     ),
-    Entry("random-sticky", "Random, sticky", "Any free GPUs alike; jobs keep them. A yardstick, not a choice.", RandomSticky),
-    Entry("random", "Random, anew each round", "Any free GPUs alike, drawn anew each round. A yardstick, not a choice.", Random),
+    Entry(
+        "random-sticky",
+        "Random, sticky",
+        "Any free GPUs alike; jobs keep them. A yardstick, not a choice.",
+        "maat.scheduling.placement.random:RandomSticky",
+    ),
+    Entry(
+        "random",
+        "Random, anew each round",
+        "Any free GPUs alike, drawn anew each round. A yardstick, not a choice.",
+        "maat.scheduling.placement.random:Random",
+    ),
     Entry(
         "pm-first",
         "PM-First",
         "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.",
-        PmFirst,
+        "maat.scheduling.placement.pm_first:PmFirst",
         needs=Needs.GPU_SCORES,
     ),
     Entry(
-        "pal", "PAL", "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.", Pal, needs=Needs.GPU_SCORES
+        "pal",
+        "PAL",
+        "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.",
+        "maat.scheduling.placement.pal:Pal",
+        needs=Needs.GPU_SCORES,
     ),
     Entry(
         "shared",
         "Shared GPUs",
         "Jobs keep their GPUs; new ones get idle GPUs on few nodes, and beside them those of the partners that the policy chose.",
-        Shared,
+        "maat.scheduling.placement.shared:Shared",
     ),
     Entry(
         "together",
         "Pairs together",
         "Jobs that were paired share one set of GPUs, everybody else has GPUs alone: what a member holds, else few nodes.",
-        Together,
+        "maat.scheduling.placement.together:Together",
     ),
     Entry(
         "most-free",
         "Most free (Pollux)",
         "Jobs keep their GPUs where their allocation is unchanged; others take GPUs from the node with most free, then the next.",
-        MostFree,
+        "maat.scheduling.placement.most_free:MostFree",
     ),
     Entry(
         "lowest-numbered",
         "Lowest numbers first (Gavel)",
         "Largest jobs first; a job keeps its GPUs if it can, else it takes the free ones of the lowest numbers, whatever their nodes.",
-        LowestNumbered,
+        "maat.scheduling.placement.lowest_numbered:LowestNumbered",
     ),
-    Entry("as-decided", "As decided", "The nodes that the policy chose (Pollux); packed where it chose none.", AsDecided),
+    Entry(
+        "as-decided",
+        "As decided",
+        "The nodes that the policy chose (Pollux); packed where it chose none.",
+        "maat.scheduling.placement.as_decided:AsDecided",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class RandomSticky:
     name: str = "random-sticky"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        return place_along(decision, round_input, _drawing(round_input.rng), sticky=True)
+        return replace(place_along(decision, round_input, _drawing(round_input.rng), sticky=True), by_chance=True)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Random:
     name: str = "random"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        return place_along(decision, round_input, _drawing(round_input.rng), sticky=False)
+        return replace(place_along(decision, round_input, _drawing(round_input.rng), sticky=False), by_chance=True)
 
 
 def _drawing(rng: np.random.Generator) -> Choose:

@@ -17,7 +17,8 @@ from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, 
 class Shared:
     """Jobs keep their GPUs. A new one gets GPUs that nobody holds, on few nodes; and on partners' GPUs what its grant says is to be there.
 
-    A GPU is shared by two jobs at most, and only where a grant names the one who is on it: who names no partner never gets one.
+    A GPU is shared by two jobs at most, and only where a grant names the one who is on it: who names no partner never gets one. Where a grant names
+    the GPUs themselves, the job gets these or none.
     """
 
     name: str = "shared"
@@ -42,7 +43,8 @@ class Shared:
                     unplaced[job_id] = Reasons(ReasonCode.WAITING_CAPACITY, evidence)
                 else:
                     found[job_id] = board.take(gpus)
-        return PlacementResult(Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}), unplaced)
+        placement = Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found})
+        return PlacementResult(placement, unplaced, as_named=True)
 
 
 class _Board:
@@ -57,7 +59,7 @@ class _Board:
     def may_keep(self, job_id: JobId, grant: Grant) -> bool:
         """Whether the job holds just what it was granted, on GPUs that may be used and have a place for it."""
         held = self._input.job_by_id[job_id].allocation
-        if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count):
+        if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count) or grant.gpus not in (None, held.gpus):
             return False
         cluster = self._input.cluster
         return bool(cluster.gpu_available[list(held.gpus)].all()) and all(self._holders[g] < cluster.jobs_per_gpu for g in held.gpus)
@@ -68,7 +70,9 @@ class _Board:
         return gpus
 
     def find(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> list[int] | None:
-        """GPUs for a grant, none of them taken yet; None where idle or partners' GPUs do not suffice."""
+        """GPUs for a grant, none of them taken yet; None where idle or partners' GPUs do not suffice, or named ones are taken."""
+        if grant.gpus is not None:
+            return list(grant.gpus) if self._to_be_had(grant, placed) else None
         shared = self._from_partners(grant, placed)
         if len(shared) < grant.shared_gpus:
             return None
@@ -78,6 +82,12 @@ class _Board:
             return None
         self._idle.give_back(idle)
         return idle + shared
+
+    def _to_be_had(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> bool:
+        """Whether each of the named GPUs is idle, or held by one of the named partners alone."""
+        partners = {gpu for partner in grant.share_with for gpu in placed.get(partner, ())}
+        most = min(self._input.cluster.jobs_per_gpu, 2)
+        return all(self._holders[g] == 0 or (g in partners and self._holders[g] < most) for g in grant.gpus or ())
 
     def _from_partners(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> list[int]:
         """GPUs that partners hold alone, in the partners' order; of the last one no more than are needed, together on few nodes."""

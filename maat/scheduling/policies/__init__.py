@@ -1,69 +1,87 @@
 """Every policy that Maat has: one file and one line here for each."""
 
-from maat.scheduling.policies.fifo import Fifo
-from maat.scheduling.policies.gandiva import Gandiva
-from maat.scheduling.policies.gavel import Gavel
-from maat.scheduling.policies.las import Las
-from maat.scheduling.policies.optimus import Optimus
-from maat.scheduling.policies.pollux import Pollux
-from maat.scheduling.policies.shockwave import Shockwave
-from maat.scheduling.policies.sia import Sia
-from maat.scheduling.policies.sjf import Sjf
-from maat.scheduling.policies.sjf_bsbf import SjfBsbf
-from maat.scheduling.policies.sjf_ffs import SjfFfs
-from maat.scheduling.policies.srtf import Srtf
-from maat.scheduling.policies.themis import Themis
-from maat.scheduling.policies.tiresias import Tiresias
 from maat.scheduling.registry import Entry, Needs, Registry
 from maat.scheduling.rounds import Policy
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
-    Entry("sia", "Sia", "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.", Sia, "whole-node"),
-    Entry("fifo", "FIFO", "First come, first served; every job gets the GPUs it asked for and keeps them to its end.", Fifo),
-    Entry("srtf", "SRTF", "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.", Srtf),
-    Entry("sjf", "SJF", "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.", Sjf),
-    Entry("las", "LAS", "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.", Las),
+    Entry(
+        "sia",
+        "Sia",
+        "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.",
+        "maat.scheduling.policies.sia:Sia",
+        "whole-node",
+    ),
+    Entry(
+        "fifo",
+        "FIFO",
+        "First come, first served; every job gets the GPUs it asked for and keeps them to its end.",
+        "maat.scheduling.policies.fifo:Fifo",
+    ),
+    Entry(
+        "srtf",
+        "SRTF",
+        "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.",
+        "maat.scheduling.policies.srtf:Srtf",
+    ),
+    Entry(
+        "sjf",
+        "SJF",
+        "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.",
+        "maat.scheduling.policies.sjf:Sjf",
+    ),
+    Entry(
+        "las",
+        "LAS",
+        "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.",
+        "maat.scheduling.policies.las:Las",
+    ),
     Entry(
         "shockwave",
         "Shockwave",
         "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
-        Shockwave,
+        "maat.scheduling.policies.shockwave:Shockwave",
     ),
     Entry(
         "tiresias",
         "Tiresias",
         "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
-        Tiresias,
+        "maat.scheduling.policies.tiresias:Tiresias",
         "most-free",
     ),
     Entry(
         "optimus",
         "Optimus",
         "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
-        Optimus,
+        "maat.scheduling.policies.optimus:Optimus",
         "most-free",
     ),
     Entry(
         "gavel",
         "Gavel",
         "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
-        Gavel,
+        "maat.scheduling.policies.gavel:Gavel",
         "lowest-numbered",
     ),
-    Entry("themis", "Themis", "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.", Themis, "shared"),
+    Entry(
+        "themis",
+        "Themis",
+        "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.",
+        "maat.scheduling.policies.themis:Themis",
+        "shared",
+    ),
     Entry(
         "gandiva",
         "Gandiva",
         "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
-        Gandiva,
+        "maat.scheduling.policies.gandiva:Gandiva",
         "together",
     ),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
         "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
-        SjfFfs,
+        "maat.scheduling.policies.sjf_ffs:SjfFfs",
         "shared",
         Needs.SHARED_GPUS,
     ),
@@ -71,7 +89,7 @@ POLICIES: Registry[Policy] = Registry(
         "sjf-bsbf",
         "SJF-BSBF",
         "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
-        SjfBsbf,
+        "maat.scheduling.policies.sjf_bsbf:SjfBsbf",
         "shared",
         Needs.SHARED_GPUS,
     ),
@@ -79,7 +97,7 @@ POLICIES: Registry[Policy] = Registry(
         "pollux",
         "Pollux",
         "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
-        Pollux,
+        "maat.scheduling.policies.pollux:Pollux",
         "as-decided",
     ),
 )

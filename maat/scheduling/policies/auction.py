@@ -13,14 +13,16 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.policies.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
-from maat.scheduling.solver import Assignment, AssignmentProblem, SolveOptions, SolveReport, solve
+from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.report import SolveReport
 
 EXACT = 1e-9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The winning bids, the part c of its winnings that each keeps, shape as `won`, in (0, 1], and the solver's report."""
+    """The winning bids, the part c of its winnings that each keeps, shape as `won`, in (0, 1], and the report of all programmes solved."""
 
     won: tuple[int, ...]
     kept: tuple[float, ...]
@@ -39,8 +41,17 @@ def auction(
     everybody = book.best(np.ones(len(book.bids), dtype=bool))
     won = book.bids[everybody.chosen]
     contested = float(log_gain[won].sum()) < book.wishes() - EXACT
-    kept = [book.kept_by(int(v), won) if contested else 1.0 for v in won.tolist()]
-    return Outcome(tuple(won.tolist()), tuple(kept), everybody.report)
+    parts = [book.part_of(int(v), won) if contested else _Part() for v in won.tolist()]
+    report = everybody.report.after(*(part.report for part in parts))
+    return Outcome(tuple(won.tolist()), tuple(part.kept for part in parts), report)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a winner keeps, in (0, 1], and the report of the programme without it."""
+
+    kept: float = 1.0
+    report: SolveReport = SolveReport()
 
 
 @dataclass(frozen=True)
@@ -60,13 +71,14 @@ class _Book:
         np.maximum.at(best, self.candidates.members[self.bids, 0], self.log_gain[self.bids])
         return float(best.sum())
 
-    def kept_by(self, winner: int, won: IntArray) -> float:
+    def part_of(self, winner: int, won: IntArray) -> _Part:
         """c of a winner."""
         row = self.candidates.members[winner, 0]
         others = self.candidates.members[self.bids, 0] != row
         with_it = float(self.log_gain[won].sum() - self.log_gain[winner])
-        without_it = float(self.log_gain[self.bids[others][self.best(others).chosen]].sum())
-        return float(np.exp(min(with_it - without_it, 0.0)))
+        without = self.best(others)
+        without_it = float(self.log_gain[self.bids[others][without.chosen]].sum())
+        return _Part(float(np.exp(min(with_it - without_it, 0.0))), without.report)
 
     def best(self, mask: BoolArray) -> Assignment:
         """The proportionally fair choice among some of the bids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
@@ -20,4 +21,12 @@ class Fifo:
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
         order = in_order({row: (job.spec.submitted_at,) for row, job in enumerate(round_input.jobs)})
-        return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=True, state=round_input.state)
+        return walk(
+            round_input,
+            wanted,
+            order,
+            head_of_line=self.head_of_line,
+            keep_running=True,
+            state=round_input.state,
+            order_stands_until=math.inf,
+        )

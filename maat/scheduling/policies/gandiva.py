@@ -11,7 +11,7 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, Requests, Walker
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 _SLACK = 1e-6  # seconds
 
@@ -28,10 +28,10 @@ class Gandiva:
     """
 
     slice_seconds: float = knob(
-        60.0,
+        360.0,
         "Time on GPUs after which the next in the queue has a turn.",
         unit="s",
-        source="Gandiva: about a minute",
+        source="Gavel: its rounds; Gandiva: about a minute",
         minimum=1.0,
         maximum=86400.0,
     )
@@ -40,7 +40,7 @@ class Gandiva:
     )
     pairing: bool = knob(True, "Whether jobs may share GPUs in pairs.", source="Gandiva: packing")
     head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit.")
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(360.0, "Time between rounds.", unit="s", source="Gavel", minimum=1.0, maximum=86400.0)
     name: str = "gandiva"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -85,8 +85,8 @@ class Gandiva:
             _fixed(one, round_input) and _fixed(other, round_input) and not _share_already(one, other)
         ):
             return False
-        mine = round_input.interference.get((one.spec.model, other.spec.model, count))
-        theirs = round_input.interference.get((other.spec.model, one.spec.model, count))
+        names = one.spec.interference_name, other.spec.interference_name
+        mine, theirs = (round_input.interference.get((*pair, count)) for pair in (names, names[::-1]))
         return mine is not None and theirs is not None and 1 / mine + 1 / theirs >= self.least_pair_speed
 
     # ---- turns

@@ -9,14 +9,14 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.explain import Reasons
-from maat.scheduling.linear_programme import LinearMethod
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
 from maat.scheduling.policies.share_programmes import ShareProblem, Shares
 from maat.scheduling.policies.time_shares import Chosen, Ledger, candidates_of, choose, keys_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.linear_programme import LinearMethod
+from maat.scheduling.solving.report import SolveReport
 
 SHORTEST_SECONDS = 1e-6  # that a job takes alone, and in which one is asked to end
 

@@ -35,6 +35,7 @@ class IsolatedRule(StrEnum):
 class Speeds:
     """Of J jobs at their own requests on T types, shapes (J, T): steps/s, samples/s, effective samples/s; zero where a job cannot run.
 
+    Of a job that asks for no batch, which is given another on each type, steps are those of the largest by samples: small ones are worth less.
     Of a type that nothing is known of, a job counts as fast as the fastest that is known, so that somebody finds out.
     """
 
@@ -51,7 +52,7 @@ class Speeds:
         modelled = np.divide(pairs.goodput, worth * total, out=np.zeros(len(pairs)), where=worth > 0)
         steps = np.where(pairs.goodput > 0, _measured(round_input, wanted, modelled), 0.0)
         promised = np.array([job.spec.promised_seconds is not None for job in wanted.jobs], dtype=bool)[pairs.job]
-        by_pair = (steps, steps * total, np.where(promised, pairs.goodput, steps * total * worth))
+        by_pair = (steps * _part_of_a_step(wanted, total), steps * total, np.where(promised, pairs.goodput, steps * total * worth))
         found = []
         for values in by_pair:
             wide = np.zeros(shape)
@@ -70,6 +71,15 @@ class Speeds:
                 best = self.goodput.max(axis=1, initial=0.0, keepdims=True)
                 relative: FloatArray = np.divide(self.goodput, best, out=np.zeros_like(self.goodput), where=best > 0)
                 return relative
+
+
+def _part_of_a_step(wanted: Requests, total: FloatArray) -> FloatArray:
+    """What a step of each pair counts for, shape (P,): one, or its part of the job's largest where the job asked for no batch."""
+    at = wanted.pairs.job
+    largest = np.zeros(len(wanted.jobs))
+    np.maximum.at(largest, at, total)
+    free = np.array([job.spec.batch_size is None for job in wanted.jobs], dtype=bool)
+    return np.where(free[at], total / largest[at], 1.0)
 
 
 def _worth_of_a_sample(wanted: Requests, total: FloatArray) -> FloatArray:

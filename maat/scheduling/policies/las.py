@@ -15,7 +15,9 @@ class Las:
 
     service: ServiceUnit = knob(ServiceUnit.GPU_SECONDS, "What counts as service.", source="Tiresias: GPU time; Blox: time alone")
     head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether jobs of more service may pass one that does not fit.", source="Blox")
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        300.0, "Time between rounds.", unit="s", source="PAL, which runs LAS on Blox: 300", minimum=1.0, maximum=86400.0
+    )
     name: str = "las"
 
     def allocate(self, round_input: RoundInput) -> Decision:

@@ -17,7 +17,7 @@ from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import Requests, Walker, declared_plan
 from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.throughput import pass_seconds, step_seconds
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -12,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan, plan_for_batch
 from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import Pairs, evaluate_pairs
+from maat.scheduling.room import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 
 class HeadOfLine(StrEnum):
@@ -56,6 +57,7 @@ class Requests:
 
     round_input: RoundInput
     gpus_of: Callable[[JobSpec, str], int] = asked_for
+    _declared: dict[tuple[int, int], BatchPlan | None] = field(default_factory=dict)
 
     def gpu_count(self, row: int, t: int) -> int:
         """GPUs that the job of a row is to have on a type."""
@@ -145,6 +147,11 @@ class Requests:
         return self.pairs.plans.plan(pair) if self.pairs.known[pair] else None
 
     def _declared_plan(self, row: int, t: int) -> BatchPlan | None:
+        if (row, t) not in self._declared:
+            self._declared[row, t] = self._work_out_declared(row, t)
+        return self._declared[row, t]
+
+    def _work_out_declared(self, row: int, t: int) -> BatchPlan | None:
         spec, name = self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t]
         if spec.batch_size is None:
             return None
@@ -170,9 +177,20 @@ def requests(round_input: RoundInput) -> Requests:
 
 
 def walk(
-    round_input: RoundInput, wanted: Requests, order: Sequence[int], *, head_of_line: HeadOfLine, keep_running: bool, state: PolicyState
+    round_input: RoundInput,
+    wanted: Requests,
+    order: Sequence[int],
+    *,
+    head_of_line: HeadOfLine,
+    keep_running: bool,
+    state: PolicyState,
+    order_stands_until: float = -math.inf,
 ) -> Decision:
-    """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at."""
+    """Grant along `order` (row numbers) while there is room. With `keep_running`, what runs stays before anything else is looked at.
+
+    `order_stands_until`: cluster time before which the order is the same whatever the jobs achieve. So is the decision then, unless somebody's
+    goodput had a say in it.
+    """
     walker = Walker(round_input, wanted)
     jobs = round_input.jobs
     if keep_running:
@@ -186,7 +204,8 @@ def walk(
         if blocked or not walker.offer(row):
             walker.refuse(row)
             blocked = blocked or (head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row))
-    return Decision(walker.grants, SolveReport(), walker.reasons, state=state)
+    stands_until = -math.inf if wanted.evaluated else order_stands_until
+    return Decision(walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until)
 
 
 def grant_chosen(
@@ -263,13 +282,13 @@ class Walker:
         self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row))
 
     def _refusal(self, row: int) -> Reasons:
-        return self._waiting(row, self._input.jobs[row]) if self.could_ever_run(row) else self._never(row)
+        return self._waiting(row) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Whether the job would run if it were alone."""
         return any(not self._too_small(row, t) for t in self._types_in_order(row))
 
-    def _waiting(self, row: int, job: Job) -> Reasons:
+    def _waiting(self, row: int) -> Reasons:
         types = self._types_in_order(row)
         if any(self._fits(self._need(row, t)) for t in types):
             needed = self._need(row, types[0]).gpus

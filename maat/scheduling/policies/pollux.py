@@ -1,4 +1,4 @@
-"""Pollux: a genetic search for the allocation matrix of most fitness (Pollux section 4.2). What it searches is pollux_view's and _search's."""
+"""Pollux: a genetic search for the allocation matrix of most fitness (Pollux section 4.2). pollux_view says of what, pollux_search how."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.assignment import exceeds, free_places, never_fits, waiting_for
-from maat.scheduling.assignment_problem import SolveStatus
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.pollux_search import MOST_CELLS, CountArray, Found, SearchOptions, SearchProblem, search
+from maat.scheduling.policies.pollux_problem import CountArray, SearchProblem
+from maat.scheduling.policies.pollux_search import MOST_CELLS, Found, SearchOptions, search
 from maat.scheduling.policies.pollux_view import Options, VirtualNodes, is_legal, keeping, options, quotas, usable, virtual_nodes
+from maat.scheduling.room import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 LEAST_START = 1e-6  # of its speedup: a start from nothing loses no work, so that of the youngest job is worth something
 LEAST_PATIENCE = 5  # generations, and one more for every job, up to the parameter
@@ -137,7 +137,7 @@ def _present(jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
 
 def _remembered(population: CountArray, jobs: Sequence[Job], nodes: VirtualNodes) -> Mapping[str, object]:
     """The best individuals: of every job, for each, node numbers and GPU counts in turn; nodes by name."""
-    numbers = 2 * np.count_nonzero(population.reshape(len(population), -1), axis=1) + len(jobs)
+    numbers = 2 * np.count_nonzero(population, axis=(1, 2)) + len(jobs)
     kept = population[np.cumsum(numbers) <= MOST_STATE_NUMBERS]
     rows: dict[str, list[list[int]]] = {job.id: [[] for _ in range(len(kept))] for job in jobs}
     names = [job.id for job in jobs]
@@ -150,7 +150,7 @@ def _remembered(population: CountArray, jobs: Sequence[Job], nodes: VirtualNodes
 def recalled(state: PolicyState, jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
     """The individuals of the last round for the jobs and nodes that are still there, shape (P, J, N)."""
     data = state.data
-    individuals = int(data.get("individuals", 0))  # type: ignore[call-overload]
+    individuals = int(data.get("individuals", 0))  # type: ignore[call-overload]  # as _remembered wrote it, here and below
     population = np.zeros((individuals, len(jobs), len(nodes.size)), dtype=np.int32)
     where = {name: n for n, name in enumerate(nodes.names)}
     column = [where.get(name, -1) for name in data.get("nodes", ())]  # type: ignore[attr-defined]

@@ -13,14 +13,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.assignment import free_places
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.job import Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import LimitKind
 from maat.scheduling.matrix import Pairs, evaluate_pairs
-from maat.scheduling.policies.pollux_search import CountArray, Quota
+from maat.scheduling.policies.pollux_problem import CountArray, Quota
+from maat.scheduling.room import free_places
 from maat.scheduling.rounds import RoundInput
 
 SPREAD_LOSS = 1e-3  # of a promise kept over several nodes: where one node would do, it is to be preferred
@@ -92,11 +92,12 @@ def options(jobs: Sequence[Job], round_input: RoundInput, *, room: IntArray, sca
     hopeless, kinds = kinds < 0, np.maximum(kinds, 0)
     jobs = _as_of(jobs, kinds, round_input.cluster)
     blind = tuple(_blind(job, round_input.cluster) for job in jobs)
-    legal = _legal_counts(jobs, round_input.cluster, most=int(room.sum()), scale_up=scale_up)
+    legal = _legal_counts(jobs, round_input.cluster, most=int(room.sum()), scale_up=scale_up) & ~hopeless[:, None]
     rows, counts, spread = _pairs_to_evaluate(legal, largest=int(room.max(initial=0)))
     at = np.arange(len(jobs))
     job_of = np.concatenate((rows, at))
-    unit = np.array([_units(job.spec, round_input.cluster)[0] for job in jobs], dtype=np.int64)
+    names = round_input.cluster.type_names
+    unit = np.array([job.spec.replica_gpus(names[kind]) for job, kind in zip(blind, kinds.tolist(), strict=True)], dtype=np.int64)
     found = _evaluate(
         blind,
         round_input,

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.linear_programme import LinearMethod, LinearProgramme
 from maat.scheduling.policies.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
-from maat.scheduling.solver import SolveReport, solve_linear
+from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
+from maat.scheduling.solving.linear_solver import solve_linear
+from maat.scheduling.solving.report import SolveReport
 
 NEGLIGIBLE = 1e-9  # of the largest need: less is no constraint that a solver in double precision can tell from none
 LARGEST = 1e300  # stands for infinity where a figure must be finite

@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.mixed_programme import MixedOptions, Rows
-from maat.scheduling.solver import SolveReport, solve_mixed
+from maat.scheduling.solving.mixed_programme import MixedOptions, Rows
+from maat.scheduling.solving.mixed_solver import solve_mixed
+from maat.scheduling.solving.report import SolveReport
 
 BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of the work (configuration files of the artifact)
 LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
@@ -55,12 +56,14 @@ def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None
     number of rounds per job stands for its T binaries; its answer is taken if the counts can be spread over the rounds. Equal demands always
     can (McNaughton 1959), unequal ones mostly: a job on all GPUs for one round of two leaves no two rounds for another.
     """
+    by_counts = SolveReport()
     if window.demands_divide:
-        counts, report = _solve(window, 1, options)
+        counts, by_counts = _solve(window, 1, options)
         table = None if counts is None else spread(window, counts[:, 0])
         if counts is None or table is not None:
-            return table, report
-    return _solve(window, window.rounds, options)
+            return table, by_counts
+    table, report = _solve(window, window.rounds, options)
+    return table, report.after(by_counts)
 
 
 def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:

@@ -19,7 +19,7 @@ from maat.scheduling.matrix import GoodputMatrix, Pairs, goodput_matrix
 from maat.scheduling.parameters import knob
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solver import SolveOptions
+from maat.scheduling.solving.assignment_problem import SolveOptions
 
 SMALLEST_GOODPUT = 1e-4
 LARGEST_COST = 3000.0

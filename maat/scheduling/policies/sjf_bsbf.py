@@ -10,7 +10,8 @@ import numpy as np
 
 from maat.scheduling.pair_rule import gains, sequential_mean, together_mean
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.sharing import Offer, Partner, share
+from maat.scheduling.policies.company import Offer, Partners
+from maat.scheduling.policies.sharing import share
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.sub_batch import Split
 
@@ -24,30 +25,32 @@ class SjfBsbf:
         "Whether a job that shares takes all idle GPUs before those of others; else those of others alone.",
         source="the authors' code: yes; SJF-BSBF section V-B 2: no",
     )
+    by_placement: bool = knob(
+        True,
+        "Whether times are reckoned on the very GPUs that a job would get, nodes included, and those of best end are chosen; else wherever partners stand.",
+        source="SJF-BSBF: no; its time model knows no nodes",
+    )
     round_seconds: float = knob(10.0, "Time between rounds.", unit="s", source="the authors' code", minimum=1.0, maximum=86400.0)
     name: str = "sjf-bsbf"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
-        return share(round_input, memory, best_benefit, idle_first=self.idle_first)
+        return share(round_input, memory, best_benefit, idle_first=self.idle_first, by_placement=self.by_placement)
 
 
-def best_benefit(ways: Sequence[Split], partners: Sequence[Partner]) -> list[Offer]:
+def best_benefit(ways: Sequence[Split], partners: Partners, waiting: float, /) -> list[Offer]:
     """Algorithm 2: of each partner the per-GPU batch with the least mean completion time; those that gain by sharing, by that time.
 
-    Of ways that fit in memory beside the partner. Waiting is reckoned with the largest batch: nobody is beside it then. Without known
-    speeds and slowdowns there is nothing to compare, and no offer.
+    Of ways that fit in memory beside the partner. `waiting`: the newcomer's seconds where it waits for the end instead. Without known speeds and
+    slowdowns there is nothing to compare, and no offer.
     """
-    known = [p for p in partners if p.xi is not None and p.xi_newcomer is not None and math.isfinite(p.split.solo_seconds)]
-    if not ways or not known or not math.isfinite(ways[0].solo_seconds):
+    if not ways or not partners.of or not math.isfinite(ways[0].solo_seconds):
         return []
-    running = np.array([[p.split.solo_seconds] for p in known])
-    newcomer = np.array([[way.solo_seconds for way in ways]])
-    xi, xi_newcomer = np.array([[p.xi] for p in known], dtype=np.float64), np.array([[p.xi_newcomer] for p in known], dtype=np.float64)
-    fits = np.array([[way.fits_beside(p.split) for way in ways] for p in known])
-    mean = np.where(fits, together_mean(running, newcomer, xi, xi_newcomer), np.inf)
+    running, newcomer = partners.seconds[:, None], np.array([way.solo_seconds for way in ways])
+    mean = np.where(partners.fits(ways), together_mean(running, newcomer, partners.xi[:, None], partners.xi_newcomer[:, None]), np.inf)
+    known = np.isfinite(partners.seconds) & ~np.isnan(partners.xi) & ~np.isnan(partners.xi_newcomer)
     best = mean.argmin(axis=1)
-    least = mean[np.arange(len(known)), best]
-    shares = gains(least, sequential_mean(running[:, 0], newcomer[0, 0]))
-    order = [int(i) for i in np.argsort(least, kind="stable") if shares[i]]
-    return [Offer(known[i], ways[best[i]]) for i in order]
+    least = mean[np.arange(len(best)), best]
+    shares = known & gains(least, sequential_mean(partners.seconds, np.asarray(waiting)))
+    order = [i for i in np.argsort(least, kind="stable").tolist() if shares[i]]
+    return [Offer(partners.of[i], ways[best[i]], float(2.0 * least[i] - partners.seconds[i])) for i in order]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.sharing import Offer, Partner, fitting, share
+from maat.scheduling.policies.company import Offer, Partners
+from maat.scheduling.policies.sharing import share
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.sub_batch import Split
 
@@ -31,7 +34,9 @@ class SjfFfs:
         return share(round_input, memory, first_fit, idle_first=self.idle_first)
 
 
-def first_fit(ways: Sequence[Split], partners: Sequence[Partner]) -> list[Offer]:
+def first_fit(ways: Sequence[Split], partners: Partners, _waiting: float, /) -> list[Offer]:
     """Every partner beside whom some way of running the newcomer fits, in their order."""
-    found = ((partner, fitting(ways, partner)) for partner in partners)
-    return [Offer(partner, fits[0]) for partner, fits in found if fits]
+    if not ways:
+        return []
+    fits = partners.fits(ways)
+    return [Offer(partners.of[i], ways[int(fits[i].argmax())]) for i in np.flatnonzero(fits.any(axis=1)).tolist()]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.assignment import free_places
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import LimitKind, membership
 from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.room import free_places
 from maat.scheduling.rounds import PolicyState, RoundInput
 
 Key = tuple[tuple[JobId, ...], str]  # the jobs of a candidate, and its GPU type
@@ -98,8 +98,8 @@ def slowdowns(round_input: RoundInput, wanted: Requests, a: int, b: int) -> tupl
     count = first.requested_gpus
     if second.requested_gpus != count:
         return None
-    mine = round_input.interference.get((first.model, second.model, count))
-    theirs = round_input.interference.get((second.model, first.model, count))
+    mine = round_input.interference.get((first.interference_name, second.interference_name, count))
+    theirs = round_input.interference.get((second.interference_name, first.interference_name, count))
     return None if mine is None or theirs is None else (mine, theirs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, requests, walk
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
+_SOONER = 1e-3  # seconds; a decision is not promised to stand to the last moment, as service is summed in floating point
 _SLACK = 1e-6  # seconds are summed in floating point; a threshold is met at what it says
 
 
@@ -73,7 +75,27 @@ class Tiresias:
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
         order = [row_of[job_id] for queue in queues.queues for job_id in queue]
         state = PolicyState(memory.owner, memory.parameter_hash, queues.remembered())
-        return walk(round_input, requests(round_input), order, head_of_line=self.head_of_line, keep_running=False, state=state)
+        return walk(
+            round_input,
+            requests(round_input),
+            order,
+            head_of_line=self.head_of_line,
+            keep_running=False,
+            state=state,
+            order_stands_until=self._stands_until(round_input, queues, levels),
+        )
+
+    def _stands_until(self, round_input: RoundInput, queues: _Queues, levels: Sequence[float]) -> float:
+        """When the first job that holds GPUs will have reached its queue's threshold; never where waiting moves jobs too."""
+        if self.promote_after > 0:
+            return -math.inf
+        reached = []
+        for job in round_input.jobs:
+            level = queues.level[job.id]
+            if job.allocation is not None and level < len(levels):
+                served_per_second = job.allocation.gpu_count / job.spec.requested_gpus * self._served_per_second(job)
+                reached.append((levels[level] - attained_service(job, self.service)) / served_per_second)
+        return round_input.now + min(reached, default=math.inf) - _SOONER
 
     def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
         served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scheduling.assignment_problems import many_jobs, problem
+from scheduling.solving.assignment_problems import many_jobs, problem
 
-from maat.scheduling import assignment_highs
-from maat.scheduling import solver as solver_module
-from maat.scheduling.assignment_core import CoreAnswer
-from maat.scheduling.assignment_highs import HighsAnswer, run_highs
-from maat.scheduling.assignment_problem import is_feasible
-from maat.scheduling.solver import AssignmentProblem, SolveOptions, SolveStatus, solve, solve_highs
+from maat.scheduling.solving import assignment_highs, assignment_search, assignment_solver
+from maat.scheduling.solving.assignment_core import CoreAnswer
+from maat.scheduling.solving.assignment_highs import HighsAnswer, run_highs
+from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions, is_feasible
+from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.report import SolveStatus
 
 Ended = Callable[[str, np.ndarray, bool], None]
 
@@ -23,7 +23,7 @@ def highs_ends_with(monkeypatch: pytest.MonkeyPatch) -> Ended:
     """Make HiGHS end with a status, an assignment and a claim of optimality."""
 
     def install(status: str, x: np.ndarray, optimal: bool = False) -> None:
-        monkeypatch.setattr(assignment_highs, "run_highs", lambda problem, **_: HighsAnswer(optimal, status, x, np.inf))
+        monkeypatch.setattr(assignment_highs, "run_highs", lambda problem, **_: HighsAnswer(optimal, status, x, np.inf, not optimal))
 
     return install
 
@@ -84,6 +84,7 @@ def test_highs_really_stopped_by_its_time_limit_keeps_at_least_the_present() -> 
 
     answer = solve_highs(instance, SolveOptions(fallback_seconds=0.0))
 
+    assert answer.report.out_of_time
     assert answer.report.objective >= 3.0
     assert is_feasible(instance, answer.chosen)
 
@@ -106,8 +107,8 @@ def test_an_answer_by_prices_is_never_worse_than_the_present(monkeypatch: pytest
     held[best.chosen] = True
     bare = many_jobs(5)
     instance = AssignmentProblem(bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names)
-    monkeypatch.setattr(solver_module, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
-    monkeypatch.setattr(solver_module, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    monkeypatch.setattr(assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
+    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
 
     answer = solve(instance, SolveOptions(tolerance=0.0))
 
@@ -115,21 +116,22 @@ def test_an_answer_by_prices_is_never_worse_than_the_present(monkeypatch: pytest
 
 
 def test_a_gap_that_prices_leave_open_is_closed_by_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver_module, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
-    monkeypatch.setattr(solver_module, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    monkeypatch.setattr(assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
+    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
     instance = many_jobs(6)
 
     report = solve(instance, SolveOptions(tolerance=0.0)).report
 
     assert report.method.endswith("highs")
+    assert not report.out_of_time
     assert report.objective == pytest.approx(solve_highs(instance, SolveOptions(tolerance=0.0)).report.objective, abs=1e-6)
 
 
 def test_a_second_opinion_that_fails_leaves_the_first_answer_and_is_reported(
     monkeypatch: pytest.MonkeyPatch, highs_ends_with: Ended
 ) -> None:
-    monkeypatch.setattr(solver_module, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
-    monkeypatch.setattr(solver_module, "ACCEPTABLE_GAP", 0.0)
+    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    monkeypatch.setattr(assignment_solver, "ACCEPTABLE_GAP", 0.0)
     bare = many_jobs(6)
     held = np.zeros(len(bare.value), dtype=bool)
     held[0] = True
@@ -140,6 +142,7 @@ def test_a_second_opinion_that_fails_leaves_the_first_answer_and_is_reported(
 
     assert answer.report.objective > float(instance.value[0])
     assert answer.report.status is SolveStatus.WITHIN_GAP
+    assert answer.report.out_of_time
     assert "Time limit reached" in answer.report.message
 
 

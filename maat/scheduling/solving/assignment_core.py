@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.assignment_greedy import NOTHING
-from maat.scheduling.prices import Programme
+from maat.scheduling.solving.assignment_greedy import NOTHING
+from maat.scheduling.solving.assignment_programme import Programme
 
 WIDTH = 20_000  # most partial answers kept per job while there is work left
 NARROW = 500  # and after that, so that a search ends with an answer all the same

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from maat.scheduling import solver
-from maat.scheduling.linear_programme import LinearAnswer, LinearMethod, LinearProgramme
-from maat.scheduling.solver import SolveStatus, solve_linear
+from maat.scheduling.solving import linear_solver
+from maat.scheduling.solving.linear_programme import LinearAnswer, LinearMethod, LinearProgramme
+from maat.scheduling.solving.linear_solver import solve_linear
+from maat.scheduling.solving.report import SolveStatus
 
 
 def dense(gain: list[float], rows: list[list[float]], most: list[float]) -> LinearProgramme:
@@ -54,7 +55,7 @@ def test_a_method_that_ends_without_an_optimum_gives_way_to_the_other(monkeypatc
     def fails(programme: LinearProgramme) -> LinearAnswer:
         return LinearAnswer(False, "out of patience", np.zeros(len(programme.gain)), np.zeros(len(programme.most)))
 
-    monkeypatch.setitem(solver._LINEAR, LinearMethod.INTERIOR_POINT, fails)
+    monkeypatch.setitem(linear_solver._LINEAR, LinearMethod.INTERIOR_POINT, fails)
     found = solve_linear(dense([1.0], [[1.0]], [1.0]), present=np.zeros(1), method=LinearMethod.INTERIOR_POINT)
     assert (found.report.status, found.report.method, found.report.fallback) == (SolveStatus.OPTIMAL, "simplex", True)
     assert "out of patience" in found.report.message
@@ -64,7 +65,7 @@ def test_a_method_that_ends_without_an_optimum_gives_way_to_the_other(monkeypatc
 def test_an_answer_that_breaks_a_row_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in LinearMethod:
         monkeypatch.setitem(
-            solver._LINEAR, method, lambda p: LinearAnswer(True, "solved", np.full(len(p.gain), 9.0), np.zeros(len(p.most)))
+            linear_solver._LINEAR, method, lambda p: LinearAnswer(True, "solved", np.full(len(p.gain), 9.0), np.zeros(len(p.most)))
         )
     present = np.array([0.25])
     found = solve_linear(dense([4.0], [[1.0]], [1.0]), present=present, method=LinearMethod.SIMPLEX)

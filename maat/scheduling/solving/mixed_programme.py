@@ -1,4 +1,4 @@
-"""A linear programme some of whose variables are whole numbers, and its answer, as data. Not responsible for solving: see solver.solve_mixed.
+"""A linear programme some of whose variables are whole numbers, and its answer, as data. Not responsible for solving: see mixed_solver.py.
 
 maximise  cost x   with  lower <= x <= upper,  row_lower <= A x <= row_upper,  x whole where `whole`
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.assignment_problem import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 
 @dataclass(frozen=True)

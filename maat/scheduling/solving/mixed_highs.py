@@ -1,4 +1,4 @@
-"""A mixed programme handed to HiGHS. Says what HiGHS said; solver.py decides what of it is believed."""
+"""A mixed programme handed to HiGHS. Says what HiGHS said; mixed_solver.py decides what of it is believed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.mixed_programme import MixedOptions, MixedProgramme
+from maat.scheduling.solving.mixed_programme import MixedOptions, MixedProgramme
 
 if TYPE_CHECKING:
     import highspy
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class HighsSaid:
     """`optimal`: HiGHS says that it reached the gap; `infeasible`: that there is no answer. `x`: shape (N,), whatever it holds, None for
-    nothing; `bound`: its own bound on the objective, infinite for none."""
+    nothing; `bound`: its own bound on the objective, infinite for none; `out_of_time`: its clock ended the search."""
 
     optimal: bool
     infeasible: bool
     status: str
     x: FloatArray | None
     bound: float
+    out_of_time: bool
 
 
 def run_highs(programme: MixedProgramme, options: MixedOptions) -> HighsSaid:
@@ -55,6 +56,7 @@ def run_highs(programme: MixedProgramme, options: MixedOptions) -> HighsSaid:
         status=highs.modelStatusToString(status),
         x=np.array(highs.getSolution().col_value, dtype=np.float64) if found else None,
         bound=bound if np.isfinite(bound) and abs(bound) < 1e30 else np.inf,
+        out_of_time=status == highspy.HighsModelStatus.kTimeLimit,
     )
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maat.scheduling.mixed_programme import MixedOptions, MixedProgramme, Rows, breaks
-from maat.scheduling.solver import SolveStatus, solve_mixed
+from maat.scheduling.solving.mixed_programme import MixedOptions, MixedProgramme, Rows, breaks
+from maat.scheduling.solving.mixed_solver import solve_mixed
+from maat.scheduling.solving.report import SolveStatus
 
 EXACT = MixedOptions(gap=0.0)
 
@@ -55,3 +56,22 @@ def test_a_programme_without_an_end_has_no_answer() -> None:
 @pytest.mark.parametrize(("point", "broken"), [((2.0, 1.0), False), ((2.0, 2.0), True), ((0.5, 0.0), True), ((3.0, 0.0), True)])
 def test_a_point_is_checked_against_bounds_rows_and_wholeness(point: tuple[float, float], broken: bool) -> None:
     assert breaks(knapsack([1.0, 1.0], [1.0, 2.0], 4.0), np.array(point)) is broken
+
+
+def hard_knapsack() -> MixedProgramme:
+    """Strongly correlated worth and weight: HiGHS branches for a while."""
+    weight = np.random.default_rng(0).integers(1_000, 9_000, 60).astype(float)
+    return knapsack((weight + 1_000.0).tolist(), weight.tolist(), float(weight.sum() // 2))
+
+
+def test_a_search_that_its_clock_ends_says_so() -> None:
+    assert solve_mixed(hard_knapsack(), MixedOptions(gap=0.0, seconds=0.0)).report.out_of_time
+
+
+def test_a_search_that_its_nodes_end_is_not_out_of_time_and_answers_the_same_twice() -> None:
+    first, again = (solve_mixed(hard_knapsack(), MixedOptions(gap=0.0, nodes=3, seconds=600.0)) for _ in range(2))
+    assert not first.report.out_of_time
+    assert first.report.status is SolveStatus.WITHIN_GAP
+    assert first.x is not None
+    assert again.x is not None
+    assert first.x.tolist() == again.x.tolist()

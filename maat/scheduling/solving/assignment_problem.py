@@ -1,41 +1,18 @@
-"""The assignment programme and its answer, as data. Not responsible for solving: see solver.py.
+"""The assignment programme and its answer, as data. Not responsible for solving: see assignment_solver.py.
 
 maximise  sum_p value_p x_p   with  x binary,  at most one pair per job,  places of every limit kept
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.solving.report import SolveReport
 
-
-class SolveStatus(StrEnum):
-    """How far the answer is to be believed."""
-
-    OPTIMAL = "optimal"  # proved to the tolerance
-    WITHIN_GAP = "within-gap"  # feasible, with a certified gap above the tolerance
-    KEPT_PRESENT = "kept-present"  # no usable answer: the present allocation stays
-    NOT_NEEDED = "not-needed"  # the policy solves no programme
-
-
-@dataclass(frozen=True)
-class SolveReport:
-    """What a solve did. `prices`: of one place under each limit, in the objective's unit. `gap` = (bound - objective) / |bound|."""
-
-    status: SolveStatus = SolveStatus.NOT_NEEDED
-    method: str = ""
-    objective: float = 0.0
-    bound: float = 0.0
-    gap: float = 0.0
-    seconds: float = 0.0
-    fallback: bool = False
-    message: str = ""
-    prices: Mapping[str, float] = field(default_factory=dict)
+EXACT = 1e-8  # relative; a smaller gap is rounding
 
 
 @dataclass(frozen=True)

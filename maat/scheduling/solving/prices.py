@@ -8,51 +8,20 @@ tau falls. Only D itself is ever reported: it is a bound at whatever prices the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.solving.assignment_programme import Programme
 
-TEMPERATURES = (2e-2, 5e-3, 1.2e-3, 3e-4, 8e-5, 2e-5, 5e-6)  # as shares of the largest value
-WARM_TEMPERATURES = TEMPERATURES[2:]
+_TEMPERATURES = (2e-2, 5e-3, 1.2e-3, 3e-4, 8e-5, 2e-5, 5e-6)  # as shares of the largest value
 _STEPS_PER_TEMPERATURE = 12
 _DECREMENT = 0.5  # a Newton decrement below this share of tau is close enough to follow the path down
 _SUFFICIENT_DECREASE = 1e-4
 _SHORTER = 0.35
 _AT_ZERO = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Programme:
-    """The pairs that can matter, prepared for array work. Pairs sorted by job; jobs numbered 0..J-1 without gaps.
-
-    value, places, job: shape (P,); `rank`: preference among equals, 0 to 1, smaller first, (P,); `starts`: first pair of every job, (J,);
-    `kind`: which of the K distinct sets of limits a pair falls under, (P,), and `patterns` those sets as 0 and 1, (K, R);
-    `cell`: job x K + kind, (P,); usage: places taken under every limit, (R, P); capacity: (R,); `scale`: the largest value, which tolerances are relative to.
-    """
-
-    value: FloatArray
-    places: FloatArray
-    rank: FloatArray
-    job: IntArray
-    starts: IntArray
-    kind: IntArray
-    patterns: FloatArray
-    cell: IntArray
-    usage: FloatArray
-    capacity: FloatArray
-    scale: float
-
-    @property
-    def jobs(self) -> int:
-        return len(self.starts)
-
-    def reduced(self, prices: FloatArray) -> FloatArray:
-        """Value less the price of the places taken, shape (P,)."""
-        reduced: FloatArray = self.value - (self.patterns @ prices)[self.kind] * self.places
-        return reduced
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +42,11 @@ class _Smooth:
     hessian: FloatArray
 
 
-def falling_prices(programme: Programme, start: FloatArray | None = None, temperatures: Sequence[float] = TEMPERATURES) -> Iterator[Prices]:
+def falling_prices(programme: Programme) -> Iterator[Prices]:
     """The best prices so far after each temperature, so that a caller may stop as soon as they serve."""
-    prices = first_prices(programme) if start is None else np.maximum(start, 0.0)
+    prices = _first_prices(programme)
     best = Prices(prices, np.inf)
-    for share in temperatures:
+    for share in _TEMPERATURES:
         tau = share * programme.scale
         at = _smoothed(programme, prices, tau)
         for _ in range(_STEPS_PER_TEMPERATURE):
@@ -95,7 +64,7 @@ def falling_prices(programme: Programme, start: FloatArray | None = None, temper
         yield best
 
 
-def first_prices(programme: Programme) -> FloatArray:
+def _first_prices(programme: Programme) -> FloatArray:
     """One price for all limits: the worth per place of the last pair that all capacity together would hold."""
     places = np.maximum(programme.places, 1.0)
     density = programme.value / places

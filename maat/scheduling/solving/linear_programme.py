@@ -1,4 +1,4 @@
-"""Linear programmes as data, and what Clarabel or HiGHS say of them. solver.py decides what of it is believed.
+"""Linear programmes as data, and what Clarabel or HiGHS say of them. linear_solver.py decides what of it is believed.
 
 maximise  sum_v gain_v x_v   with  A x <= most,  x >= 0
 """

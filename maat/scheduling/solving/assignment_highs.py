@@ -1,4 +1,4 @@
-"""The whole assignment programme handed to HiGHS. Says what HiGHS said; solver.py decides what of it is believed."""
+"""The whole assignment programme handed to HiGHS. Says what HiGHS said; assignment_solver.py decides what of it is believed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.assignment_problem import AssignmentProblem
+from maat.scheduling.solving.assignment_problem import AssignmentProblem
 
 if TYPE_CHECKING:
     import highspy
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class HighsAnswer:
     """What HiGHS returned. `optimal`: it says that it reached the gap it was asked for. `x`: shape (P,), whatever it holds;
-    `bound`: its own bound on the objective, infinite for none."""
+    `bound`: its own bound on the objective, infinite for none; `out_of_time`: its clock ended the search."""
 
     optimal: bool
     status: str
     x: FloatArray
     bound: float
+    out_of_time: bool = False
 
 
 def run_highs(problem: AssignmentProblem, *, gap: float, seconds: float) -> HighsAnswer:
@@ -49,6 +50,7 @@ def run_highs(problem: AssignmentProblem, *, gap: float, seconds: float) -> High
         status=highs.modelStatusToString(status),
         x=x if len(x) == len(problem.value) else np.zeros(len(problem.value)),
         bound=bound if np.isfinite(bound) else np.inf,
+        out_of_time=status == highspy.HighsModelStatus.kTimeLimit,
     )
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scheduling.assignment_problems import many_jobs, problem, problems
+from scheduling.solving.assignment_problems import many_jobs, problem, problems
 
-from maat.scheduling.assignment_problem import is_feasible, used_places
 from maat.scheduling.errors import ContractViolation
-from maat.scheduling.solver import AssignmentProblem, SolveOptions, SolveStatus, solve, solve_highs
+from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions, is_feasible, used_places
+from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.report import SolveStatus
 
 PROOF = SolveOptions(tolerance=0.0)
 
@@ -139,14 +140,6 @@ def test_the_same_problem_gives_the_same_answer(tie_seed: int | None) -> None:
 
     assert first.chosen.tolist() == second.chosen.tolist()
     assert first.report.prices == second.report.prices
-
-
-def test_prices_of_the_last_round_change_nothing_that_is_proved() -> None:
-    last, now = many_jobs(2), many_jobs(3)
-
-    hinted = solve(now, PROOF, solve(last).report.prices).report
-
-    assert hinted.objective == pytest.approx(solve(now, PROOF).report.objective, abs=1e-6)
 
 
 def test_the_problem_handed_in_is_left_as_it_was() -> None:

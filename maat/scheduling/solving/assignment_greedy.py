@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.prices import Programme
+from maat.scheduling.solving.assignment_programme import Programme
 
 NOTHING = -1  # the pair of a job that gets none
 _SAME = 1e-7  # reduced values nearer than this (as a share of the largest value) are a tie: prices are not more exact than that

@@ -1,0 +1,63 @@
+"""What room a round's limits leave, and what to say to a job for which there is none. Solves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maat.scheduling.arrays import IntArray
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.job import Job
+from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.rounds import RoundInput
+
+
+def free_places(round_input: RoundInput) -> IntArray:
+    """Places that each limit has left beside the pinned grants, shape (R,); never below zero."""
+    free = np.array([limit.places for limit in round_input.limits], dtype=np.int64)
+    for job_id, pin in round_input.pinned.items():
+        spec = round_input.job_by_id[job_id].spec
+        for r, limit in enumerate(round_input.limits):
+            if limit.counts(spec, pin.gpu_type, pin.gpu_count):
+                free[r] -= pin.gpu_count
+    return np.maximum(free, 0)
+
+
+def waiting_for(limit: Limit | None) -> ReasonCode:
+    """What a job waits for that this limit holds back."""
+    match None if limit is None else limit.kind:
+        case LimitKind.QUOTA:
+            return ReasonCode.WAITING_QUOTA
+        case LimitKind.RESERVATION:
+            return ReasonCode.WAITING_RESERVATION
+    return ReasonCode.WAITING_CAPACITY
+
+
+def exceeds(limits: Sequence[Limit]) -> Reasons:
+    """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
+    if all(limit.kind is LimitKind.RESERVATION for limit in limits):
+        return Reasons(ReasonCode.WAITING_RESERVATION, {"binding_limit": limits[0].name, "places": limits[0].places})
+    quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
+    shape = next((limit for limit in limits if limit.kind is LimitKind.SHAPE), None)
+    if quota is not None:
+        return Reasons(ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places})
+    if shape is not None:
+        return Reasons(ReasonCode.NO_CONFIGURATION, {"binding_limit": shape.name, "places": shape.places})
+    return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"binding_limit": limits[0].name, "places": limits[0].places})
+
+
+def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
+    """Why a job that needs that many GPUs of one type has no configuration at all in this cluster."""
+    cluster = round_input.cluster
+    usable = [name for name in cluster.type_names if job.spec.may_use(name)]
+    if not usable:
+        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
+    if job.spec.promised_seconds is not None:
+        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"promised_seconds": job.spec.promised_seconds, "needed_gpus": needed})
+    most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
+    if needed > most:
+        return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})
+    least = min(job.spec.memory[name].smallest_per_gpu for name in usable)
+    evidence = {"needed_gpus": needed, "largest_type_gpus": most, "batch_size": job.spec.batch_size, "smallest_per_gpu_batch_size": least}
+    return Reasons(ReasonCode.NO_CONFIGURATION, evidence)
