@@ -13,7 +13,7 @@ from maat.scheduling.efficiency import efficiency
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, plan_for_batch, throughput_of
-from maat.scheduling.job import Allocation, Job, JobSpec, WorkSource
+from maat.scheduling.job import Allocation, Job, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.regimes import Regime, batch_size_at, epochs_begun
 from maat.simulation.truth import Shape, Truth, gain
@@ -56,6 +56,7 @@ class SimulatedJob:
     _speeds: tuple[object, Candidates, FloatArray] | None = None
     _steps: tuple[int, float] | None = None
     _ran: tuple[object, float] | None = None
+    _rated: tuple[int, float] | None = None
 
     @property
     def total_work(self) -> float:
@@ -67,7 +68,6 @@ class SimulatedJob:
             spec=self.spec,
             belief=self.belief,
             remaining_work=max(self.total_work - self.done_work, 0.0),
-            work_source=WorkSource.DECLARED if remaining_steps is None else WorkSource.ORACLE,
             allocation=self.allocation,
             attained_gpu_seconds=dict(self.gpu_seconds),
             restarts=self.restarts,
@@ -129,7 +129,8 @@ class SimulatedJob:
                 self.restarts += 1
         if allocation is None:
             self.restart_left, self.goodput, self.plan = 0.0, 0.0, None
-        if fixed_plan != self.fixed_plan or shape != self.shape:
+        same_type = allocation is None or self.allocation is None or allocation.gpu_type == self.allocation.gpu_type
+        if fixed_plan != self.fixed_plan or shape != self.shape or not same_type:
             self.plan = None
         self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
 
@@ -163,9 +164,10 @@ class SimulatedJob:
         return self.allocation
 
     def _spend(self, seconds: float) -> None:
-        kind = self._held.gpu_type
-        self.gpu_seconds[kind] = self.gpu_seconds.get(kind, 0.0) + seconds * self._held.gpu_count
-        self.unsaved_gpu_seconds += seconds * self._held.gpu_count
+        held = self._held
+        gpu_seconds = seconds * len(held.gpus)
+        self.gpu_seconds[held.gpu_type] = self.gpu_seconds.get(held.gpu_type, 0.0) + gpu_seconds
+        self.unsaved_gpu_seconds += gpu_seconds
 
     def _checkpoint(self) -> None:
         self.saved_work, self.unsaved_gpu_seconds = self.done_work, 0.0
@@ -178,23 +180,35 @@ class SimulatedJob:
             self.finished_at = now
 
     def _work_rate(self, fitter: Fitter) -> float:
-        """Choose the batch plan by what the agent believes, run it in truth, learn from it. Effective samples per second."""
-        kind, replicas = self._held.gpu_type, self.replicas()
-        plan = self.plan = self._choose(kind, replicas)
-        as_before = (kind, self.shape, plan, self.epoch, self.pace)
-        if self._ran is not None and self._ran[0] == as_before:
-            self.goodput = self._ran[1]
-            return self.goodput
-        time = self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
-        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
+        """Choose the batch plan by what the agent believes, run it in truth, learn from it. Effective samples per second.
+
+        A step's time is learnt once per allocation and plan, the gradients once per epoch.
+        """
+        kind = self._held.gpu_type
+        if self.plan is None or self.fixed_plan is None or self.regimes:
+            self.plan = self._choose(kind, self.replicas())
+        as_before = (kind, self.shape, self.plan, self.pace)
+        if self._ran is None or self._ran[0] != as_before:
+            self._ran, self._rated = (as_before, self._step_seconds(kind, self.plan, fitter)), None
+        if self._rated is None or self._rated[0] != self.epoch:
+            self._rated = (self.epoch, self._rate(self.plan, self._ran[1]))
+        self.goodput = self._rated[1]
+        return self.goodput
+
+    def _step_seconds(self, kind: str, plan: BatchPlan, fitter: Fitter) -> float:
+        """What an optimiser step truly takes with this plan; the agent measures it, without what slows the job from outside."""
+        replicas, time = self.replicas(), self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
         sample = Sample(len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds)
         belief = self.belief.with_samples(kind, (sample,), fitter=fitter)
-        self.belief = replace(belief, gradient=gradient, peak_replica_count=max(belief.peak_replica_count, replicas))
-        seconds = time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
+        self.belief = replace(belief, peak_replica_count=max(belief.peak_replica_count, replicas))
+        return time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
+
+    def _rate(self, plan: BatchPlan, step_seconds: float) -> float:
+        """Effective samples per second in the present epoch, whose gradients the agent measures."""
+        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
+        self.belief = Belief(self.belief.by_type, gradient, self.belief.peak_replica_count)
         scale = plan.total_batch_size / self.truth.initial_batch_size
-        self.goodput = self.truth.initial_batch_size * (gain(gradient, scale) if self.spec.learns else scale) / seconds
-        self._ran = (as_before, self.goodput)
-        return self.goodput
+        return self.truth.initial_batch_size * (gain(gradient, scale) if self.spec.learns else scale) / step_seconds
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
         if self.regimes:
@@ -296,7 +310,7 @@ def restore(job: SimulatedJob, data: Mapping[str, object], *, fitter: Fitter) ->
     samples, gradient = state.pop("samples"), state.pop("gradient")
     peak = state.pop("peak_replica_count")
     gpu_type, gpus = state.pop("gpu_type"), state.pop("gpus")
-    job.allocation = Allocation(str(gpu_type), tuple(gpus)) if gpus is not None else None  # type: ignore[arg-type]
+    job.allocation = Allocation(str(gpu_type), tuple(gpus)) if gpus is not None else None  # type: ignore[arg-type]  # as snapshot wrote it, here and below
     job.shape = tuple(state.pop("shape"))  # type: ignore[arg-type]
     for name in ("fixed_plan", "plan"):
         plan = state.pop(name)

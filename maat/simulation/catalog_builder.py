@@ -19,7 +19,8 @@ from typing import Any
 from maat.scheduling.errors import MaatError, ProfileError
 from maat.simulation.catalog import FORMAT_VERSION, Catalog, CatalogFit, CatalogModel, shipped_catalog
 from maat.simulation.catalog_fit import fit_measurements, measurements_of, noise_scale_curve
-from maat.simulation.profiles import MeasuredModel, StepTable, read_profiles
+from maat.simulation.measurements import MeasuredModel, StepTable
+from maat.simulation.profiles import read_profiles
 
 CATALOG_FILE = Path(__file__).with_name("catalog.json")
 SOURCE = (

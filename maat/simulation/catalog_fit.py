@@ -11,7 +11,7 @@ from maat.scheduling.arrays import BoolArray, FloatArray
 from maat.scheduling.efficiency import efficiency, noise_scale
 from maat.scheduling.fitting import ACROSS_OVER_WITHIN, LOWER
 from maat.scheduling.throughput import ThroughputParameters, pass_seconds, step_seconds
-from maat.simulation.profiles import EpochTable, StepTable
+from maat.simulation.measurements import EpochTable, StepTable
 
 CURVE_POINTS = 20
 _SOFT_ERROR = 0.1  # relative errors beyond this count linearly, not by their square: single measurements are off by more

@@ -1,87 +1,50 @@
-"""Policies and placers set against each other on the same traces and seeds: mean and spread, job by job, and never without uncertainty.
+"""What runs of policies and placers on the same traces and seeds come to: mean and spread, job by job, and never without uncertainty.
 
-Says what is run and what the outcomes come to; sweep_runner plays. Knows no policy by name.
+Plays nothing: see contest. Knows no policy by name.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.errors import InputError
-from maat.simulation.content import content_key, digest
-from maat.simulation.engine import simulate
-from maat.simulation.scenario import Scenario
-from maat.simulation.sweep import Figures, Setup, TraceSource
-from maat.simulation.sweep_runner import ResultCache, figures_of, play_all
+from maat.simulation.figures import Figures, common
 
-MAX_RUNS = 2_000
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
-OF_FINISHED = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours", "makespan_hours", "worst_rho", "unfair_fraction"})
-JCT = "jct_hours/"  # of a job, in the figures of a run
+LEAST_JOBS = 10  # of one run, below which its jobs tell nobody apart
+
+
+Settings = tuple[tuple[str, object], ...]  # names with values; hashable, for a contestant is a key
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A policy with a placer: what is compared. `variant`: what tells it from the same two with other parameters."""
+    """A policy with a placer, and the parameters that either has been given: what is compared."""
 
     policy: str
     placer: str
-    variant: str = ""
+    policy_parameters: Settings = ()
+    placer_parameters: Settings = ()
+
+    @property
+    def variant(self) -> str:
+        """What tells it from the same two with other parameters."""
+        return ", ".join(f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters))
 
     @property
     def name(self) -> str:
-        return f"{self.policy}{f' ({self.variant})' if self.variant else ''} + {self.placer}"
+        return f"{labelled(self.policy, self.policy_parameters)} + {labelled(self.placer, self.placer_parameters)}"
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Where the jobs of a run come from, by the name that tables show."""
-
-    name: str
-    source: TraceSource
-
-
-@dataclass(frozen=True)
-class Contest:
-    """Every contestant on every trace with every seed. `base`: all else, the same for everyone.
-
-    Raises InputError where nothing is compared, or more than a comparison may run.
-    """
-
-    base: Setup
-    contestants: tuple[Contestant, ...]
-    traces: tuple[Trace, ...]
-    seeds: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        named = {"policy": [c.name for c in self.contestants], "trace": [t.name for t in self.traces], "seeds": list(map(str, self.seeds))}
-        for field, given in named.items():
-            if not given:
-                raise InputError("is empty", field=field, remedy="Name one at least.")
-            twice = next((name for name in given if given.count(name) > 1), None)
-            if twice is not None:
-                raise InputError("names one twice", field=field, value=twice, remedy="Name each once.")
-        if self.size > MAX_RUNS:
-            raise InputError("are more runs than one comparison may have", field="runs", value=self.size, remedy=f"At most {MAX_RUNS}.")
-
-    @property
-    def size(self) -> int:
-        return len(self.contestants) * len(self.traces) * len(self.seeds)
-
-    def scenarios(self) -> Iterator[tuple[Contestant, Trace, int, Scenario]]:
-        for contestant, trace, seed in itertools.product(self.contestants, self.traces, self.seeds):
-            setup = replace(self.base, policy=contestant.policy, placer=contestant.placer, trace=trace.source, seed=seed)
-            yield contestant, trace, seed, setup.scenario()
+def labelled(part: str, parameters: Settings) -> str:
+    return f"{part} ({', '.join(f'{name}={value}' for name, value in parameters)})" if parameters else part
 
 
 @dataclass(frozen=True)
@@ -97,49 +60,6 @@ class Outcome:
     figures: Figures
     jct_hours: Mapping[str, float]
     workload: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """How far a comparison is."""
-
-    done: int
-    total: int
-
-
-def run_contest(
-    contest: Contest, *, workers: int = 1, cache: Path | None = None, on_progress: Callable[[Played], None] | None = None
-) -> tuple[Outcome, ...]:
-    """Play every run, up to `workers` at a time, in the contest's order; what stands in the cache is not played again."""
-    runs = [(who, trace, seed, _key(scenario), scenario) for who, trace, seed, scenario in contest.scenarios()]
-    todo = {key: scenario for *_, key, scenario in runs}
-    workloads = {key: digest(scenario.workload.jobs) for key, scenario in todo.items()}
-    found: dict[str, Figures] = {}
-    for key, figures in play_all(todo, play=play_with_jobs, workers=workers, cache=None if cache is None else ResultCache(cache)):
-        found[key] = figures
-        if on_progress is not None:
-            on_progress(Played(sum(known in found for *_, known, _ in runs), len(runs)))
-    return tuple(_outcome(who, trace.name, seed, found[key], workloads[key]) for who, trace, seed, key, _ in runs)
-
-
-def play_with_jobs(scenario: Scenario) -> Figures:
-    """The figures of a run, and each job's JCT under a name of its own."""
-    result = simulate(scenario)
-    jobs = {JCT + record.name: record.jct / 3600 for record in result.records if record.jct is not None}
-    known = figures_of(result)
-    return {**(known if jobs else {name: known[name] for name in known if name not in OF_FINISHED}), **jobs}
-
-
-def _key(scenario: Scenario) -> str:
-    return digest({"scenario": content_key(scenario), "with": "jobs"})
-
-
-def _outcome(contestant: Contestant, trace: str, seed: int, figures: Figures, workload: str) -> Outcome:
-    jobs = {name.removeprefix(JCT): float(value) for name, value in figures.items() if name.startswith(JCT)}
-    return Outcome(contestant, trace, seed, {k: v for k, v in figures.items() if not k.startswith(JCT)}, jobs, workload)
-
-
-# ---- what the outcomes come to ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +118,8 @@ class PairedDifference:
 
     @property
     def verdict(self) -> Verdict:
+        if self.basis is Basis.JOBS and self.jobs < LEAST_JOBS:
+            return Verdict.NOT_TOLD_APART
         low, high = self.difference_hours.low, self.difference_hours.high
         if low is None or high is None or low <= 0 <= high:
             return Verdict.NOT_TOLD_APART
@@ -209,12 +131,7 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
-    return {who: {name: _spread(own, name) for name in _common(own)} for who, own in by_contestant.items()}
-
-
-def _common(outcomes: Sequence[Outcome]) -> list[str]:
-    """Figures that every run has: where no job finished there is no completion time."""
-    return [name for name in outcomes[0].figures if all(name in other.figures for other in outcomes)]
+    return {who: {name: _spread(own, name) for name in common([o.figures for o in own])} for who, own in by_contestant.items()}
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
@@ -245,14 +162,19 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
     found = spreads(outcomes)
     number = {who: index for index, who in enumerate(found)}
     contestants = [
-        {**asdict(who), "name": who.name, "figures": {name: asdict(spread) for name, spread in figures.items()}}
-        for who, figures in found.items()
+        {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}} for who, figures in found.items()
     ]
     differences = [
         {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict}
         for d in paired(outcomes, baseline)
     ]
     return {"baseline": number[baseline], "contestants": contestants, "paired": differences}
+
+
+def as_data(who: Contestant) -> dict[str, Any]:
+    """As one object of JSON."""
+    parameters = {"policy_parameters": dict(who.policy_parameters), "placer_parameters": dict(who.placer_parameters)}
+    return {"policy": who.policy, "placer": who.placer, **parameters, "variant": who.variant, "name": who.name}
 
 
 def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:
@@ -301,7 +223,7 @@ def _by_workload(values: Sequence[tuple[str, float]]) -> dict[str, list[float]]:
 
 
 def _student(means: Sequence[float]) -> Interval:
-    from scipy.stats import t
+    from scipy.stats import t  # takes longer to import than many a comparison to play
 
     centre = float(np.mean(means))
     half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(np.std(means, ddof=1)) / math.sqrt(len(means))

@@ -15,10 +15,11 @@ import numpy as np
 from maat.scheduling.parameters import parameters_of
 from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 
-# Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures: old results are then not found.
-SIMULATION_VERSION = 2
+# Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures, or more of them: old results
+# are then not found.
+SIMULATION_VERSION = 5
 
-_TOLD_OTHERWISE = frozenset({"workload", "models", "policy_parameters", "placer_parameters", "round_seconds", "locality_penalties"})
+_TOLD_OTHERWISE = frozenset({"workload", "models", "conditions", "policy_parameters", "placer_parameters"})
 
 
 @runtime_checkable
@@ -36,6 +37,7 @@ def content_key(scenario: Scenario) -> str:
     """
     policy, placer = build_parts(scenario)
     rest = {f.name: getattr(scenario, f.name) for f in dataclasses.fields(scenario) if f.name not in _TOLD_OTHERWISE}
+    penalties = {name: factor for name, factor in scenario.conditions.locality_penalties.items() if name in scenario.workload.models}
     return digest(
         {
             **rest,
@@ -44,10 +46,9 @@ def content_key(scenario: Scenario) -> str:
             "models": {name: scenario.models[name] for name in scenario.workload.models},
             "policy_parameters": _knobs(policy),
             "placer_parameters": _knobs(placer),
-            "round_seconds": round_seconds_of(scenario, policy),
-            "locality_penalties": {
-                name: factor for name, factor in scenario.locality_penalties.items() if name in scenario.workload.models
-            },
+            "conditions": dataclasses.replace(
+                scenario.conditions, round_seconds=round_seconds_of(scenario, policy), locality_penalties=penalties
+            ),
         }
     )
 

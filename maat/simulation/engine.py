@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 
 from maat.scheduling.belief import Fitter
-from maat.scheduling.loop import RoundLoop
+from maat.scheduling.loop import PassOver, RoundLoop
 from maat.scheduling.reservations import check_reservations
+from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Outages
 from maat.simulation.record import Cancelled, Progress, Recorder, SimulationResult
 from maat.simulation.scenario import (
     Scenario,
     build_parts,
-    conditions_of,
+    interference_of,
     projection_of,
     round_seconds_of,
     slowdowns_of,
@@ -22,20 +23,24 @@ from maat.simulation.scenario import (
 )
 
 
-def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None) -> SimulationResult:
+def simulate(
+    scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None, every_round: bool = False
+) -> SimulationResult:
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
 
-    `fitter`: one that remembers, where many runs fit the same samples; it changes no result.
+    `fitter`: one that remembers, where many runs fit the same samples. `every_round`: play the rounds, too, that would repeat the one before.
+    Neither changes a figure.
     """
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     scenario = with_scores(scenario)
-    check_reservations(scenario.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
+    conditions = scenario.conditions
+    check_reservations(conditions.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
-    outages = Outages(scenario.cluster, scenario.failures, seed=scenario.seed)
-    slowdowns = slowdowns_of(scenario)
-    told = scenario.fidelity.told_to(scenario.policy)
-    conditions = conditions_of(scenario, slowdowns)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, conditions=conditions)
+    outages = Outages(scenario.cluster, conditions.failures, seed=scenario.seed)
+    interference = interference_of(scenario)
+    told = conditions.fidelity.told_to(scenario.policy)
+    slowdowns = slowdowns_of(scenario, interference)
+    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns)
     submit(scenario, executor)
     policy, placer = build_parts(scenario)
     recorder = Recorder(scenario, executor, on_progress)
@@ -46,18 +51,38 @@ def simulate(scenario: Scenario, *, on_progress: Progress | None = None, fitter:
         store=recorder,
         clock=clock,
         round_seconds=round_seconds_of(scenario, policy),
-        reservations=scenario.reservations,
-        interference=slowdowns,
+        reservations=conditions.reservations,
+        interference=interference,
         projection=projection_of(scenario),
         seed=scenario.seed,
+        pass_over=None if every_round else _passing_over(executor, recorder),
     )
-    complete = True
+    stopped = False
     try:
-        loop.run(until=scenario.max_rounds * loop.round_seconds)
+        last = max((job.submit_seconds for job in scenario.workload.jobs), default=0.0)
+        loop.run(until=last + scenario.max_rounds * loop.round_seconds)
     except Cancelled:
-        complete = False
+        stopped = True
     failed = len(outages.between(-1.0, clock.now()))
-    return recorder.result(loop.round_seconds, time.perf_counter() - began, complete and not executor.jobs, failures=failed)
+    return recorder.result(
+        loop.round_seconds,
+        stopped=stopped,
+        failures=failed,
+        cpu_seconds=time.process_time() - began_cpu,
+        wall_seconds=time.perf_counter() - began,
+    )
+
+
+def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> PassOver:
+    """Live through rounds that need not be played, and count them."""
+
+    def pass_over(ahead: RoundsAhead) -> int:
+        count = executor.pass_over(ahead)
+        if count:
+            recorder.passed_over(ahead, count)
+        return count
+
+    return pass_over
 
 
 class JumpingClock:

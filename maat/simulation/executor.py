@@ -16,10 +16,11 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.regimes import Regime
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
+from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
-from maat.simulation.conditions import Condition, coupled, set_paces
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.slowdowns import Slowdown, coupled, set_paces
 from maat.simulation.truth import Truth
 
 PROFILED_BATCH_SIZES = 10  # Sia section 3.2: typically ten per GPU type
@@ -41,19 +42,21 @@ class SimulatedExecutor:
         *,
         fitter: Fitter | None = None,
         outages: Outages | None = None,
-        conditions: Sequence[Condition] = (),
+        slowdowns: Sequence[Slowdown] = (),
     ) -> None:
         self.cluster = cluster
         self._outages = Outages(cluster, ()) if outages is None else outages
-        self._conditions = tuple(conditions)
+        self._slowdowns = tuple(slowdowns)
         self._clock = clock
         self._fidelity = fidelity
         self._fitter = MemoisingFitter() if fitter is None else fitter
         self._gpu_node: list[int] = cluster.gpu_node.tolist()
-        self._now = clock.now()
+        self._now = self._look = clock.now()
         self._applied: dict[JobId, int] = {}
         self._to_come: list[tuple[float, int, SimulatedJob]] = []
+        self._ids_to_come: set[JobId] = set()
         self._submitted = 0
+        self._unseen: list[Event] = []
         self.jobs: dict[JobId, SimulatedJob] = {}
         self.finished: dict[JobId, SimulatedJob] = {}
 
@@ -66,18 +69,20 @@ class SimulatedExecutor:
 
         `work_scale`: share of the standard training. `regimes`: the batch sizes that the job sets itself, epoch by epoch.
         """
-        if spec.id in self.jobs or spec.id in self.finished or any(job.spec.id == spec.id for _, _, job in self._to_come):
+        if spec.id in self.jobs or spec.id in self.finished or spec.id in self._ids_to_come:
             raise MaatError(f"job {spec.id} was submitted before")
         ends = epoch_ends(truth, work_scale, regimes)
         beyond_plan = self._fidelity.plan_within_trace_batch
         most = truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
         job = SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=regimes)
         bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
+        self._ids_to_come.add(spec.id)
         self._submitted += 1
 
     def cancel(self, job_id: JobId) -> None:
         """Forget a job; its GPUs are free from the next round on. A job that is unknown or has ended stays as it is."""
         self.jobs.pop(job_id, None)
+        self._ids_to_come.discard(job_id)
         self._to_come = [entry for entry in self._to_come if entry[2].spec.id != job_id]
 
     def _visible_at(self, spec: JobSpec) -> float:
@@ -89,19 +94,46 @@ class SimulatedExecutor:
     def observe(self) -> ClusterState:
         """Advance every job to now; what ended, and what is there to be scheduled."""
         now = self._clock.now()
+        events = [*self._unseen, *self._live_until(now), *self._arrivals(now)]
+        self._unseen = []
+        in_service = self._outages.cluster_at(now)
+        more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
+        return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
+
+    def pass_over(self, rounds: RoundsAhead) -> int:
+        """Live through these rounds as if each had looked, until one would see something; how many came before it.
+
+        Where nobody is there they pass at once, however many they are, up to the next submission.
+        """
+        quiet = rounds.before(self._next_change())
+        if not self.jobs:
+            return len(quiet)
+        count = 0
+        for time in quiet:
+            self._unseen = self._live_until(time)
+            if self._unseen:
+                break
+            count += 1
+        return count
+
+    def _next_change(self) -> float:
+        """When next a job is submitted or to be seen, a node fails or is repaired; infinite where nothing is to come."""
+        visible_at, submitted_at = (self._to_come[0][0], self._to_come[0][2].spec.submitted_at) if self._to_come else (math.inf, math.inf)
+        return min(submitted_at if submitted_at > self._now else visible_at, self._outages.next_change(self._now))
+
+    def _live_until(self, now: float) -> list[Event]:
+        """What happened to the jobs until this look at them; those that ended are put aside."""
+        self._look = now
         failures = self._outages.between(self._now, now)
         running = tuple(job for job in self.jobs.values() if job.allocation is not None)
-        alone, groups = coupled(running) if self._conditions else (running, ())
+        alone, groups = coupled(running) if self._slowdowns else (running, ())
         events = [event for job in alone for event in self._live(job, failures, self._now, now)]
         for group in groups:
             events += self._live_together(group, failures, now)
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
             self.finished[job_id] = self.jobs.pop(job_id)
-        events += self._arrivals(now)
         self._now = now
-        in_service = self._outages.cluster_at(now)
-        more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
-        return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
+        return events
 
     def _as_seen(self) -> tuple[Job, ...]:
         if self._fidelity.profiling is not ProfilingMode.REQUEST_ORACLE:
@@ -117,8 +149,8 @@ class SimulatedExecutor:
             if job is not None and self._applied.get(change.job_id, -1) < changes.round_number:
                 self._applied[change.job_id] = changes.round_number
                 events += self._change(job, change, changes.time)
-        if self._conditions:
-            set_paces(tuple(self.jobs.values()), self._conditions)
+        if self._slowdowns:
+            set_paces(tuple(self.jobs.values()), self._slowdowns)
         return events
 
     def _live_together(self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float) -> list[Event]:
@@ -140,7 +172,7 @@ class SimulatedExecutor:
                     job.put_back(before[i])
                     events += self._live(job, failures, begin, ends[first])
             left = [job for i, job in enumerate(left) if i != first and job.allocation is not None and job.finished_at is None]
-            set_paces(left, self._conditions)
+            set_paces(left, self._slowdowns)
             begin = ends[first]
         return events
 
@@ -161,7 +193,7 @@ class SimulatedExecutor:
         left = job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
-            job.finished_at = self._clock.now()
+            job.finished_at = self._look
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
             yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
         if job.finished_at is not None:
@@ -171,6 +203,7 @@ class SimulatedExecutor:
         events = []
         while self._to_come and self._to_come[0][0] <= now:
             visible_at, _, job = self._to_come.pop(0)
+            self._ids_to_come.discard(job.spec.id)
             self.jobs[job.spec.id] = job
             self._profile(job)
             events.append(Event(visible_at, job.spec.id, EventKind.STATE, JobState.PENDING))
@@ -250,7 +283,7 @@ class SimulatedExecutor:
 
     def load(self, state: Mapping[str, object]) -> None:
         """Go on from `dump`, once every job that had not ended has been submitted again. Jobs unknown to the state are new."""
-        self._now = float(state["now"])  # type: ignore[arg-type]
+        self._now = float(state["now"])  # type: ignore[arg-type]  # as dump wrote it, here and below
         self._applied = dict(state["applied"])  # type: ignore[call-overload]
         rows: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]
         waiting = []
@@ -261,7 +294,7 @@ class SimulatedExecutor:
             else:
                 restore(entry[2], row, fitter=self._fitter)
                 self.jobs[entry[2].spec.id] = entry[2]
-        self._to_come = waiting
+        self._to_come, self._ids_to_come = waiting, {entry[2].spec.id for entry in waiting}
 
 
 def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:

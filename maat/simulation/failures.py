@@ -13,6 +13,7 @@ from maat.scheduling.cluster import Cluster, NodeId
 from maat.scheduling.errors import ClusterError, ParameterError
 
 SECONDS_PER_HOUR = 3600.0
+LEAST_MTBF_HOURS = 0.1  # below, jobs do little but restart, and a simulation has no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,13 @@ class RandomFailures:
     repair_seconds: float = 1800.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.mtbf_hours < float("inf"):
-            raise ParameterError("is no time above zero", field="mtbf_hours", value=self.mtbf_hours, remedy="Give hours, such as 100.")
+        if not LEAST_MTBF_HOURS <= self.mtbf_hours < float("inf"):
+            raise ParameterError(
+                f"is no time of {LEAST_MTBF_HOURS} hours or more",
+                field="mtbf_hours",
+                value=self.mtbf_hours,
+                remedy="Give hours, such as 100.",
+            )
         _check_not_negative("repair_seconds", self.repair_seconds)
 
 
@@ -84,6 +90,15 @@ class Outages:
             nodes = (replace(n, drained=frozenset(range(n.gpu_count))) if n.id in down else n for n in self._cluster.nodes)
             self._in_service[down] = replace(self._cluster, nodes=tuple(nodes))
         return self._in_service[down]
+
+    def next_change(self, after: float) -> float:
+        """When next a node fails or one that is down is repaired; infinite where neither will be."""
+        self._work_out(after)
+        seen = self._count(after)
+        recent = self._known[self._count(after - self._repair - 1.0) : seen]
+        repairs = [failure.repaired_at for failure in recent if failure.repaired_at > after]
+        failures = [failure.time for failure in self._known[seen : seen + 1]] + [time for time, _ in self._next[:1]]
+        return min([*repairs, *failures], default=float("inf"))
 
     def _work_out(self, until: float) -> None:
         while self._next and self._next[0][0] <= until:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
@@ -121,7 +122,7 @@ class IsolatedRuns:
         """
         if job.regimes:
             return {t: seconds * max(job.gpu_count / share, 1.0) for t, seconds in self.on_request(job).items()}
-        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.fidelity)
+        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [c for c in _of_type(self._table, kind) if c.gpu_count % spec.replica_gpus(kind) == 0]
@@ -133,7 +134,7 @@ class IsolatedRuns:
         """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
         scenario, cluster = self._scenario, self._scenario.cluster
         adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
-        spec = scenario.true_models[job.model].job_spec(job, scenario.fidelity, adaptivity=adaptivity)
+        spec = scenario.true_models[job.model].job_spec(job, scenario.conditions.fidelity, adaptivity=adaptivity)
         found = {}
         for kind, usable, per_node in zip(cluster.type_names, cluster.usable_gpus.tolist(), cluster.gpus_per_node.tolist(), strict=True):
             if spec.may_use(kind) and job.gpu_count <= usable and job.gpu_count % spec.replica_gpus(kind) == 0:
@@ -181,10 +182,16 @@ class IsolatedRuns:
         lone.belief = Belief({kind: known})
         now, at = 0.0, 0
         _move(lone, usable[0], now)
+        noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
         while lone.finished_at is None:
             lone.advance(now, now + ROUND_SECONDS, fitter=lambda _: known.parameters, whole_second_epochs=False)
             now += ROUND_SECONDS
-            best = at if lone.restart_left > 0 or lone.finished_at is not None else _best(lone, usable, at, now)
+            if noise != _noise(lone):  # it alone changes while the job trains
+                noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
+            if settled or lone.restart_left > 0 or lone.finished_at is not None:
+                continue
+            best = _best(lone, usable, goodput, at, now)
+            settled = best == at and _is_best_of_all(goodput, at)
             if best != at:
                 at = best
                 _move(lone, usable[at], now)
@@ -199,30 +206,38 @@ class IsolatedRuns:
         return self._known[job.spec.model, kind]
 
 
-def _best(lone: SimulatedJob, usable: Sequence[Configuration], at: int, now: float) -> int:
-    """Which configuration a scheduler with nobody else to serve would choose: most goodput, moves discounted by Sia eq. 3."""
-    spec, kind = lone.spec, usable[at].gpu_type
+def _best(lone: SimulatedJob, usable: Sequence[Configuration], goodput: FloatArray, at: int, now: float) -> int:
+    """Which of `usable` a scheduler with nobody else to serve would choose: most `goodput` (C,), moves discounted by Sia eq. 3."""
     most = 2 * usable[at].gpu_count
-    reach = [i for i, c in enumerate(usable) if c.gpu_count <= most or i == at]
-    many = len(reach)
+    reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
+    offered = goodput[reach]
+    age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds))
+    worth = offered * np.where(reach == at, 1.0, restart_factor(age, restarts, seconds))
+    return int(reach[np.argmax(worth)])
+
+
+def _is_best_of_all(goodput: FloatArray, at: int) -> bool:
+    """Whether nothing is gained by any move, whatever moves cost."""
+    return bool((goodput[:at] < goodput[at]).all() and (goodput[at + 1 :] <= goodput[at]).all())
+
+
+def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
+    """What the job as it is now would make of each configuration, shape (C,)."""
+    spec, kind, many = lone.spec, usable[0].gpu_type, len(usable)
     memory = spec.memory[kind]
-    plans = best_plans(
+    limits = (spec.initial_batch_size, lone.truth.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
+    return best_plans(
         np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
-        noise_scale=np.full(many, lone.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS),
+        noise_scale=np.full(many, _noise(lone)),
         initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.truth.max_batch_size)),
-        limits=BatchLimits(
-            *(
-                np.full(many, float(x))
-                for x in (spec.initial_batch_size, lone.truth.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
-            )
-        ),
-        node_count=np.array([float(usable[i].node_count) for i in reach]),
-        replica_count=np.array([float(usable[i].gpu_count // spec.replica_gpus(kind)) for i in reach]),
-    )
-    age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, spec.restart_seconds))
-    factor = float(restart_factor(age, restarts, seconds))
-    worth = [plans.goodput[k] * (1.0 if i == at else factor) for k, i in enumerate(reach)]
-    return reach[int(np.argmax(worth))]
+        limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
+        node_count=np.array([float(c.node_count) for c in usable]),
+        replica_count=np.array([float(c.gpu_count // spec.replica_gpus(kind)) for c in usable]),
+    ).goodput
+
+
+def _noise(lone: SimulatedJob) -> float:
+    return lone.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
 
 
 def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.random import Generator
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.simulation.workloads import MAX_JOBS, TraceJob, Workload
 
 MAX_HOURS = 8784.0
+MAX_SEED = 2**63 - 1
 JOBS_PER_HOUR = 20.0  # Sia section 4.1: the average of all three families
 _HOUR = 3600.0
 _DAY_HOURS = 24.0
@@ -183,7 +183,7 @@ def generate(
     jobs = max(round(hours * JOBS_PER_HOUR), 1) if jobs is None else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
     work_scale = _checked_number("work_scale", work_scale, above=0.0, most=1e6)
     shares = _checked_shares(kind.models if models is None else models, kind)
-    rng = np.random.default_rng(_checked_count("seed", seed, least=0, most=2**63 - 1))
+    rng = np.random.default_rng(_checked_count("seed", seed, least=0, most=MAX_SEED))
 
     drawn: list[tuple[float, str, Request]] = []
     sizes = _submission_sizes(kind.bursts, jobs, rng)
@@ -202,7 +202,7 @@ def generate(
     )
 
 
-def _submission_sizes(bursts: Bursts | None, jobs: int, rng: Generator) -> list[int]:
+def _submission_sizes(bursts: Bursts | None, jobs: int, rng: np.random.Generator) -> list[int]:
     """How many jobs each submission sends; they sum to `jobs`."""
     if bursts is None:
         return [1] * jobs
@@ -215,7 +215,7 @@ def _submission_sizes(bursts: Bursts | None, jobs: int, rng: Generator) -> list[
     return sizes
 
 
-def _arrivals(kind: Family, count: int, hours: float, rng: Generator) -> FloatArray:
+def _arrivals(kind: Family, count: int, hours: float, rng: np.random.Generator) -> FloatArray:
     """Seconds at which `count` submissions come, drawn independently from the family's rate over the window."""
     edges = np.append(np.arange(math.ceil(hours), dtype=np.float64), hours)
     rate = np.resize(np.array(kind.hourly), len(edges) - 1)
@@ -227,7 +227,7 @@ def _arrivals(kind: Family, count: int, hours: float, rng: Generator) -> FloatAr
     return np.asarray(np.interp(rng.random(count) * expected[-1], expected, edges) * _HOUR, dtype=np.float64)
 
 
-def _burst_times(bursts: Bursts | None, start: float, size: int, hours: float, rng: Generator) -> list[float]:
+def _burst_times(bursts: Bursts | None, start: float, size: int, hours: float, rng: np.random.Generator) -> list[float]:
     """Seconds at which the jobs of one submission come: one after the other, all within the window. Milliseconds are kept."""
     if bursts is None or size == 1:
         return [_millisecond(start)]
@@ -242,7 +242,7 @@ def _millisecond(seconds: float) -> float:
     return math.floor(seconds * 1000.0) / 1000.0
 
 
-def _drawn_request(requests: tuple[Request, ...], rng: Generator) -> Request:
+def _drawn_request(requests: tuple[Request, ...], rng: np.random.Generator) -> Request:
     weights = np.array([request.weight for request in requests])
     return requests[int(rng.choice(len(requests), p=weights / weights.sum()))]
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,10 @@ from maat.simulation.csv_input import CsvInput, Row, read_csv
 SYNTHETIC = "synthetic"
 MAX_SLOWDOWN = 1000.0
 MAX_GPUS_PER_JOB = 1_000_000
+MAX_STEPS_PER_SECOND = 1e9
 GAVEL_TYPE = "v100"
+
+_BATCH = re.compile(r"(?P<model>.+) \(batch size (?P<size>[0-9]{1,9})\)")
 
 Pair = tuple[str, str]
 ByCount = Mapping[int, float]
@@ -34,6 +37,7 @@ GAVEL_STANDS_FOR: Mapping[str, str] = {
     "LM (batch size 20)": "deepspeech2",
     "Recommendation (batch size 2048)": "ncf",
 }
+PAL_APPLICATIONS: Mapping[str, str] = {"Bert-Base": "BERT"}  # a measured model whose name in PAL's traces is another
 PAL_STANDS_FOR: Mapping[str, str] = {"resnet50": "imagenet", "vgg19": "yolov3", "Bert-Base": "bert"}
 
 
@@ -60,8 +64,34 @@ class Interference:
             )
         return cls(f"constant {xi:g}", everywhere=float(xi))
 
+    def called(self, model: str, per_gpu_batch_size: int) -> str:
+        """The name under which the table has a job: its model; else the type `MODEL (batch size N)` of its batch per GPU.
+
+        A batch that was not measured is taken for the next smaller one that was, else for the smallest. The model itself where the table knows
+        neither.
+        """
+        sizes = self._batch_sizes.get(model)
+        if not sizes or model in self._models:
+            return model
+        smaller = [size for size in sizes if size <= per_gpu_batch_size]
+        return f"{model} (batch size {max(smaller) if smaller else min(sizes)})"
+
+    @cached_property
+    def _models(self) -> frozenset[str]:
+        return frozenset(victim for victim, _ in self.pairs)
+
+    @cached_property
+    def _batch_sizes(self) -> Mapping[str, list[int]]:
+        """Of each model whose types are known by batch size, these sizes."""
+        found: dict[str, list[int]] = {}
+        for name in self._models:
+            match = _BATCH.fullmatch(name)
+            if match is not None:
+                found.setdefault(match["model"], []).append(int(match["size"]))
+        return found
+
     def between(self, models: Collection[str], gpu_counts: Collection[int]) -> dict[tuple[str, str, int], float]:
-        """The slowdown of every model beside every other at these GPU counts, as policies and simulator look it up.
+        """The slowdown of every model or job type beside every other at these GPU counts, as policies and simulator look it up.
 
         A count that was not measured has the figure of the next smaller measured one, else of the smallest. Raises InterferenceError for a
         pair that the table lacks: an unknown slowdown is not none.
@@ -127,19 +157,41 @@ def read_table(source: Path | str, *, name: str | None = None) -> Interference:
     """A CSV with the columns victim, partner, gpu_count, slowdown, or PAL's norm_speed.csv. Raises InterferenceError with row and field."""
     table = read_csv(source, error=InterferenceError, name=name)
     title = name if name is not None else source.name if isinstance(source, Path) else "table"
-    if set(_PAL) <= set(table.header):
-        return Interference(f"measured ({title})", _standing_in(_collected(_pal_rows(table)), PAL_STANDS_FOR))
-    table.require(_OWN)
-    found = _collected(_own_rows(table))
+    from_pal = set(_PAL) <= set(table.header)
+    if not from_pal:
+        table.require(_OWN)
+    found = _collected(_pal_rows(table) if from_pal else _own_rows(table))
     if not found:
         raise table.blame("holds no pairs", field="rows", remedy="Add a row for each victim and partner.")
-    return Interference(f"table ({title})", found)
+    return _measured_by_pal(found, title) if from_pal else Interference(f"table ({title})", found)
+
+
+def read_interference_text(text: str, *, name: str, gpu_type: str | None = None) -> Interference:
+    """The interference in a text, whatever its format. `gpu_type`: one of Gavel's, `GAVEL_TYPE` where None. Raises InterferenceError."""
+    if is_gavel(text):
+        return read_gavel(text, gpu_type=gpu_type or GAVEL_TYPE, name=name)
+    if gpu_type is not None:
+        remedy = "Leave out the type: this table holds for every GPU."
+        raise InterferenceError("is no measurement of one GPU type", field="interference", value=f"{name}#{gpu_type}", remedy=remedy)
+    return read_table(text, name=name)
+
+
+def is_gavel(text: str) -> bool:
+    """Whether it is JSON, which of these formats Gavel's is alone."""
+    return text.lstrip()[:1] in ("{", "[")
 
 
 def _own_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
     for row in table.rows:
         count = row.whole_number("gpu_count", maximum=MAX_GPUS_PER_JOB)
-        yield (row.cells["victim"], row.cells["partner"]), count, row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN)
+        yield (_model(row, "victim"), _model(row, "partner")), count, row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN)
+
+
+def _model(row: Row, column: str) -> str:
+    name = row.cells[column]
+    if not name:
+        raise row.blame("is missing", field=column, row=row.line, remedy="Name a model of the trace.")
+    return name
 
 
 def _pal_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
@@ -161,11 +213,25 @@ def _speed(row: Row, column: str) -> float:
     return row.number(column, minimum=0.0, maximum=MAX_SLOWDOWN)
 
 
-def read_gavel(path: Path, *, gpu_type: str = GAVEL_TYPE) -> Interference:
-    """Gavel's simulation_throughputs.json: pairs of one-GPU jobs on one of its GPU types. Its pairs of larger jobs hold no measurements."""
-    by_type = _gavel_data(path)
+def _measured_by_pal(found: Mapping[Pair, ByCount], title: str) -> Interference:
+    named = _standing_in(_apart_where_unmeasured(found), PAL_APPLICATIONS)
+    return Interference(f"measured ({title})", _standing_in(named, PAL_STANDS_FOR))
+
+
+def _apart_where_unmeasured(pairs: Mapping[Pair, ByCount]) -> dict[Pair, ByCount]:
+    """The pairs, and as such that do not share a GPU those of its models that PAL did not run together (language models among themselves)."""
+    models = sorted({model for pair in pairs for model in pair})
+    return {(victim, partner): pairs.get((victim, partner), {1: math.inf}) for victim in models for partner in models}
+
+
+def read_gavel(source: Path | str, *, gpu_type: str = GAVEL_TYPE, name: str | None = None) -> Interference:
+    """Gavel's simulation_throughputs.json, in a file (Path) or a text: pairs of one-GPU jobs on one of its GPU types. Its pairs of larger jobs
+    hold no measurements. Raises InterferenceError.
+    """
+    title = name if name is not None else source.name if isinstance(source, Path) else "table"
+    by_type = gavel_types(source, name=str(source) if isinstance(source, Path) else title)
     if gpu_type not in by_type:
-        raise _not_gavel(path, f"has no GPU type {gpu_type}; use one of {', '.join(by_type)}")
+        raise _not_gavel(title, f"has no GPU type {gpu_type}; use one of {', '.join(by_type)}")
     rows: list[tuple[Pair, int, float]] = []
     for key, speeds in by_type[gpu_type].items():
         victim = _one_gpu_job(key)
@@ -173,25 +239,34 @@ def read_gavel(path: Path, *, gpu_type: str = GAVEL_TYPE) -> Interference:
             partner = _one_gpu_job(other)
             if victim is not None and partner is not None:
                 try:
-                    rows.append(((victim, partner), 1, _ratio(float(speeds["null"]), float(both[0]))))
+                    rows.append(((victim, partner), 1, _ratio(_gavel_speed(speeds["null"]), _gavel_speed(both[0]))))
                 except (KeyError, TypeError, ValueError, IndexError) as wrong:
-                    raise _not_gavel(path, f"has no speeds for {key} beside {other}") from wrong
-    return Interference(f"measured ({path.name}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR))
+                    raise _not_gavel(title, f"has no speeds for {key} beside {other}") from wrong
+    return Interference(f"measured ({title}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR))
 
 
-def _gavel_data(path: Path) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+def gavel_types(source: Path | str, *, name: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """GPU type -> job -> partner -> speeds. Raises InterferenceError where the JSON is of another kind."""
     try:
-        data = json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as wrong:
-        raise _not_gavel(path, "is no JSON file") from wrong
-    rows = [row for by_job in data.values() if isinstance(by_job, dict) for row in by_job.values()] if isinstance(data, dict) else []
-    if not rows or not all(isinstance(row, dict) for row in rows):
-        raise _not_gavel(path, "holds no throughputs by GPU type and job")
+        data = json.loads(source.read_text("utf-8") if isinstance(source, Path) else source)
+    except (OSError, ValueError, RecursionError) as wrong:  # of ValueError: no UTF-8, no JSON, numbers of thousands of digits
+        raise _not_gavel(name, "is no JSON that can be read") from wrong
+    by_type = list(data.values()) if isinstance(data, dict) else []
+    jobs = [row for by_job in by_type if isinstance(by_job, dict) for row in by_job.values()]
+    if not jobs or not all(isinstance(item, dict) for item in (*by_type, *jobs)):
+        raise _not_gavel(name, "holds no throughputs by GPU type and job")
     return data  # type: ignore[no-any-return]
 
 
-def _not_gavel(path: Path, problem: str) -> InterferenceError:
-    return InterferenceError(problem, field="interference", value=str(path), remedy="Give Gavel's simulation_throughputs.json.")
+def _gavel_speed(given: Any) -> float:
+    """Raises TypeError or ValueError."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= MAX_STEPS_PER_SECOND:
+        raise ValueError(given)
+    return float(given)
+
+
+def _not_gavel(name: str, problem: str) -> InterferenceError:
+    return InterferenceError(problem, field="interference", value=name, remedy="Give Gavel's simulation_throughputs.json.")
 
 
 def _one_gpu_job(key: str) -> str | None:

@@ -72,7 +72,7 @@ class IterationModel(Model):
 def iteration_models() -> Mapping[str, Model]:
     """The models of PAL's traces, by the names that these use."""
     table = json.loads(files("maat.simulation").joinpath("iteration_times.json").read_text(encoding="utf-8"))
-    memory = {name: MemoryLimits(1, 1) for name in table["gpu_types"]}
+    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in table["gpu_types"]}
     return {
         name: IterationModel(
             name=name,

@@ -6,11 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from maat.scheduling.errors import UnknownNameError
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.catalog import CatalogModel, load_catalog
 from maat.simulation.fidelity import Fidelity
-from maat.simulation.profiles import MeasuredModel, read_profiles
+from maat.simulation.measurements import MeasuredModel
+from maat.simulation.profiles import read_profiles
 from maat.simulation.throughput_table import TableTruth, read_throughput_table
 from maat.simulation.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
 from maat.simulation.workloads import TraceJob
@@ -105,12 +107,12 @@ class Model:
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
         by_hand = {t: largest for (model, t), largest in fidelity.policy_largest_per_gpu.items() if model == self.name}
-        return {t: MemoryLimits(limits.smallest_per_gpu, by_hand.get(t, limits.largest_per_gpu)) for t, limits in self.memory.items()}
+        return {t: replace(limits, largest_per_gpu=by_hand.get(t, limits.largest_per_gpu)) for t, limits in self.memory.items()}
 
 
 def _at_most(largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]) -> Mapping[str, MemoryLimits]:
     return {
-        t: MemoryLimits(limits.smallest_per_gpu, min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)))
+        t: replace(limits, largest_per_gpu=min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)))
         for t, limits in memory.items()
     }
 
@@ -118,6 +120,14 @@ def _at_most(largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]) -> 
 def catalog_models() -> Mapping[str, Model]:
     """The catalog's models, true to their fitted parameters."""
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
+
+
+def named_model(name: str, profiles: Path | None) -> Model:
+    """A model of a profiles folder, or, without one, of the catalog. Raises UnknownNameError, ProfileError."""
+    models = catalog_models() if profiles is None else measured_models(profiles)
+    if name not in models:
+        raise UnknownNameError("is no known model", field="model", value=name, remedy=f"Use one of: {', '.join(sorted(models))}.")
+    return models[name]
 
 
 def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
@@ -146,7 +156,7 @@ def _measured(measured: MeasuredModel) -> Model:
 
 def _from_table(name: str, truth: TableTruth) -> Model:
     first = {t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count)) for t in truth.gpu_types()}
-    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t])) for t in first}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t]), fills_gpu=False) for t in first}
     reference = {t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first}
     return Model(name, truth, TABLE_RESTART_SECONDS, memory, {}, reference)
 

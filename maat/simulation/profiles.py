@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ProfileError
 from maat.simulation.csv_input import Row, read_csv
+from maat.simulation.measurements import EpochTable, MeasuredModel, StepTable, frozen, normalised_placement
 
 GPU_TYPE_BY_SUFFIX: Mapping[str, str] = {
     "aws": "t4",
@@ -49,122 +49,6 @@ class Pipeline:
 PIPELINES: Mapping[str, Pipeline] = {"gpt_pmp": Pipeline(stages={"a100": 2, "rtx": 8}, micro_batches=48, backward_over_forward=2.0)}
 
 
-@dataclass(frozen=True)
-class StepTable:
-    """Measured step times of one model on one GPU type.
-
-    `by_placement`: normalised placement digits -> (per-GPU batch ascending, step seconds, sync seconds), shape (M,) each.
-    `points`: shape (S, 5), columns node count, GPU count, per-GPU batch, step seconds, sync seconds: the placement rows
-    averaged by the first three, then the scalability rows. `scalability`: those alone, shape (S', 5).
-    Where a replica spans several GPUs, "per-GPU batch" is the batch of one replica; counts stay counts of GPUs.
-    """
-
-    by_placement: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
-    points: FloatArray
-    scalability: FloatArray
-    gpus_per_replica: int = 1
-
-    @cached_property
-    def smallest_per_gpu_batch(self) -> int:
-        return int(min(batch[0] for batch, _, _ in self.by_placement.values()))
-
-    @cached_property
-    def largest_per_gpu_batch(self) -> int:
-        return int(max(batch[-1] for batch, _, _ in self.by_placement.values()))
-
-    def largest_per_gpu_batch_at(self, placement: str) -> int:
-        """The largest per-GPU batch measured at a placement; where that was not measured, at any scale of at least its nodes and GPUs.
-
-        0 where nothing that large was measured.
-        """
-        key = normalised_placement(placement)
-        if key in self.by_placement:
-            return int(self.by_placement[key][0][-1])
-        nodes, gpus = len(key), sum(map(int, key))
-        beyond = self.scalability[(self.scalability[:, 0] >= nodes) & (self.scalability[:, 1] >= gpus)]
-        return int(beyond[:, 2].max()) if len(beyond) else 0
-
-    @cached_property
-    def one_replica_reference(self) -> float:
-        """Samples/s of one replica: its largest measured batch over its largest measured step time."""
-        batch, step, _ = self.by_placement[min(self.by_placement, key=lambda p: (sum(map(int, p)), len(p)))]
-        return float(batch.max() / step.max())
-
-
-@dataclass(frozen=True)
-class EpochTable:
-    """Training as measured at B total batch sizes over E epochs. `batch_sizes`: shape (B,), ascending; all else (B, E).
-
-    Progress counts optimiser steps at the smallest batch size, as it stands at the end of each epoch. Gradient statistics are those during
-    the epoch, the variance at the smallest batch size. `measured_steps`: optimiser steps of each batch size until the end of each epoch.
-    """
-
-    batch_sizes: IntArray
-    progress: FloatArray
-    gradient_square: FloatArray
-    gradient_variance: FloatArray
-    measured_steps: FloatArray | None = None
-
-    @property
-    def initial_batch_size(self) -> int:
-        return int(self.batch_sizes[0])
-
-    @property
-    def max_batch_size(self) -> int:
-        return int(self.batch_sizes[-1])
-
-    @property
-    def epoch_count(self) -> int:
-        return int(self.progress.shape[1])
-
-    @cached_property
-    def boundaries(self) -> FloatArray:
-        """Progress at which each epoch ends: the smallest over all batch sizes, shape (E,)."""
-        boundaries: FloatArray = self.progress.min(axis=0)
-        return boundaries
-
-    @cached_property
-    def steps(self) -> FloatArray:
-        """Optimiser steps of each batch size until the end of each epoch, shape (B, E): as measured, else as the gradients foretell."""
-        if self.measured_steps is not None:
-            return self.measured_steps
-        square, variance = self.gradient_square, self.gradient_variance
-        spread = variance / (self.batch_sizes / self.initial_batch_size)[:, None] + square
-        gain = np.where(spread > 0, (variance + square) / np.where(spread > 0, spread, 1.0), 1.0)
-        return _frozen(np.cumsum(np.diff(self.progress, axis=1, prepend=0.0) / gain, axis=1))
-
-    @property
-    def total_progress(self) -> float:
-        return float(self.boundaries[-1])
-
-    def starting_at(self, batch_size: int) -> EpochTable:
-        """The same training for a job that cannot run below this batch size, which must be one of those measured.
-
-        It becomes the initial batch size: progress counts its steps, variances are those at it.
-        """
-        first = self.batch_sizes.tolist().index(batch_size)
-        ratio = batch_size / self.initial_batch_size
-        square, variance = self.gradient_square[first], self.gradient_variance[first]
-        gain = (variance + square) / (variance / ratio + square)
-        steps = np.diff(self.progress[first:], axis=1, prepend=0.0) / gain
-        return EpochTable(
-            self.batch_sizes[first:],
-            _frozen(np.cumsum(steps, axis=1)),
-            self.gradient_square[first:],
-            _frozen(self.gradient_variance[first:] / ratio),
-            None if self.measured_steps is None else self.measured_steps[first:],
-        )
-
-
-@dataclass(frozen=True)
-class MeasuredModel:
-    """All that was measured of one model; `steps` by Maat's GPU type names."""
-
-    name: str
-    steps: Mapping[str, StepTable]
-    epochs: EpochTable
-
-
 def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, MeasuredModel]:
     """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
 
@@ -178,12 +62,6 @@ def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> 
             "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
         )
     return {model.name: model for model in models}
-
-
-def normalised_placement(placement: str) -> str:
-    """The lexicographically smallest rotation of the digits that are not zero: the same shape has one name."""
-    digits = placement.replace("0", "")
-    return min((digits[i:] + digits[:i] for i in range(len(digits))), default="")
 
 
 def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
@@ -233,8 +111,8 @@ def _read_steps(folder: Path, suffix: str) -> StepTable:
     beyond = _as_points(scalability)
     return StepTable(
         by_placement=_by_placement(placements),
-        points=_frozen(np.concatenate((_averaged(_as_points(placements)), beyond))),
-        scalability=_frozen(beyond),
+        points=frozen(np.concatenate((_averaged(_as_points(placements)), beyond))),
+        scalability=frozen(beyond),
         gpus_per_replica=stages,
     )
 
@@ -351,9 +229,9 @@ def _by_placement(measurements: Sequence[_Measurement]) -> Mapping[str, tuple[Fl
 
 def _columns(rows: Sequence[_Measurement]) -> tuple[FloatArray, FloatArray, FloatArray]:
     return (
-        _frozen(np.array([m.per_gpu_batch for m in rows], dtype=np.float64)),
-        _frozen(np.array([m.step_seconds for m in rows])),
-        _frozen(np.array([m.sync_seconds for m in rows])),
+        frozen(np.array([m.per_gpu_batch for m in rows], dtype=np.float64)),
+        frozen(np.array([m.step_seconds for m in rows])),
+        frozen(np.array([m.sync_seconds for m in rows])),
     )
 
 
@@ -379,7 +257,7 @@ def _read_epochs(folder: Path) -> EpochTable:
                 source=str(path),
                 remedy="Give every batch size the same number of epochs.",
             )
-    progress, square, variance, steps = (_frozen(np.stack([table[:, column] for table in tables])) for column in range(4))
+    progress, square, variance, steps = (frozen(np.stack([table[:, column] for table in tables])) for column in range(4))
     batch_sizes = np.array([batch for batch, _ in files], dtype=np.int64)
     batch_sizes.setflags(write=False)
     return EpochTable(batch_sizes, progress, square, variance, None if np.isnan(steps).any() else steps)
@@ -413,8 +291,3 @@ def _read_epoch_file(path: Path) -> FloatArray:
         square, variance = row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)
         epochs.append((progress, square, variance, row.number("iteration", minimum=0.0) if "iteration" in row.cells else np.nan))
     return np.array(epochs, dtype=np.float64)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
-from maat.simulation.scenario import Scenario, notes_on
+from maat.simulation.notes import notes_on, notes_on_clock
+from maat.simulation.scenario import Scenario
 
 Progress = Callable[["Position"], None]
 MOST_NAMED = 10  # jobs that a summary names
@@ -48,23 +49,32 @@ class AllocationSpan:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What happened: per job, per round, and what it cost to compute. Arrays by round have shape (rounds,).
+    """What happened: per job, per round, and what it cost to compute.
 
-    `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs.
+    `round_times`, `contention` and `gpus_by_type` have one value per round, but of a stretch of idle rounds that was passed over only those of
+    its first and its last; `rounds` counts them all. `policy_seconds`: of the rounds that had jobs and were played.
+    `cpu_seconds`, `wall_seconds`: what playing took, of this process; imports, reading and what was played before do not count.
+    `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs. `rounds_out_of_time`: rounds in
+    which a clock ended a solver's search, so that another machine may come to another result. `stopped`: somebody ended it before its end, and
+    the records are of the jobs that had arrived by then.
     """
 
     scenario: Scenario
     records: tuple[JobRecord, ...]
     metrics: ScheduleMetrics
+    rounds: int
     round_times: tuple[float, ...]
     contention: tuple[int, ...]
     gpus_by_type: Mapping[str, tuple[int, ...]]
     policy_seconds: tuple[float, ...]
     spans: tuple[AllocationSpan, ...]
     end_time: float
+    cpu_seconds: float
     wall_seconds: float
     complete: bool
     unfinished_because: Mapping[str, str] = field(default_factory=dict)
+    rounds_out_of_time: int = 0
+    stopped: bool = False
 
     def _figures(self) -> dict[str, object]:
         """The metrics; times are None where no job of the kind completed, or ever started: nothing is known of them."""
@@ -81,6 +91,15 @@ class SimulationResult:
     def _of_size(self, *, large: bool) -> list[JobRecord]:
         return [record for record in self.records if record.is_large == large]
 
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.stopped:
+            arrived = f"{len(self.records)} of {len(self.scenario.workload)} jobs"
+            notes.append(
+                f"The run was stopped at hour {self.end_time / 3600:.1f}: its figures are of the {arrived} that had arrived by then."
+            )
+        return [*notes, *notes_on_clock([self.rounds_out_of_time])]
+
     def summary(self) -> dict[str, object]:
         """The figures of `maat simulate --json`, not rounded."""
         seconds = np.array(self.policy_seconds) if self.policy_seconds else np.zeros(1)
@@ -88,20 +107,22 @@ class SimulationResult:
         return {
             "policy": scenario.policy,
             "placer": scenario.placer,
-            "fidelity": scenario.fidelity.name,
+            "fidelity": scenario.conditions.fidelity.name,
             "trace": scenario.workload.name,
             "cluster": scenario.cluster.describe(),
             "jobs_per_gpu": scenario.cluster.jobs_per_gpu,
-            "interference": None if scenario.interference is None else scenario.interference.name,
+            "interference": None if scenario.conditions.interference is None else scenario.conditions.interference.name,
             "seed": scenario.seed,
-            "rounds": len(self.round_times),
+            "rounds": self.rounds,
             "complete": self.complete,
+            "stopped": self.stopped,
             **self._figures(),
             "unfinished_because": dict(list(self.unfinished_because.items())[:MOST_NAMED]),
-            "notes": list(notes_on(scenario)),
+            "rounds_out_of_time": self.rounds_out_of_time,
+            "notes": [*notes_on(scenario), *self._notes()],
             "policy_seconds_median": float(np.median(seconds)),
             "policy_seconds_p95": float(np.percentile(seconds, 95)),
-            "cpu_seconds": time.process_time(),
+            "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
         }
 
@@ -112,13 +133,12 @@ class Recorder:
     def __init__(self, scenario: Scenario, executor: SimulatedExecutor, on_progress: Progress | None) -> None:
         self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
         self._stored = StoredState()
-        self._times: list[float] = []
-        self._contention: list[int] = []
         self._use: list[RoundUse] = []
         self._held: list[list[int]] = []
         self._policy_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
+        self._out_of_time = 0
         self._last: RoundResult | None = None
 
     def load(self) -> StoredState:
@@ -128,11 +148,10 @@ class Recorder:
         if result.round_number != self._stored.next_round_number:
             return False
         self._last = result
+        self._out_of_time += result.decision.report.out_of_time
         self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
         cluster = observed.cluster
         held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
-        self._times.append(observed.now)
-        self._contention.append(len(observed.jobs))
         self._use.append(RoundUse(observed.now, len(observed.jobs), int(held.sum()), int(cluster.capacity.sum()), len(result.evicted)))
         self._held.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
@@ -150,11 +169,27 @@ class Recorder:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        if self._on_progress is not None:
-            jobs = len(self._scenario.workload.jobs)
-            self._on_progress(Position(changes.round_number, changes.time, len(self._executor.finished), jobs))
+        self._tell(changes.round_number, changes.time)
 
-    def result(self, round_seconds: float, wall_seconds: float, complete: bool, *, failures: int) -> SimulationResult:
+    def passed_over(self, ahead: RoundsAhead, count: int) -> None:
+        """Count the first `count` rounds ahead as repetitions of the last that was played; of idle ones the first and the last stand for all."""
+        self._stored = replace(self._stored, next_round_number=self._stored.next_round_number + count)
+        last = replace(self._use[-1], evicted=0)
+        if last.active_jobs:
+            alike = [replace(last, time=ahead.time(index)) for index in range(count)]
+        else:
+            alike = [replace(last, time=ahead.time(0), rounds=count - 1)] if count > 1 else []
+            alike.append(replace(last, time=ahead.time(count - 1)))
+        self._use += alike
+        self._held += [self._held[-1]] * len(alike)
+        self._whole_round_gpus += last.held * count
+        self._tell(self._stored.next_round_number - 1, ahead.time(count - 1))
+
+    def _tell(self, round_number: int, now: float) -> None:
+        if self._on_progress is not None:
+            self._on_progress(Position(round_number, now, len(self._executor.finished), len(self._scenario.workload.jobs)))
+
+    def result(self, round_seconds: float, *, stopped: bool, failures: int, cpu_seconds: float, wall_seconds: float) -> SimulationResult:
         every = {**self._executor.jobs, **self._executor.finished}
         jobs = [every[job.name] for job in self._scenario.workload.jobs if job.name in every]
         records = tuple(_record(job) for job in jobs)
@@ -162,18 +197,20 @@ class Recorder:
         return SimulationResult(
             scenario=self._scenario,
             records=records,
-            metrics=schedule_metrics(
-                records, gpu_hours=self._gpu_hours(jobs, round_seconds), contention=self._contention, rounds=self._use, failures=failures
-            ),
-            round_times=tuple(self._times),
-            contention=tuple(self._contention),
+            metrics=schedule_metrics(records, gpu_hours=self._gpu_hours(jobs, round_seconds), rounds=self._use, failures=failures),
+            rounds=sum(use.rounds for use in self._use),
+            round_times=tuple(use.time for use in self._use),
+            contention=tuple(use.active_jobs for use in self._use),
             gpus_by_type={name: tuple(row[t] for row in self._held) for t, name in enumerate(names)},
             policy_seconds=tuple(self._policy_seconds),
             spans=tuple(self._spans),
-            end_time=self._times[-1] if self._times else 0.0,
+            end_time=self._use[-1].time if self._use else 0.0,
+            cpu_seconds=cpu_seconds,
             wall_seconds=wall_seconds,
-            complete=complete,
+            complete=not stopped and not self._executor.jobs,
             unfinished_because=self._waiting(),
+            stopped=stopped,
+            rounds_out_of_time=self._out_of_time,
         )
 
     def _waiting(self) -> dict[str, str]:
@@ -188,7 +225,7 @@ class Recorder:
         return {job_id: reasons.sentence for job_id in left if (reasons := self._last.reasons.get(job_id)) is not None}
 
     def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
-        if self._scenario.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
+        if self._scenario.conditions.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
             return self._whole_round_gpus * round_seconds / 3600
         return sum(sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values()) for job in jobs) / 3600
 

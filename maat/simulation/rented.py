@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.scheduling.autoscaling import Autoscaler, ScalingInput, largest_batch_per_gpu
+from maat.scheduling.autoscaling import Autoscaler, ScalingInput
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.errors import TraceError
 from maat.scheduling.events import Event
 from maat.scheduling.explain import ReasonCode, Reasons
-from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement.packed import PackedSticky
 from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, RoundResult, StoredState
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import Fidelity, ProfilingMode
@@ -28,12 +27,13 @@ from maat.simulation.workloads import TraceJob
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained where: `cluster` is all nodes that may be rented. The model is known: its step times were profiled before."""
+    """What is trained where: `cluster` is all nodes that may be rented. `profiling`: what is known of the model's speed beforehand."""
 
     model: Model
     cluster: Cluster
     fidelity: Fidelity
     round_seconds: float = 60.0
+    profiling: ProfilingMode = ProfilingMode.ORACLE
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,13 @@ class Rented:
     rented: tuple[tuple[float, int], ...]
 
 
-def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = False) -> Rented:
+def train(training: Training, autoscaler: Autoscaler) -> Rented:
     """Train the model once on as many nodes as the autoscaler chooses before every round, one at first.
 
-    `largest_batch`: each GPU takes the most samples that it holds; else the job's own agent chooses the batch of most goodput. Raises TraceError
-    where the model was not measured on the nodes' type.
+    Raises TraceError where the model was not measured on the nodes' type.
     """
     clock = JumpingClock()
-    revealed = training.fidelity.revealing(ProfilingMode.ORACLE)
+    revealed = training.fidelity.revealing(training.profiling)
     inner = SimulatedExecutor(training.cluster, clock, revealed)
     model = training.model.under(revealed)
     spec = model.job_spec(TraceJob(model.name, 0.0, model.name, 1), revealed)
@@ -69,7 +68,7 @@ def train(training: Training, autoscaler: Autoscaler, *, largest_batch: bool = F
     inner.submit(spec, model.truth, restart_seconds=model.restart_seconds)
     executor = _RentedNodes(inner, training.cluster, autoscaler)
     loop = RoundLoop(
-        policy=_Everything(largest_batch),
+        policy=_Everything(autoscaler),
         placer=PackedSticky(),
         executor=executor,
         store=LatestOnly(),
@@ -133,9 +132,9 @@ def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
 
 @dataclass(frozen=True)
 class _Everything:
-    """A policy for one job alone: it gets whatever is in service, and where so told, the largest batch."""
+    """A policy for one job alone: it gets whatever is in service, and the batch that the autoscaler wants there."""
 
-    largest_batch: bool
+    autoscaler: Autoscaler
     name: str = "everything"
     round_seconds: float = 60.0
 
@@ -143,19 +142,15 @@ class _Everything:
         grants = dict(round_input.pinned)
         for job in round_input.jobs:
             if job.id not in grants:
-                grants[job.id] = self._grant(job, round_input.cluster)
+                grants[job.id] = self._grant(job, round_input)
         reasons = {job_id: Reasons(ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED) for job_id in grants}
         return Decision(grants, SolveReport(), reasons)
 
-    def _grant(self, job: Job, cluster: Cluster) -> Grant:
-        name = cluster.type_names[0]
+    def _grant(self, job: Job, round_input: RoundInput) -> Grant:
+        cluster = round_input.cluster
         count = min(int(cluster.usable_gpus[0]), job.spec.max_gpus or cluster.gpu_count)
-        return Grant(name, count, batch=_largest(job, name, count) if self.largest_batch else None)
-
-
-def _largest(job: Job, gpu_type: str, count: int) -> BatchPlan:
-    each = int(largest_batch_per_gpu(job, gpu_type, np.array([count]))[0])
-    return BatchPlan(count * each, each, 0)
+        scaling = ScalingInput((job,), cluster, -(-count // cluster.nodes[0].gpu_count), round_input.projection)
+        return Grant(cluster.type_names[0], count, batch=self.autoscaler.batch(scaling, job, gpu_count=count))
 
 
 class LatestOnly:

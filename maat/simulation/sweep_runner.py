@@ -17,32 +17,17 @@ from enum import StrEnum
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import InputError, MaatError
+from maat.simulation.axes import AxisValue
 from maat.simulation.content import digest
 from maat.simulation.engine import simulate
-from maat.simulation.fairness import fairness
-from maat.simulation.record import Progress, SimulationResult
+from maat.simulation.figures import Figures, figures_of
+from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
-from maat.simulation.sweep import AxisValue, Figures, Point, Row, rows_of
+from maat.simulation.sweep import Point, Row, rows_of
 
 _Results = Iterator[tuple[str, Figures]]
 Play = Callable[[Scenario], Figures]
-
-FIGURES = (
-    "jobs",
-    "unfinished",
-    "complete",
-    "rounds",
-    "avg_jct_hours",
-    "median_jct_hours",
-    "p99_jct_hours",
-    "makespan_hours",
-    "gpu_hours_per_job",
-    "restarts_per_job",
-    "avg_queueing_hours",
-    "contention_mean",
-    "contention_max",
-)
 
 
 class Origin(StrEnum):
@@ -88,13 +73,6 @@ def play(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
     return figures_of(simulate(scenario, on_progress=on_progress))
 
 
-def figures_of(result: SimulationResult) -> Figures:
-    """The figures of a schedule that a sweep compares, with those of finish-time fairness."""
-    known = {"complete": result.complete, "rounds": len(result.round_times), **vars(result.metrics)}
-    fair = fairness(result)
-    return {**{name: known[name] for name in FIGURES}, "unfair_fraction": fair.unfair_fraction, "worst_rho": fair.worst}
-
-
 class ResultCache:
     """Figures by content key, one small file each, in a folder that several processes may share."""
 
@@ -133,7 +111,13 @@ class ResultCache:
         return figures
 
     def store(self, key: str, figures: Figures) -> None:
-        """Whole or not at all: written beside, then renamed."""
+        """Whole or not at all: written beside, then renamed. Raises MaatError where there is no room for it."""
+        try:
+            self._write(key, figures)
+        except OSError as failed:
+            raise MaatError(f"cache: {self.folder} cannot be written ({failed.strerror}). Make room, or name another folder.") from failed
+
+    def _write(self, key: str, figures: Figures) -> None:
         path = self.path(key)
         path.parent.mkdir(exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", encoding="utf-8", delete=False) as file:

@@ -12,7 +12,7 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.errors import InputError
 from maat.scheduling.throughput import pass_seconds, step_seconds
-from maat.simulation.profiles import MeasuredModel, StepTable
+from maat.simulation.measurements import MeasuredModel, StepTable
 
 Shape = tuple[int, ...]  # GPUs on each node of an allocation
 

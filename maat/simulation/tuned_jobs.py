@@ -16,12 +16,14 @@ import numpy as np
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.goodput import plan_for_batch
+from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.models import Model
 from maat.simulation.truth import Truth, gain
 from maat.simulation.workloads import TraceJob
 
 BATCH_SIZES = 20  # looked at per GPU count, from the initial to the largest in equal ratios
 EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights
+MOST_GPUS = 16  # that a tuned job asks for, where nobody says otherwise
 _STREAM = 17  # keeps these draws apart from others of the same seed
 
 
@@ -40,7 +42,7 @@ class TunedJobs:
     """
 
     rule: TuningRule = TuningRule.BEST_BATCH
-    most_gpus: int = 16
+    most_gpus: int = MOST_GPUS
     least_share: float = 0.5
     most_share: float = 0.8
 
@@ -65,7 +67,7 @@ class Pair:
 def tuned(jobs: Sequence[TraceJob], models: Mapping[str, Model], cluster: Cluster, how: TunedJobs, *, seed: int) -> Mapping[str, TraceJob]:
     """The jobs that are tuned, by name, each with a pair drawn evenly from the valid ones of its model; the same seed, the same pairs.
 
-    Left out, and so as they were: jobs of hybrid-parallel models, jobs that set their own batch sizes, and those that the cluster cannot run.
+    Left out, and so as they were: jobs bound to what they ask for, jobs of hybrid-parallel models, and those that the cluster cannot run.
     """
     valid = {name: valid_pairs(models[name], cluster, how) for name in dict.fromkeys(job.model for job in jobs)}
     rng = np.random.default_rng((seed, _STREAM))
@@ -73,9 +75,15 @@ def tuned(jobs: Sequence[TraceJob], models: Mapping[str, Model], cluster: Cluste
     for job in jobs:
         pairs = valid[job.model]
         at = int(rng.integers(max(len(pairs), 1)))
-        if pairs and not job.regimes:
+        if pairs and not is_bound(job):
             drawn[job.name] = replace(job, gpu_count=pairs[at].gpu_count, batch_size=pairs[at].batch_size)
     return drawn
+
+
+def is_bound(job: TraceJob) -> bool:
+    """Whether its owner has chosen already: the trace binds its GPU count or batch size, it sets its own, may not be moved, or only infers."""
+    chosen = job.adaptivity in (Adaptivity.RIGID, Adaptivity.STRONG_SCALING) or bool(job.regimes)
+    return chosen or not job.preemptible or job.workload_kind is not WorkloadKind.TRAINING
 
 
 def valid_pairs(model: Model, cluster: Cluster, how: TunedJobs) -> tuple[Pair, ...]:

@@ -38,7 +38,7 @@ class Tuning:
     """A search: `trials` of one model, `at_a_time` of them together, on a cluster under a policy.
 
     `static_gpus`: every trial has so many GPUs of one node and `static_batch_per_gpu` samples on each, whatever the policy would choose; None:
-    the policy and the job's agent choose.
+    the policy and the job's agent choose. `work_scale`: how long a trial of a network of width 1 trains, in standard trainings of the model.
     """
 
     model: Model
@@ -49,9 +49,12 @@ class Tuning:
     at_a_time: int = 4
     static_gpus: int | None = None
     static_batch_per_gpu: int = 128
+    work_scale: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 < self.work_scale < math.inf:
+            raise ParameterError("must be a number above 0", field="work_scale", value=self.work_scale, remedy="Give for example 4.")
         for name in ("trials", "at_a_time"):
             if getattr(self, name) < 1:
                 raise ParameterError("must be at least 1", field=name, value=getattr(self, name), remedy="Give a whole number from 1 up.")
@@ -183,6 +186,9 @@ class TreeParzen:
 BEST: Settings = {"learning_rate": 0.1, "annealing": 0.2, "momentum": 0.9, "weight_decay": 5e-4, "width": 1.5}
 
 
+SCORES = "declared, not measured: 95.5 less a multiple of the square of each setting's distance from the best one, plus noise"
+
+
 def score_of(settings: Settings, noise: float) -> float:
     """Declared, not measured: 95.5 % at the best settings, less by the square of each one's distance from them; `noise` in per cent."""
     decades = math.log10(settings["learning_rate"] / BEST["learning_rate"]), math.log10(settings["weight_decay"] / BEST["weight_decay"])
@@ -221,10 +227,11 @@ class Trials:
         self._going[name] = (settings, now)
         static, model = self.tuning.static_gpus, self.model
         batch = None if static is None else static * self.tuning.static_batch_per_gpu
-        job = TraceJob(name, now, model.name, 1 if static is None else static, batch)
+        scale = settings["width"] * self.tuning.work_scale
+        job = TraceJob(name, now, model.name, 1 if static is None else static, batch, scale)
         adaptivity = Adaptivity.ADAPTIVE if static is None else Adaptivity.RIGID
         spec = model.job_spec(job, self.tuning.fidelity, adaptivity=adaptivity)
-        return Submission(spec, model.truth, model.restart_seconds, work_scale=settings["width"])
+        return Submission(spec, model.truth, model.restart_seconds, work_scale=scale)
 
     def _end(self, job_id: JobId) -> None:
         settings, submitted = self._going.pop(job_id)

@@ -71,7 +71,8 @@ class Measurements:
 
     def medians(self) -> FloatArray:
         """The median of every GPU relative to the median GPU, shape (GPUs,)."""
-        each = np.array([np.median(self.time[self.gpu == gpu]) for gpu in range(int(self.gpu.max()) + 1)])
+        by_gpu = np.split(self.time[np.argsort(self.gpu, kind="stable")], np.cumsum(np.bincount(self.gpu))[:-1])
+        each = np.array([np.median(times) for times in by_gpu])
         relative: FloatArray = each / np.median(each)
         return relative
 
@@ -104,36 +105,45 @@ def read_variability(folder: Path, *, gpu_types: Collection[str] | None = None) 
             value=str(folder),
             remedy="Name a folder of files such as resnet-v100.csv.",
         )
-    named: dict[tuple[str, str], Path] = {}
-    for path in paths:
-        subject = _subject(path)
+    return _variability({path.name: path for path in paths}, str(folder), gpu_types)
+
+
+def read_variability_texts(texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None) -> Variability:
+    """The same from the contents of such files, by file name."""
+    return _variability(texts, None, gpu_types)
+
+
+def _variability(files: Mapping[str, Path | str], folder: str | None, gpu_types: Collection[str] | None) -> Variability:
+    named: dict[tuple[str, str], str] = {}
+    for name in files:
+        subject = _subject(name, folder)
         if subject in named:
             raise VariabilityError(
-                f"is measured in {named[subject].name} too", field="file", value=path.name, source=str(folder), remedy="Keep one of them."
+                f"is measured in {named[subject]} too", field="file", value=name, source=folder, remedy="Keep one of them."
             )
-        named[subject] = path
-    wanted = {subject: path for subject, path in named.items() if gpu_types is None or subject[0] in gpu_types}
-    return Variability({subject: _read(path) for subject, path in (wanted or named).items()})
+        named[subject] = name
+    wanted = {subject: name for subject, name in named.items() if gpu_types is None or subject[0] in gpu_types}
+    return Variability({subject: _read(files[name], name) for subject, name in (wanted or named).items()})
 
 
-def _subject(path: Path) -> tuple[str, str]:
+def _subject(name: str, folder: str | None) -> tuple[str, str]:
     """GPU type and application of a file, from its name."""
-    parts = [part for part in path.stem.split("-") if part != "agg"]
+    parts = [part for part in Path(name).stem.split("-") if part != "agg"]
     application = next((part for part in parts if part in APPLICATIONS), None)
     rest = "-".join(part for part in parts if part != application)
     if application is None or not rest:
         raise VariabilityError(
             "does not say what was measured on which GPUs",
             field="file",
-            value=path.name,
-            source=str(path.parent),
+            value=name,
+            source=folder,
             remedy=f"Name it APPLICATION-GPUTYPE.csv; applications are {', '.join(APPLICATIONS)}.",
         )
     return MACHINES.get(rest, rest), application
 
 
-def _read(path: Path) -> Measurements:
-    table = read_csv(path, error=VariabilityError)
+def _read(source: Path | str, name: str) -> Measurements:
+    table = read_csv(source, error=VariabilityError, name=str(source) if isinstance(source, Path) else name)
     table.require((TIME, GPU))
     numbers: dict[str, int] = {}
     times, gpus = [], []
@@ -160,13 +170,16 @@ def draw_scores(
 ) -> Mapping[str, tuple[float, ...]]:
     """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower.
 
-    Classes whose application was measured on every type of the cluster. Raises VariabilityError where one of `needed` is not among them, or there
-    are fewer measured GPUs than the cluster has.
+    Classes whose application was measured on every type of the cluster. Raises VariabilityError where there is none, where one of `needed` is not
+    among them, or where there are fewer measured GPUs than the cluster has.
     """
     covered = [name for name in sorted(rules.profiles) if not _lacking(variability, cluster, rules.profiles[name])]
     for name in sorted(needed):
         if name not in covered:
             raise _not_measured(variability, cluster, rules.profiles[name], variability_class=name)
+    if rules.profiles and not covered:
+        name = min(rules.profiles)
+        raise _not_measured(variability, cluster, rules.profiles[name], variability_class=name)
     chance = seed if rules.draw_seed is None else rules.draw_seed
     draw = _draw_rows if rules.draw is ScoreDraw.ROWS else _draw_medians
     return draw(variability, cluster, {name: rules.profiles[name] for name in covered}, chance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 from contracts.generated import NOW, clusters, round_inputs
@@ -20,7 +21,7 @@ from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Grant, Placer, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 
 
 @pytest.fixture(params=PLACERS.names, scope="module")
@@ -53,6 +54,19 @@ def test_the_same_decision_is_placed_the_same_way(placer: Placer, round_input: R
     again = placer.place(decision, round_input)
     assert first.placement.by_job == again.placement.by_job
     assert first.unplaced == again.unplaced
+
+
+@settings(max_examples=25)
+@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
+def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(placer: Placer, round_input: RoundInput, name: str) -> None:
+    decision = POLICIES.build(name).allocate(round_input)
+    first = placer.place(decision, round_input)
+    later = placer.place(decision, replace(round_input, now=NOW + 600.0, round_number=round_input.round_number + 10))
+    assert first.by_chance or (first.placement.by_job, first.unplaced, first.state) == (
+        later.placement.by_job,
+        later.unplaced,
+        later.state,
+    )
 
 
 @settings(max_examples=40)

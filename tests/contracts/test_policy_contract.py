@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.generated import round_inputs
+from contracts.generated import NOW, round_inputs
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.checks import check_decision
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
@@ -17,7 +21,7 @@ from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Policy, RoundInput
+from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")
@@ -135,6 +139,32 @@ def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(policy: Policy
     assert list(first.grants.items()) == list(again.grants.items())
     assert first.state == again.state
     assert {j: r.primary for j, r in first.reasons.items()} == {j: r.primary for j, r in again.reasons.items()}
+
+
+def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundInput:
+    """The same jobs on the same GPUs, which have worked meanwhile and been measured again."""
+    jobs = []
+    for job in round_input.jobs:
+        if job.allocation is not None:
+            kind, count = job.allocation.gpu_type, job.allocation.gpu_count
+            served = {**job.attained_gpu_seconds, kind: job.attained_gpu_seconds.get(kind, 0.0) + seconds * count}
+            belief = replace(job.belief, gradient=GradientStatistics(1.0, 5.0), peak_replica_count=count)
+            job = replace(job, attained_gpu_seconds=served, remaining_work=job.remaining_work / 2, belief=belief)
+        jobs.append(job)
+    number = round_input.round_number + math.ceil(seconds / round_input.round_seconds)
+    return replace(round_input, now=NOW + seconds, round_number=number, jobs=tuple(jobs), state=state)
+
+
+@settings(max_examples=60)
+@given(round_input=round_inputs(), ahead=st.floats(1.0, 1e5))
+def test_a_decision_stands_as_long_as_it_says(policy: Policy, round_input: RoundInput, ahead: float) -> None:
+    first = policy.allocate(round_input)
+    second = policy.allocate(replace(round_input, state=first.state))
+    until = min(second.stands_until, NOW + ahead)
+    if until > NOW and list(second.grants.items()) == list(first.grants.items()) and second.state == first.state:
+        again = policy.allocate(later(round_input, first.state, until - NOW))
+        assert list(again.grants.items()) == list(first.grants.items())
+        assert again.state == first.state
 
 
 @settings(max_examples=30)

@@ -18,5 +18,5 @@ class TestRecorder(RoundStoreContract):
     @pytest.fixture
     def store(self) -> RoundStore:
         scenario = Scenario(Workload("none", (), "sia"), {}, Cluster.parse("t4=1x4"))
-        executor = SimulatedExecutor(scenario.cluster, JumpingClock(), scenario.fidelity)
+        executor = SimulatedExecutor(scenario.cluster, JumpingClock(), scenario.conditions.fidelity)
         return Recorder(scenario, executor, on_progress=None)

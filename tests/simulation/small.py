@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from maat.scheduling.job import JobSpec, MemoryLimits
+from maat.simulation.scenario import Scenario
+from maat.simulation.setup import Setup
 from maat.simulation.truth import FittedTruth
+
+Run = TypeVar("Run", Scenario, Setup)
 
 LIMITS = MemoryLimits(smallest_per_gpu=1, largest_per_gpu=30)
 
@@ -41,3 +46,8 @@ def spec(job_id: str = "x", **changes: Any) -> JobSpec:
         **changes,
     }
     return JobSpec(id=job_id, **values)
+
+
+def under(run: Run, **conditions: object) -> Run:
+    """The same run under conditions that differ in these."""
+    return replace(run, conditions=replace(run.conditions, **conditions))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.adaptivity_shares import draw_adaptivity
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.generators import generate
@@ -32,7 +33,14 @@ def drawn(rigid: float, strong: float, seed: int = 1) -> dict[str, Adaptivity]:
 def played(rigid: float, strong: float) -> SimulationResult:
     """On a cluster with fewer GPUs than the jobs could use, as in the paper's study."""
     cluster = Cluster.parse("t4=2x8,a100=1x4")
-    return simulate(Scenario(WORKLOAD, MODELS, cluster, rigid_share=rigid, strong_scaling_share=strong))
+    return simulate(
+        Scenario(
+            WORKLOAD,
+            MODELS,
+            cluster,
+            conditions=Conditions(rigid_share=rigid, strong_scaling_share=strong),
+        )
+    )
 
 
 def test_shares_are_of_all_jobs_and_the_others_are_adaptive() -> None:

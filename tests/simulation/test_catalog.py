@@ -18,7 +18,8 @@ from maat.scheduling.throughput import pass_seconds, step_seconds
 from maat.simulation.catalog import CatalogModel, load_catalog, parse_catalog, shipped_catalog
 from maat.simulation.catalog_builder import CATALOG_FILE, build_catalog, main, table
 from maat.simulation.catalog_fit import Measurements, fit_measurements, measurements_of, noise_scale_curve
-from maat.simulation.profiles import EpochTable, MeasuredModel, read_profiles
+from maat.simulation.measurements import EpochTable, MeasuredModel
+from maat.simulation.profiles import read_profiles
 
 DATA_PARALLEL = ("cifar10", "bert", "deepspeech2", "yolov3", "imagenet", "ncf")
 GPU_TYPES = {"t4", "rtx", "a100", "quad", "v100"}

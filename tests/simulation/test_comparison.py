@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.comparison import Basis, Contest, Contestant, Outcome, Trace, Verdict, paired, run_contest, spreads
+from maat.simulation.comparison import Basis, Contestant, Outcome, Verdict, paired, spreads
+from maat.simulation.contest import Contest, run_contest
 from maat.simulation.models import catalog_models
-from maat.simulation.sweep import GeneratedTrace, Setup
+from maat.simulation.setup import GeneratedTrace, GivenTrace, Trace
+from maat.simulation.workloads import TraceJob, Workload
 
 ONE, OTHER = Contestant("sia", "whole-node"), Contestant("fifo", "packed-sticky")
 
@@ -22,9 +26,8 @@ def outcome(who: Contestant, hours: dict[str, float], *, trace: str = "t", seed:
 
 def contest(**changes: object) -> Contest:
     source = GeneratedTrace("philly", 4, 1.0)
-    base = Setup(source, catalog_models(), "t4=4x4")
     values = {"contestants": (ONE, OTHER), "traces": (Trace("philly", source),), "seeds": (0, 1), **changes}
-    return Contest(base, **values)  # type: ignore[arg-type]
+    return Contest(catalog_models(), Cluster.parse("t4=4x4"), **values)  # type: ignore[arg-type]
 
 
 def test_every_contestant_runs_on_every_trace_with_every_seed() -> None:
@@ -106,6 +109,42 @@ def test_nobody_wins_without_certainty() -> None:
     assert verdict([-1.0, -1.1, -0.9]) is Verdict.SLOWER
     assert verdict([5.0, -1.0, 0.5]) is Verdict.NOT_TOLD_APART
     assert verdict([5.0]) is Verdict.NOT_TOLD_APART
+
+
+def test_fewer_than_ten_jobs_of_one_run_tell_nobody_apart() -> None:
+    def verdict(jobs: int) -> Verdict:
+        ours = outcome(ONE, {str(n): 1.0 + n / 100 for n in range(jobs)})
+        theirs = outcome(OTHER, {str(n): 9.0 + n / 100 for n in range(jobs)})
+        return paired([ours, theirs], OTHER)[0].verdict
+
+    assert (verdict(9), verdict(10)) == (Verdict.NOT_TOLD_APART, Verdict.FASTER)
+
+
+def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
+    job = TraceJob("a", 0.0, "cifar10", 1, 128, 0.02)
+    same = tuple(Trace(name, GivenTrace(Workload(name, (job,), "sia"))) for name in ("one", "copy"))
+
+    with pytest.raises(
+        InputError, match=r"trace: has the same jobs as one; together they are one trace \(got 'copy'\). Name each trace once."
+    ):
+        contest(traces=same)
+
+
+def test_other_names_of_jobs_make_no_second_trace() -> None:
+    job = TraceJob("a", 0.0, "cifar10", 1, 128, 0.02)
+    renamed = tuple(Trace(name, GivenTrace(Workload(name, (replace(job, name=name),), "sia"))) for name in ("one", "copy"))
+
+    with pytest.raises(InputError, match="has the same jobs as one"):
+        contest(traces=renamed)
+
+
+def test_a_policy_with_other_parameters_is_another_contestant_and_says_so() -> None:
+    soft = Contestant("sia", "whole-node", policy_parameters=(("p", -1),))
+
+    scenarios = {who: scenario for who, _, _, scenario in contest(contestants=(ONE, soft), seeds=(0,)).scenarios()}
+
+    assert scenarios[soft].policy_parameters == {"p": -1}
+    assert (soft.name, soft.variant, ONE.name) == ("sia (p=-1) + whole-node", "p=-1", "sia + whole-node")
 
 
 def test_a_run_in_which_nothing_finished_has_no_partner() -> None:

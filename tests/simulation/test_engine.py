@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,10 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError, UnknownNameError
 from maat.scheduling.metrics import ScheduleMetrics
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.sia import ScaleUpBase, Sia
+from maat.scheduling.solving.report import SolveReport
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.generators import generate
@@ -108,7 +112,7 @@ def test_figures_follow_from_the_records(result: SimulationResult) -> None:
     held = sum(sum(r.gpu_seconds.values()) for r in result.records)
     assert summary["gpu_hours_per_job"] == pytest.approx(held / len(jcts) / 3600)
     assert summary["contention_max"] == max(result.contention)
-    assert summary["rounds"] == len(result.round_times)
+    assert summary["rounds"] == result.rounds >= len(result.round_times)
 
 
 def test_utilisation_follows_from_the_gpus_held_in_each_round(result: SimulationResult) -> None:
@@ -140,7 +144,7 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
-    preset = scenario(fidelity=fidelity("sia-artifact"))
+    preset = scenario(conditions=Conditions(fidelity("sia-artifact")))
     assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, beyond_largest_batch=True, random_ties=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
     assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, beyond_largest_batch=True, random_ties=True)
@@ -148,18 +152,18 @@ def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None
 
 
 def test_the_switches_of_a_fidelity_change_what_happens() -> None:
-    spans = {name: simulate(scenario(fidelity=FIDELITIES[name], max_rounds=40)).spans for name in FIDELITIES}
+    spans = {name: simulate(scenario(conditions=Conditions(FIDELITIES[name]), max_rounds=40)).spans for name in FIDELITIES}
     assert len(set(spans.values())) == len(FIDELITIES)
 
 
 def test_an_oracle_needs_no_trial() -> None:
-    knowing = simulate(scenario(fidelity=replace(fidelity("paper"), profiling=ProfilingMode.ORACLE)))
+    knowing = simulate(scenario(conditions=Conditions(replace(fidelity("paper"), profiling=ProfilingMode.ORACLE))))
     assert knowing.complete
     assert min(r.queueing_delay or 0.0 for r in knowing.records) < 20.0, "nobody waits to be profiled"
 
 
 def test_the_rounds_of_a_policy_may_be_made_longer() -> None:
-    slow = simulate(scenario("fifo", round_seconds=300.0))
+    slow = simulate(scenario("fifo", conditions=Conditions(round_seconds=300.0)))
     assert set(np.diff(slow.round_times).tolist()) == {300.0}
 
 
@@ -175,10 +179,11 @@ def test_an_unknown_fidelity_policy_or_parameter_is_refused() -> None:
 # ---- progress, cancelling, and jobs that cannot run -------------------------------------------------------------------------------
 
 
-def test_progress_is_told_after_every_round() -> None:
+def test_progress_is_told_after_every_round_that_was_played_and_every_stretch_that_was_not() -> None:
     seen: list[Position] = []
     result = simulate(scenario("fifo"), on_progress=seen.append)
-    assert [p.round_number for p in seen] == list(range(1, len(result.round_times) + 1))
+    numbers = [p.round_number for p in seen]
+    assert (numbers, numbers[-1]) == (sorted(set(numbers)), result.rounds)
     assert [p.finished for p in seen] == sorted(p.finished for p in seen)
     assert (seen[-1].finished, seen[-1].jobs) == (10, 10)
 
@@ -226,6 +231,15 @@ def test_a_trace_may_ask_for_more_gpus_than_are_of_use_to_a_model(policy: str) -
     assert len(result.records) == 1
 
 
+def test_a_run_counts_its_own_seconds_whatever_the_process_did_before() -> None:
+    before = time.process_time()
+    first = simulate(scenario("fifo"))
+    second = simulate(scenario("fifo"))
+    together = time.process_time() - before
+    assert min(first.cpu_seconds, second.cpu_seconds) > 0.0
+    assert first.cpu_seconds + second.cpu_seconds <= together
+
+
 def test_an_empty_workload_is_over_at_once() -> None:
     result = simulate(scenario(workload=workload()))
     assert result.complete
@@ -245,7 +259,7 @@ def published(
     data_folder: Path, models: Mapping[str, Model], name: str, preset: str, *, cluster: str = PAPER_CLUSTER, seed: int = 0
 ) -> ScheduleMetrics:
     trace = read_workload(data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models)
-    return simulate(Scenario(trace, models, Cluster.parse(cluster), fidelity=FIDELITIES[preset], seed=seed)).metrics
+    return simulate(Scenario(trace, models, Cluster.parse(cluster), conditions=Conditions(fidelity=FIDELITIES[preset]), seed=seed)).metrics
 
 
 def assert_near(found: ScheduleMetrics, figures: tuple[float, float, float, float, float]) -> None:
@@ -319,3 +333,19 @@ def test_a_summary_notes_what_a_policy_or_placer_lacks(policy: str, placer: str,
     scenario = Scenario(Workload("one", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy=policy, placer=placer)
 
     assert len(simulate(scenario).summary()["notes"]) == many  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("many", [0, 2])
+def test_a_run_says_in_how_many_rounds_a_clock_ended_a_solver(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    decide = Fifo.allocate
+    timed = {True: SolveReport(out_of_time=True), False: SolveReport()}
+    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=timed[given.round_number <= many]))
+    jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05),)
+    scenario = Scenario(Workload("one", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy="fifo", placer="packed-sticky")
+
+    result = simulate(scenario)
+
+    assert len(result.round_times) > 2
+    assert result.rounds_out_of_time == result.summary()["rounds_out_of_time"] == many
+    notes = [f"The solver's time ran out in {many} rounds: another machine may get another result."] if many else []
+    assert result.summary()["notes"] == notes

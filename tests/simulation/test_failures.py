@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation.small import spec, truth
+from simulation.small import spec, truth, under
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
@@ -17,6 +16,7 @@ from maat.scheduling.events import JobState
 from maat.scheduling.job import Allocation
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, NodeFailure, Outages, RandomFailures
@@ -65,8 +65,8 @@ def test_a_failed_node_is_out_of_service_until_it_is_repaired() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: RandomFailures(0.0), ParameterError, "mtbf_hours: is no time above zero"),
-        (lambda: RandomFailures(float("nan")), ParameterError, "mtbf_hours: is no time above zero"),
+        (lambda: RandomFailures(0.0), ParameterError, "mtbf_hours: is no time of 0.1 hours or more"),
+        (lambda: RandomFailures(float("nan")), ParameterError, "mtbf_hours: is no time of 0.1 hours or more"),
         (lambda: RandomFailures(1.0, -1.0), ParameterError, "repair_seconds: is no time from zero up"),
         (lambda: NodeFailure(-1.0, "t4-0", 1.0), ParameterError, "time: is no time from zero up"),
         (lambda: Outages(CLUSTER, (NodeFailure(1.0, "t4-9", 1.0),)), ClusterError, "failures: is no node of this cluster"),
@@ -173,7 +173,9 @@ def played(policy: str, failures: Failures, *, jobs: int = 8, seed: int = 3) -> 
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = generate("philly", jobs=jobs, hours=0.5, seed=seed, work_scale=0.05)
     cluster = Cluster.parse("t4=4x4,rtx=2x8,a100=1x8")
-    return simulate(Scenario(workload, catalog_models(), cluster, policy=policy, placer=placer, failures=failures, seed=seed))
+    return simulate(
+        Scenario(workload, catalog_models(), cluster, policy=policy, placer=placer, conditions=Conditions(failures=failures), seed=seed)
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
@@ -214,7 +216,7 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int
 def test_a_job_waits_for_the_repair_of_the_only_node_that_can_run_it(policy: str) -> None:
     workload = Workload("one", (TraceJob("only", 0.0, "cifar10", 4, 512, 0.2),), "sia")
     one = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky")
-    broken = simulate(replace(one, failures=(NodeFailure(450.0, "t4-0", 7200.0),)))
+    broken = simulate(under(one, failures=(NodeFailure(450.0, "t4-0", 7200.0),)))
     assert broken.complete
     assert broken.records[0].interruptions == 1
     assert broken.records[0].restarts >= 1

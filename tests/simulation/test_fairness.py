@@ -10,6 +10,7 @@ import pytest
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import WorkloadKind
 from maat.scheduling.metrics import FairnessRule
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fairness import Fairness, IsolatedRuns, fairness
 from maat.simulation.fidelity import FIDELITIES
@@ -81,7 +82,7 @@ def test_the_figures_of_a_fairness_are_those_of_its_jobs() -> None:
 def test_rho_on_the_published_trace_is_near_the_published_figures(data_folder: Path) -> None:
     models = measured_models(data_folder / "sia-artifact" / "profiles")
     trace = read_workload(data_folder / "sia-artifact" / "workloads" / "philly" / "workload-1.csv", known_models=models)
-    result = simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), fidelity=FIDELITIES["sia-artifact"]))
+    result = simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), conditions=Conditions(fidelity=FIDELITIES["sia-artifact"])))
     alone = IsolatedRuns(result.scenario)
     paper = fairness(result, alone=alone)
     published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)

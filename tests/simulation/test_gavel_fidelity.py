@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from maat.scheduling.cluster import Cluster
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model, measured_models
@@ -30,7 +31,13 @@ def gavel(
     preset = FIDELITIES["sia-artifact"]
     return simulate(
         Scenario(
-            trace, models, Cluster.parse(cluster), policy="gavel", placer="lowest-numbered", policy_parameters=parameters, fidelity=preset
+            trace,
+            models,
+            Cluster.parse(cluster),
+            policy="gavel",
+            placer="lowest-numbered",
+            policy_parameters=parameters,
+            conditions=Conditions(fidelity=preset),
         )
     )
 

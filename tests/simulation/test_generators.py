@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.simulation.catalog import load_catalog
-from maat.simulation.generators import FAMILIES, SIZE_CLASS_OF, SizeClass, generate
+from maat.simulation.generators import FAMILIES, MAX_SEED, SIZE_CLASS_OF, SizeClass, generate
 from maat.simulation.workloads import read_workload, write_workload
 
 SEEDS = range(30)
@@ -23,7 +23,7 @@ SEEDS = range(30)
     family=st.sampled_from(sorted(FAMILIES)),
     jobs=st.integers(1, 300),
     hours=st.floats(0.01, 200.0),
-    seed=st.integers(0, 2**63 - 1),
+    seed=st.integers(0, MAX_SEED),
 )
 def test_a_workload_has_exactly_the_jobs_asked_for_within_its_hours(family: str, jobs: int, hours: float, seed: int) -> None:
     workload = generate(family, jobs=jobs, hours=hours, seed=seed)

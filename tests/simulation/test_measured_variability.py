@@ -20,6 +20,7 @@ from maat.simulation.variability import (
     Variability,
     draw_scores,
     read_variability,
+    read_variability_texts,
 )
 
 GOOD = "uuid,perf\na,2\nb,4\na,1\na,3\n"
@@ -45,6 +46,17 @@ def test_application_and_gpu_type_are_read_from_the_files_name(tmp_path: Path) -
     read = read_variability(folder)
     assert sorted(read.measured) == [("a100", "resnet"), ("rtx-6000", "pagerank"), ("rtx5000", "resnet"), ("v100", "bert")]
     assert sorted(read_variability(folder, gpu_types=("v100",)).measured) == [("v100", "bert")]
+
+
+def test_texts_are_read_as_files_of_these_names_are(tmp_path: Path) -> None:
+    from_files = read_variability(folder_of(tmp_path, bert_longhorn_agg=GOOD, resnet_a100=GOOD))
+    from_texts = read_variability_texts({"bert-longhorn-agg.csv": GOOD, "resnet-a100.csv": GOOD})
+    assert from_texts.measured.keys() == from_files.measured.keys()
+    assert all(from_texts.measured[key].rows() == from_files.measured[key].rows() for key in from_files.measured)
+    with pytest.raises(VariabilityError, match=r"bert-v100\.csv, row 3: perf: is no finite number"):
+        read_variability_texts({"bert-v100.csv": "uuid,perf\na,1\nb,x\n"})
+    with pytest.raises(VariabilityError, match=r"is measured in bert-v100\.csv too"):
+        read_variability_texts({"bert-v100.csv": GOOD, "v100-bert.csv": GOOD})
 
 
 def test_rows_are_relative_to_the_median_row_and_medians_to_the_median_gpu(tmp_path: Path) -> None:
@@ -116,6 +128,11 @@ def test_more_gpus_than_were_measured_have_rows_but_no_medians() -> None:
     with pytest.raises(VariabilityError, match=r"gpu_type: was measured with \w+ on 3 GPUs only \(got '4 GPUs of v100'\)"):
         draw_scores(known, cluster, PAPER_VARIABILITY, needed=("A",), seed=0)
     assert set(draw_scores(known, cluster, ARTIFACT_VARIABILITY, needed=("A",), seed=0)["A"]) <= {0.5, 1.0, 1.5}
+
+
+def test_measurements_of_none_of_the_clusters_types_are_refused() -> None:
+    with pytest.raises(VariabilityError, match=r"gpu_type: has no measurements of \w+ \(class A\) \(got 't4'\). Measured are: v100;"):
+        draw_scores(Variability(measured(1.0, 2.0)), Cluster.parse("t4=1x2"), PAPER_VARIABILITY, needed=(), seed=0)
 
 
 def test_a_class_that_nobody_needs_may_lack_measurements() -> None:

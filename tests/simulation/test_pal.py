@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation.small import under
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
+from maat.simulation.conditions import Conditions
 from maat.simulation.content import content_key
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
@@ -30,8 +32,9 @@ HEADER = "job_id,num_gpus,submit_time,duration,model\n"
 def played(*jobs: TraceJob, **changes: Any) -> SimulationResult:
     """These jobs on two nodes of four V100s under the published simulator's rules."""
     workload = Workload("few", tuple(jobs), "pal")
-    values: dict[str, Any] = {"policy": "fifo", "placer": "packed-sticky", "fidelity": ARTIFACT, **changes}
-    return simulate(Scenario(workload, shipped_models(), Cluster.parse("v100=2x4"), **values))
+    parts = {name: changes.pop(name, own) for name, own in (("policy", "fifo"), ("placer", "packed-sticky"))}
+    conditions = Conditions(**{"fidelity": ARTIFACT, **changes})
+    return simulate(Scenario(workload, shipped_models(), Cluster.parse("v100=2x4"), **parts, conditions=conditions))
 
 
 def alone(model: str, iterations: float, gpus: int = 1, **changes: Any) -> float:
@@ -68,7 +71,7 @@ def test_a_penalty_may_be_given_to_models_whose_step_times_were_measured() -> No
                 Cluster.parse("t4=2x4"),
                 policy="fifo",
                 placer="packed",
-                locality_penalties=given,
+                conditions=Conditions(locality_penalties=given),
             )
         )
         for given in ({}, {"cifar10": 2.0})
@@ -105,7 +108,7 @@ def test_rounds_may_be_made_shorter_than_the_published_ones() -> None:
 
 
 def test_the_placers_parameters_are_the_fidelitys_unless_the_caller_sets_them() -> None:
-    scenario = Scenario(Workload("none", (), "pal"), {}, Cluster.parse("v100=1x4"), placer="pal", fidelity=ARTIFACT)
+    scenario = Scenario(Workload("none", (), "pal"), {}, Cluster.parse("v100=1x4"), placer="pal", conditions=Conditions(fidelity=ARTIFACT))
     assert build_parts(scenario)[1] == PLACERS.build("pal", {"binning": "two"})
     own = replace(scenario, placer_parameters={"binning": "silhouette"})
     assert build_parts(own)[1] == PLACERS.build("pal")
@@ -136,24 +139,31 @@ def test_a_model_without_a_class_minds_no_gpu() -> None:
 def test_what_was_measured_the_draw_and_the_penalties_are_part_of_a_results_key() -> None:
     job = TraceJob("a", 0.0, "resnet50", 4, work_scale=2000.0)
     base = Scenario(
-        Workload("one", (job,), "pal"), shipped_models(), Cluster.parse("v100=2x4"), policy="fifo", placer="pal", fidelity=ARTIFACT
+        Workload("one", (job,), "pal"),
+        shipped_models(),
+        Cluster.parse("v100=2x4"),
+        policy="fifo",
+        placer="pal",
+        conditions=Conditions(fidelity=ARTIFACT),
     )
-    rows = replace(base.fidelity.variability, draw=ScoreDraw.MEDIANS)
+    rows = replace(base.conditions.fidelity.variability, draw=ScoreDraw.MEDIANS)
     others = [
-        replace(base, variability=unequal(*range(1, 9))),
-        replace(base, variability=unequal(*range(2, 10))),
-        replace(base, variability=unequal(*range(1, 9)), fidelity=replace(ARTIFACT, variability=rows)),
-        replace(base, locality_penalties={"resnet50": 1.2}),
+        under(base, variability=unequal(*range(1, 9))),
+        under(base, variability=unequal(*range(2, 10))),
+        under(base, variability=unequal(*range(1, 9)), fidelity=replace(ARTIFACT, variability=rows)),
+        under(base, locality_penalties={"resnet50": 1.2}),
     ]
     keys = [content_key(scenario) for scenario in (base, *others)]
     assert len(set(keys)) == len(keys)
-    assert content_key(replace(base, variability=unequal(*range(1, 9)))) == keys[1]
-    assert content_key(replace(base, locality_penalties={"vgg19": 1.2})) == keys[0], "no job of it"
+    assert content_key(under(base, variability=unequal(*range(1, 9)))) == keys[1]
+    assert content_key(under(base, locality_penalties={"vgg19": 1.2})) == keys[0], "no job of it"
 
 
 def test_a_cluster_of_gpus_that_nobody_measured_is_refused() -> None:
     job = TraceJob("a", 0.0, "imagenet", 1, work_scale=0.01)
-    scenario = Scenario(Workload("one", (job,), "sia"), shipped_models(), Cluster.parse("t4=1x4"), variability=unequal(1.0, 2.0))
+    scenario = Scenario(
+        Workload("one", (job,), "sia"), shipped_models(), Cluster.parse("t4=1x4"), conditions=Conditions(variability=unequal(1.0, 2.0))
+    )
     with pytest.raises(VariabilityError, match=r"gpu_type: has no measurements of resnet \(class A\) \(got 't4'\). Measured are: v100"):
         simulate(scenario)
 
@@ -178,7 +188,14 @@ def test_the_published_simulators_average_jct_is_met(
     published: Mapping[str, Any], placer: str, average_seconds: float, rounds: int | None
 ) -> None:
     result = simulate(
-        Scenario(models=shipped_models(), cluster=Cluster.parse("v100=16x4"), policy="fifo", placer=placer, fidelity=ARTIFACT, **published)
+        Scenario(
+            models=shipped_models(),
+            cluster=Cluster.parse("v100=16x4"),
+            policy="fifo",
+            placer=placer,
+            conditions=Conditions(fidelity=ARTIFACT, variability=published["variability"]),
+            workload=published["workload"],
+        )
     )
     assert result.complete
     assert result.metrics.avg_jct_hours * 3600 == pytest.approx(average_seconds, rel=1e-3)

@@ -12,14 +12,15 @@ from simulation.small import spec, truth
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Allocation, WorkSource
+from maat.scheduling.job import Adaptivity, Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.adaptive_job import shape_of
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode, fidelity
+from maat.simulation.measurements import EpochTable
 from maat.simulation.models import Model, catalog_models, measured_models
-from maat.simulation.profiles import EpochTable
 from maat.simulation.scenario import Scenario
 from maat.simulation.truth import FittedTruth
 from maat.simulation.workloads import TraceJob, Workload, read_workload
@@ -97,13 +98,12 @@ def test_an_oracle_of_every_count_tells_true_steps_of_the_requested_batch_and_wh
     assert all(s.step_seconds == pytest.approx(1.0, rel=1e-6) for s in samples)
     # No noise: a larger batch gains nothing, so each of the 25 steps of an epoch at batch 10 is also one at batch 120; the first is not counted.
     assert job.remaining_steps == pytest.approx(75.0)
-    assert job.work_source is WorkSource.ORACLE
 
 
 def test_nobody_else_is_told_the_steps_that_are_left() -> None:
     executor, _ = shown(POLLUX, batch_size=120)
     job = executor.observe().jobs[0]
-    assert (job.remaining_steps, job.work_source, dict(job.belief.by_type)) == (None, WorkSource.DECLARED, {})
+    assert (job.remaining_steps, dict(job.belief.by_type)) == (None, {})
 
 
 def test_steps_are_those_measured_and_without_a_measurement_those_that_the_gradients_foretell() -> None:
@@ -159,7 +159,14 @@ def measured(data_folder: Path) -> Mapping[str, Model]:
 
 def average_jct(data_folder: Path, models: Mapping[str, Model], policy: str, number: int) -> float:
     trace: Workload = read_workload(data_folder / "pollux" / "workloads" / f"workload-{number}.csv", known_models=models)
-    scenario = Scenario(trace, models, Cluster.parse(CLUSTER), policy=policy, placer="most-free", fidelity=fidelity("pollux-artifact"))
+    scenario = Scenario(
+        trace,
+        models,
+        Cluster.parse(CLUSTER),
+        policy=policy,
+        placer="most-free",
+        conditions=Conditions(fidelity=fidelity("pollux-artifact")),
+    )
     found = simulate(scenario).metrics
     assert found.unfinished == 0
     return found.avg_jct_hours * 3600

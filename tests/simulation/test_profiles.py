@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from maat.scheduling.errors import ProfileError
-from maat.simulation.profiles import MeasuredModel, normalised_placement, read_profiles
+from maat.simulation.measurements import MeasuredModel, normalised_placement
+from maat.simulation.profiles import read_profiles
 
 PLACEMENTS = "placement,local_bsz,step_time,sync_time\n1,32,0.5,0.01\n1,64,0.8,0.01\n2,32,0.6,0.1\n44,32,0.9,0.4\n"
 SCALABILITY = "num_nodes,num_replicas,local_bsz,step_time,sync_time\n6,24,32,1.2,0.6\n6,24,57,1.5,0.6\n"
@@ -94,13 +95,6 @@ def test_an_epoch_ends_at_the_smallest_progress_over_all_batch_sizes(folder: Pat
     epochs = read_profiles(folder)["m"].epochs
     assert epochs.boundaries.tolist() == [10, 19]
     assert epochs.total_progress == 19
-
-
-def test_the_largest_batch_of_an_unmeasured_placement_is_that_of_any_larger_one(folder: Path) -> None:
-    table = read_profiles(folder)["m"].steps["t4"]
-    assert table.largest_per_gpu_batch_at("1") == 64
-    assert table.largest_per_gpu_batch_at("44444") == 57
-    assert table.largest_per_gpu_batch_at("4444444") == 0
 
 
 def test_a_shape_has_one_name_whatever_its_rotation_and_its_idle_nodes() -> None:
@@ -207,24 +201,6 @@ def test_published_models_have_the_published_simulator_s_training_length(
     assert (table.initial_batch_size, table.max_batch_size) == batch_sizes
     assert table.epoch_count == epochs
     assert table.total_progress == pytest.approx(total_progress, rel=1e-9)
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize(
-    ("name", "gpu_type", "placement", "largest"),
-    [
-        ("cifar10", "t4", "4444", 725),
-        ("cifar10", "t4", "44444", 513),
-        ("cifar10", "a100", "88", 513),
-        ("cifar10", "rtx", "888", 257),
-        ("deepspeech2", "t4", "444444", 40),
-        ("yolov3", "t4", "444444", 8),
-    ],
-)
-def test_published_models_have_the_published_simulator_s_memory_limits(
-    published: Mapping[str, MeasuredModel], name: str, gpu_type: str, placement: str, largest: int
-) -> None:
-    assert published[name].steps[gpu_type].largest_per_gpu_batch_at(placement) == largest
 
 
 @pytest.mark.needs_data

@@ -13,11 +13,11 @@ from simulation.small import spec, truth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from maat.simulation.conditions import SharedGpus
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.slowdowns import SharedGpus
 
 EXACT = replace(FIDELITIES["sia-artifact"], whole_second_epochs=False)
 GPUS = 4
@@ -39,7 +39,7 @@ def ends_seen(
 ) -> list[float | None]:
     """When each job ended, the executor being looked at at these times."""
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, EXACT, conditions=(SharedGpus(xi),), outages=Outages(CLUSTER, failures))
+    executor = SimulatedExecutor(CLUSTER, clock, EXACT, slowdowns=(SharedGpus(xi),), outages=Outages(CLUSTER, failures))
     for number, job in enumerate(jobs):
         declared = spec(f"{number}", model=job.model, batch_size=10, gpu_count=len(job.gpus), adaptivity="rigid")
         executor.submit(declared, truth(work=10.0 * job.solo_seconds), restart_seconds=0.0)
@@ -85,6 +85,25 @@ def test_when_a_partner_ends_within_a_round_the_other_goes_on_at_full_speed_from
     """40 s and 100 s of work at twice the time together: the first ends at 80 s, when the other has 60 s left to do alone."""
     jobs = [Shared("light", 40.0, (0,)), Shared("heavy", 100.0, (0,))]
     assert ends_seen(jobs, constant(2.0), [300.0]) == pytest.approx([80.0, 140.0], rel=1e-6)
+
+
+def test_a_partner_that_comes_slows_from_that_moment_and_no_longer_when_it_goes() -> None:
+    """100 s of work: 30 s alone, then beside 20 s of work at twice the time until 70 s, of which 20 s are done; the last 50 s alone."""
+    clock = JumpingClock()
+    executor = SimulatedExecutor(CLUSTER, clock, EXACT, slowdowns=(SharedGpus(constant(2.0)),))
+    for name, model, seconds in (("first", "light", 100.0), ("comes", "heavy", 20.0)):
+        executor.submit(
+            spec(name, model=model, batch_size=10, gpu_count=1, adaptivity="rigid"), truth(work=10.0 * seconds), restart_seconds=0.0
+        )
+    executor.observe()
+    for number, (name, moment) in enumerate((("first", 0.0), ("comes", 30.0)), start=1):
+        clock.sleep_until(moment)
+        executor.observe()
+        start = Change(name, ChangeKind.START, None, Allocation("t4", (0,)), Grant("t4", 1))
+        executor.apply(Changes(number, moment, (start,)))
+    clock.sleep_until(500.0)
+    executor.observe()
+    assert [executor.finished[name].finished_at for name in ("comes", "first")] == pytest.approx([70.0, 120.0], rel=1e-6)
 
 
 def test_a_job_between_two_partners_is_held_up_by_the_worse_and_speeds_up_when_that_one_ends() -> None:

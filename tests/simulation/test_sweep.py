@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -13,20 +14,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulation.small import under
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError, TraceError
+from maat.scheduling.errors import InputError, MaatError, TraceError
 from maat.simulation import content, sweep_runner
+from maat.simulation.axes import AXES
 from maat.simulation.content import canonical_json, content_key
+from maat.simulation.engine import simulate
+from maat.simulation.fairness import fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.models import catalog_models, measured_models
-from maat.simulation.sweep import AXES, GeneratedTrace, GivenTrace, Setup, Sweep, Varied, rows_of
+from maat.simulation.setup import GeneratedTrace, GivenTrace, Setup
+from maat.simulation.sweep import Sweep, Varied, rows_of
 from maat.simulation.sweep_runner import CorruptedEntry, Origin, ResultCache, run_sweep
 from maat.simulation.workloads import TraceJob, Workload
 
 JOBS = (TraceJob("a", 10.0, "cifar10", 1, 128, 0.02), TraceJob("b", 130.0, "bert", 2, 24, 0.01))
-BASE = Setup(GivenTrace(Workload("two", JOBS, "sia")), catalog_models(), "t4=2x4")
+BASE = Setup(GivenTrace(Workload("two", JOBS, "sia")), catalog_models(), Cluster.parse("t4=2x4"))
 
 
 def sweep_of(base: Setup = BASE, *, seeds: tuple[int, ...] = (0,), **axes: Sequence[object]) -> Sweep:
@@ -39,7 +45,7 @@ def test_points_are_every_combination_first_axis_outermost_seeds_innermost() -> 
         (p, seconds, seed) for p in (-1.0, 0.5) for seconds in (60.0, 120.0) for seed in (3, 1)
     ]
     assert points[0].scenario.policy_parameters == {"p": -1.0}
-    assert (points[-1].scenario.round_seconds, points[-1].scenario.seed) == (120.0, 1)
+    assert (points[-1].scenario.conditions.round_seconds, points[-1].scenario.seed) == (120.0, 1)
 
 
 def test_a_faster_arrival_keeps_the_first_submission_and_shortens_every_gap() -> None:
@@ -58,13 +64,15 @@ def test_a_generated_workload_is_drawn_by_the_seed_and_to_the_rate() -> None:
     slow, other, fast, _ = sweep_of(generated, jobs_per_hour=[5, 10], seeds=(0, 1)).points()
     assert [len(point.scenario.workload) for point in (slow, other, fast)] == [10, 10, 20]
     assert slow.scenario.workload.jobs != other.scenario.workload.jobs
+    with pytest.raises(InputError, match=r"jobs_per_hour: says how many jobs there are, and so does their number"):
+        sweep_of(replace(BASE, trace=GeneratedTrace("philly", jobs=4)), jobs_per_hour=[5]).points()
     (grown,) = sweep_of(generated, cluster_size=[2]).points()
     assert len(grown.scenario.workload) == 80
 
 
 def test_profiling_and_policy_can_be_varied_together() -> None:
     points = sweep_of(policy=["sia", "fifo"], profiling=["oracle", "no-profile"]).points()
-    assert [(p.scenario.policy, p.scenario.placer, p.scenario.fidelity.profiling.value) for p in points] == [
+    assert [(p.scenario.policy, p.scenario.placer, p.scenario.conditions.fidelity.profiling.value) for p in points] == [
         ("sia", "whole-node", "oracle"),
         ("sia", "whole-node", "no-profile"),
         ("fifo", "packed-sticky", "oracle"),
@@ -73,9 +81,9 @@ def test_profiling_and_policy_can_be_varied_together() -> None:
 
 
 def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
-    base = replace(BASE, strong_scaling_share=0.5)
+    base = under(BASE, strong_scaling_share=0.5)
     points = sweep_of(base, rigid_share=[0, "0.5"]).points()
-    assert [(p.scenario.rigid_share, p.scenario.strong_scaling_share) for p in points] == [(0.0, 0.5), (0.5, 0.5)]
+    assert [(p.scenario.conditions.rigid_share, p.scenario.conditions.strong_scaling_share) for p in points] == [(0.0, 0.5), (0.5, 0.5)]
     assert len({point.key for point in points}) == 2
     (other,) = sweep_of(strong_scaling_share=[0.5]).points()
     assert other.key == points[0].key
@@ -85,7 +93,7 @@ def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_playe
     with pytest.raises(
         InputError, match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4"
     ):
-        sweep_of(replace(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
+        sweep_of(under(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
 
 
 @pytest.mark.parametrize(
@@ -127,12 +135,21 @@ def test_more_points_than_anyone_waits_for_are_refused() -> None:
         sweep_of(p=[1], seeds=tuple(range(2001)))
 
 
+@pytest.mark.parametrize("name", list(AXES))
+def test_no_setting_is_varied_that_the_base_does_not_leave_open(name: str) -> None:
+    """Every axis but the policy, which a base always has, knows whether a base sets it."""
+    axis = AXES[name]
+    value = {"profiling": "no-profile", "policy": "fifo"}.get(name, 2.0 if name not in ("rigid_share", "strong_scaling_share") else 0.5)
+    assert not axis.fixed(BASE)
+    assert axis.fixed(axis.apply(BASE, value)) == (name != "policy")
+
+
 # ---- content ----------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_default_that_is_set_and_another_name_of_the_trace_change_no_key() -> None:
     plain = content_key(BASE.scenario())
-    said = replace(BASE, policy_parameters={"p": -0.5}, round_seconds=60, trace=GivenTrace(Workload("other", JOBS, "x")))
+    said = replace(under(BASE, round_seconds=60), policy_parameters={"p": -0.5}, trace=GivenTrace(Workload("other", JOBS, "x")))
     assert content_key(said.scenario()) == plain
     assert content_key(replace(BASE, models=dict(reversed(BASE.models.items()))).scenario()) == plain
 
@@ -147,9 +164,9 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
         replace(BASE, policy_parameters={"p": -1}),
         replace(BASE, policy="fifo"),
         replace(BASE, placer="packed-sticky"),
-        replace(BASE, round_seconds=61),
-        replace(BASE, cluster="t4=4x2"),
-        replace(BASE, fidelity=FIDELITIES["sia-artifact"]),
+        under(BASE, round_seconds=61),
+        replace(BASE, cluster=Cluster.parse("t4=4x2")),
+        under(BASE, fidelity=FIDELITIES["sia-artifact"]),
         replace(BASE, models=slower),
         replace(BASE, models=other_truth),
         replace(BASE, trace=GivenTrace(moved)),
@@ -157,7 +174,7 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
     keys = [content_key(setup.scenario()) for setup in (BASE, *changed)]
     two = replace(BASE.scenario(), cluster=replace(BASE.scenario().cluster, jobs_per_gpu=2))
     keys += [
-        content_key(replace(two, interference=given)) for given in (None, Interference.constant(1.5), Interference.constant(2), synthetic())
+        content_key(under(two, interference=given)) for given in (None, Interference.constant(1.5), Interference.constant(2), synthetic())
     ]
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     keys.append(content_key(BASE.scenario()))
@@ -201,9 +218,6 @@ def test_a_drained_gpu_is_another_cluster() -> None:
 
 def test_the_figures_are_those_of_the_simulation_itself() -> None:
     (played,) = run_sweep(sweep_of(p=[-1]).points()).points
-    from maat.simulation.engine import simulate
-    from maat.simulation.fairness import fairness
-
     alone = simulate(replace(BASE, policy_parameters={"p": -1}).scenario())
     assert played.figures["avg_jct_hours"] == alone.metrics.avg_jct_hours
     assert played.figures["worst_rho"] == fairness(alone).worst
@@ -262,7 +276,7 @@ def test_several_processes_give_the_same_points_in_the_same_order(tmp_path: Path
 
 
 def test_a_point_that_cannot_run_is_refused_by_name_from_another_process_too(tmp_path: Path) -> None:
-    points = sweep_of(replace(BASE, cluster="abacus=1x4"), p=[-1, 1]).points()
+    points = sweep_of(replace(BASE, cluster=Cluster.parse("abacus=1x4")), p=[-1, 1]).points()
     with pytest.raises(TraceError, match="cannot run on any GPU type of this cluster"):
         run_sweep(points, workers=2)
 
@@ -270,13 +284,15 @@ def test_a_point_that_cannot_run_is_refused_by_name_from_another_process_too(tmp
 KILLED = """
 import sys
 from pathlib import Path
+from maat.scheduling.cluster import Cluster
 from maat.simulation.models import catalog_models
-from maat.simulation.sweep import GeneratedTrace, Setup, Sweep, Varied
+from maat.simulation.setup import GeneratedTrace, Setup
+from maat.simulation.sweep import Sweep, Varied
 from maat.simulation.sweep_runner import ResultCache, run_sweep
 
 if __name__ == "__main__":
-    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), "t4=4x4,a100=2x8")
-    points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(40))).points()
+    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), Cluster.parse("t4=4x4,a100=2x8"))
+    points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(400))).points()
     run_sweep(points, workers=2, cache=ResultCache(Path(sys.argv[1])), on_progress=lambda at: print(at.done, flush=True))
 """
 
@@ -290,17 +306,17 @@ def test_a_sweep_that_was_killed_keeps_its_points_and_leaves_no_process(tmp_path
         pass
     process.send_signal(signal.SIGKILL)
     process.wait()
-    for _ in range(600):
+    for _ in range(2400):
         if not _lives(process.pid):
             break
         time.sleep(0.05)
     else:
         pytest.fail("a process of the killed sweep still runs")
-    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), "t4=4x4,a100=2x8")
-    points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(40))).points()
+    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), Cluster.parse("t4=4x4,a100=2x8"))
+    points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(400))).points()
     cache = ResultCache(folder)
     kept = [point for point in points if cache.load(point.key) is not None]
-    assert 3 <= len(kept) < 40
+    assert 3 <= len(kept) < 400
     again = run_sweep(kept, cache=cache)
     assert {point.origin for point in again.points} == {Origin.CACHE}
 
@@ -335,3 +351,13 @@ def test_a_cache_in_a_place_that_cannot_be_written_is_refused(tmp_path: Path) ->
 def test_every_axis_has_a_title_and_a_name_of_its_own() -> None:
     assert all(axis.title and name == axis.name for name, axis in AXES.items())
     assert json.dumps(list(AXES))
+
+
+def test_a_cache_without_room_ends_with_its_name_and_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sweep_runner.os, "fsync", full)
+    with pytest.raises(MaatError, match=r"cache: .* cannot be written \(No space left on device\)\. Make room, or name another folder\."):
+        run_sweep(sweep_of(p=[-1]).points(), cache=ResultCache(tmp_path))
+    assert not list(tmp_path.rglob("*.json"))

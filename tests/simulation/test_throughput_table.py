@@ -14,6 +14,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ProfileError, TraceError
 from maat.scheduling.regimes import Regime
 from maat.simulation.batch_regimes import GNS_DOUBLES_AT, LARGEST_PER_GPU, Adaptation, regimes_of
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fairness import fairness, static_fairness
 from maat.simulation.fidelity import FIDELITIES
@@ -217,7 +218,12 @@ def test_a_job_takes_the_time_that_its_steps_take_at_its_own_batch_sizes(tmp_pat
     models = models_of(RATES, tmp_path)
     quiet = FIDELITIES["sia-artifact"]
     scenario = Scenario(
-        trace(line()), models, Cluster.parse("v100=1x4"), policy="fifo", placer="packed", fidelity=quiet, round_seconds=120.0
+        trace(line()),
+        models,
+        Cluster.parse("v100=1x4"),
+        policy="fifo",
+        placer="packed",
+        conditions=Conditions(fidelity=quiet, round_seconds=120.0),
     )
     result = simulate(scenario)
     assert result.records[0].jct == pytest.approx(20.0 + 3000 / 10.0, abs=2.0)
@@ -247,7 +253,14 @@ def test_static_fairness_counts_a_share_of_the_time_by_jobs_over_gpus(tmp_path: 
     models = models_of(RATES, tmp_path)
     workload = trace(*[line(total_steps=1000)] * 8)
     quiet = FIDELITIES["shockwave-artifact"]
-    scenario = Scenario(workload, models, Cluster.parse("v100=1x4"), policy="fifo", placer="packed", fidelity=quiet, round_seconds=120.0)
+    scenario = Scenario(
+        workload,
+        models,
+        Cluster.parse("v100=1x4"),
+        policy="fifo",
+        placer="packed",
+        conditions=Conditions(fidelity=quiet, round_seconds=120.0),
+    )
     result = simulate(scenario)
     rho = static_fairness(result).rho
     assert [rho[f"job-{n}"] for n in (0, 3, 4, 7)] == pytest.approx([120 / 200, 120 / 200, 240 / 200, 240 / 200])

@@ -14,8 +14,8 @@ import pytest
 
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.errors import InputError
+from maat.simulation.measurements import EpochTable, MeasuredModel, StepTable
 from maat.simulation.models import Model, catalog_models, measured_models
-from maat.simulation.profiles import EpochTable, MeasuredModel, StepTable
 from maat.simulation.truth import FittedTruth, MeasuredTruth, StepTime, Truth, placement_digits
 
 GPU_TYPES = {"aws": "t4", "rtx": "rtx", "dgx-ext": "a100"}

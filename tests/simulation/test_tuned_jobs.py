@@ -6,26 +6,28 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulation.small import under
 
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity, Allocation
+from maat.scheduling.job import Adaptivity, Allocation, WorkloadKind
 from maat.scheduling.regimes import Regime
 from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.conditions import Conditions
 from maat.simulation.content import content_key
 from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.generators import generate
 from maat.simulation.models import Model, catalog_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.sweep import GivenTrace, Setup
+from maat.simulation.setup import GivenTrace, Setup
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule, tuned, valid_pairs
 from maat.simulation.workloads import TraceJob, Workload
 
@@ -97,6 +99,22 @@ def test_hybrid_parallel_jobs_and_those_that_adapt_themselves_stay_as_they_are()
     assert tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=0) == {}
 
 
+@pytest.mark.parametrize(
+    "bound",
+    [
+        {"adaptivity": Adaptivity.RIGID},
+        {"adaptivity": Adaptivity.STRONG_SCALING},
+        {"preemptible": False},
+        {"workload_kind": WorkloadKind.BATCH_INFERENCE},
+        {"workload_kind": WorkloadKind.LATENCY_INFERENCE, "promised_seconds": 1.0},
+    ],
+)
+def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(bound: dict[str, object]) -> None:
+    job, free = TraceJob("bound", 0.0, "cifar10", 3, 200, **bound), TraceJob("free", 0.0, "cifar10", 3, 200)  # type: ignore[arg-type]
+    assert set(tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0)) == {"free"}
+    assert tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0) == tuned([free, free], MODELS, CLUSTER, TunedJobs(), seed=0), "the draw"
+
+
 @pytest.mark.parametrize("values", [{"most_gpus": 0}, {"least_share": 0.0}, {"least_share": 0.9}])
 def test_a_tuning_that_nothing_could_meet_is_refused(values: dict[str, float]) -> None:
     with pytest.raises(ParameterError) as caught:
@@ -106,8 +124,7 @@ def test_a_tuning_that_nothing_could_meet_is_refused(values: dict[str, float]) -
 
 def scenario(**changes: object) -> Scenario:
     jobs = tuple(TraceJob(f"j{n}", 30.0 * n, "cifar10", 1, 128, work_scale=0.2) for n in range(4))
-    values: dict[str, object] = {"policy": "sia", "tuned": TunedJobs(), **changes}
-    return Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, **values)  # type: ignore[arg-type]
+    return under(Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER), **{"tuned": TunedJobs(), **changes})
 
 
 def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,11 +143,27 @@ def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch
     assert counts == {name: job.gpu_count for name, job in wanted.items()}
 
 
+def test_jobs_that_a_study_or_a_fidelity_binds_are_not_tuned_but_run_as_the_trace_says() -> None:
+    half = scenario(rigid_share=0.25, strong_scaling_share=0.25)
+    assert sorted(half.adaptivity[name] for name in half.tuned_jobs) == [Adaptivity.ADAPTIVE] * 2
+    jobs = (TraceJob("n", 0.0, "ncf", 1, 32768, work_scale=0.1), TraceJob("c", 0.0, "cifar10", 1, 128, work_scale=0.1))
+    conditions = Conditions(FIDELITIES["pollux-artifact"], tuned=TunedJobs())
+    assert set(Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions).tuned_jobs) == {"c"}
+
+
+@pytest.mark.parametrize("family", ["philly", "helios", "newtrace"])
+def test_generated_traces_are_tuned_too(family: str) -> None:
+    workload = generate(family, jobs=12, hours=0.5, seed=3, work_scale=0.05)
+    played = Scenario(workload, MODELS, CLUSTER, policy="fifo", placer="packed-sticky", conditions=Conditions(tuned=TunedJobs()))
+    assert set(played.tuned_jobs) == {job.name for job in workload.jobs if not MODELS[job.model].gpus_per_replica}
+    assert simulate(played).complete
+
+
 def test_a_tuned_simulation_is_another_one_and_sweeps_know_it() -> None:
     plain, once = scenario(tuned=None), scenario()
-    assert len({content_key(s) for s in (plain, once, replace(once, tuned=TunedJobs(TuningRule.ANY_PAIR)))}) == 3
-    setup = Setup(GivenTrace(plain.workload), MODELS, "t4=6x4,rtx=3x8,a100=2x8", tuned=TunedJobs())
-    assert setup.scenario().tuned == TunedJobs()
+    assert len({content_key(s) for s in (plain, once, under(once, tuned=TunedJobs(TuningRule.ANY_PAIR)))}) == 3
+    setup = Setup(GivenTrace(plain.workload), MODELS, Cluster.parse("t4=6x4,rtx=3x8,a100=2x8"), conditions=Conditions(tuned=TunedJobs()))
+    assert setup.scenario().conditions.tuned == TunedJobs()
 
 
 def test_the_command_line_tunes_jobs(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pytest
 from simulation.small import LIMITS, spec, truth
+from typer.testing import CliRunner
 
+from maat.cli.app import app
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
 from maat.scheduling.explain import ReasonCode, Reasons
@@ -15,14 +18,14 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solver import SolveReport
+from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import fidelity
 from maat.simulation.models import Model
 from maat.simulation.reactive import ReactiveExecutor, Submission
 from maat.simulation.rented import LatestOnly
-from maat.simulation.tuning import BEST, Settings, TreeParzen, Tuned, Tuning, score_of, tune
+from maat.simulation.tuning import BEST, Settings, TreeParzen, Trials, Tuned, Tuning, score_of, tune
 
 ARTIFACT = fidelity("pollux-artifact")
 
@@ -96,6 +99,30 @@ def test_so_many_trials_run_at_a_time_and_each_is_told_once() -> None:
 def test_a_wider_network_takes_longer() -> None:
     narrow, wide = (searched(Given({**BEST, "width": width})) for width in (0.5, 2.0))
     assert wide.average_jct_seconds > 1.5 * narrow.average_jct_seconds
+
+
+def test_a_scaled_training_takes_as_much_longer_and_its_declaration_says_so() -> None:
+    once, thrice = (searched(Given(BEST), work_scale=scale) for scale in (1.0, 3.0))
+    assert 2 < thrice.average_jct_seconds / once.average_jct_seconds < 3.2, "waiting for the next round does not scale"
+    model = Model("m", truth(), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
+    trials = Trials(Tuning(model, Cluster.parse("t4=1x4"), ARTIFACT, work_scale=3.0), model, Given(BEST), finish_of=lambda _: 0.0)
+    submitted = trials.submissions(0.0, ())[0]
+    assert submitted.work_scale == pytest.approx(3.0 * BEST["width"])
+    assert submitted.spec.work == pytest.approx(submitted.work_scale * model.work)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_training_of_no_length_is_refused_by_name(scale: float) -> None:
+    with pytest.raises(ParameterError, match="work_scale"):
+        searched(Given(BEST), work_scale=scale)
+
+
+def test_the_command_line_scales_trials() -> None:
+    pytest.importorskip("optuna", reason="Optuna is not installed (extra `hpo`)")
+    plain, longer = (
+        json.loads(CliRunner().invoke(app, ["tune", "--trials", "2", "--work-scale", scale, "--json"]).stdout) for scale in ("1", "4")
+    )
+    assert longer["static"]["average_jct_seconds"] > 3 * plain["static"]["average_jct_seconds"]
 
 
 def test_elastic_allocation_ends_a_search_sooner_than_static() -> None:

@@ -24,9 +24,9 @@ class Company:
         return float(2 ** len(partners))
 
 
-def test_a_condition_slows_exactly_the_jobs_that_share_a_gpu_until_they_no_longer_do() -> None:
+def test_a_cause_slows_exactly_the_jobs_that_share_a_gpu_until_they_no_longer_do() -> None:
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["sia-artifact"], conditions=(Company(),))
+    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["sia-artifact"], slowdowns=(Company(),))
     for name in ("a", "b", "c"):
         executor.submit(spec(name), truth(), restart_seconds=0.0)
     executor.observe()
@@ -41,16 +41,16 @@ def test_a_condition_slows_exactly_the_jobs_that_share_a_gpu_until_they_no_longe
 
 def test_pace_divides_the_work_done() -> None:
     done = {}
-    for conditions in ((), (Company(),)):
+    for slowdowns in ((), (Company(),)):
         clock = JumpingClock()
-        executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["sia-artifact"], conditions=conditions)
+        executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["sia-artifact"], slowdowns=slowdowns)
         for name in ("a", "b"):
             executor.submit(spec(name), truth(), restart_seconds=0.0)
         executor.observe()
         _start(executor, 1, {"a": (0,), "b": (0,)})
         clock.sleep_until(20.0)
         executor.observe()
-        done[len(conditions)] = executor.jobs["a"].done_work
+        done[len(slowdowns)] = executor.jobs["a"].done_work
 
     assert done[1] == done[0] / 2 > 0
 
