@@ -9,13 +9,54 @@ from typing import Annotated
 import typer
 
 from maat import __version__
-from maat.cli.autoscale import autoscale_command
-from maat.cli.compare import compare_command
-from maat.cli.live import cancel, clusters, demo, jobs, reservations, reserve, submit, unreserve
-from maat.cli.simulate import simulate_command
-from maat.cli.sweep import sweep_command
-from maat.cli.tune import tune_command
+from maat.cli.numbers import whole_option
+from maat.cli.when_used import Command, add_when_used
 from maat.scheduling.errors import InputError, MaatError
+
+COMMANDS = (
+    Command(
+        "simulate", "Play a workload through under one or more policies and print how the jobs fared.", "maat.cli.simulate:simulate_command"
+    ),
+    Command(
+        "compare",
+        "Run every policy with every placer on every trace and seed, and say what differs and how sure that is.",
+        "maat.cli.compare:compare_command",
+    ),
+    Command(
+        "sweep",
+        "Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds.",
+        "maat.cli.sweep:sweep_command",
+    ),
+    Command(
+        "autoscale",
+        "Train one model on rented nodes, their number chosen by goodput and by throughput (Pollux section 5.4.1); compare cost and time.",
+        "maat.cli.autoscale:autoscale_command",
+    ),
+    Command(
+        "tune",
+        "Search hyper-parameters of one model (Pollux section 5.4.2): every completion brings the next trial; elastic against static GPUs.",
+        "maat.cli.tune:tune_command",
+    ),
+    Command("submit", "Submit a job to a running Maat.", "maat.cli.live:submit"),
+    Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
+    Command("cancel", "Cancel a job. What it has trained so far is lost.", "maat.cli.live:cancel"),
+    Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
+    Command("reserve", "Reserve GPUs of a running cluster for a tenant or a job.", "maat.cli.live:reserve"),
+    Command("reservations", "List the reservations of a cluster.", "maat.cli.live:reservations"),
+    Command("unreserve", "Remove a reservation: from the next round on its GPUs are anybody's.", "maat.cli.live:unreserve"),
+    Command("measurements", "List uploaded measurements, newest first.", "maat.cli.live:measurements"),
+    Command(
+        "upload-measurement",
+        "Upload measurements of unequal GPUs or of interference, which simulations then name.",
+        "maat.cli.live:upload_measurement",
+    ),
+    Command(
+        "delete-measurement",
+        "Delete uploaded measurements. What was asked for with them keeps them.",
+        "maat.cli.live:delete_measurement",
+    ),
+    Command("demo", "Add demo jobs to the first cluster.", "maat.cli.live:demo"),
+)
 
 app = typer.Typer(
     name="maat",
@@ -24,26 +65,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-
-app.command("simulate")(simulate_command)
-app.command("compare")(compare_command)
-app.command("sweep")(sweep_command)
-app.command("autoscale")(autoscale_command)
-app.command("tune")(tune_command)
-app.command("submit")(submit)
-app.command("jobs")(jobs)
-app.command("cancel")(cancel)
-app.command("clusters")(clusters)
-app.command("reserve")(reserve)
-app.command("reservations")(reservations)
-app.command("unreserve")(unreserve)
-app.command("demo")(demo)
+for command in COMMANDS:
+    add_when_used(app, command)
 
 
 @app.command("up")
 def up_command(
     host: Annotated[str, typer.Option(help="Address to listen on. Only loopback addresses need no token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8000,
+    port: Annotated[int, whole_option("--port", least=1, most=65535, help="First port to try.")] = 8000,
     data_dir: Annotated[Path, typer.Option(help="Folder of the database, the queue and the logs.")] = Path("var"),
     demo_cluster: Annotated[bool, typer.Option("--demo/--no-demo", help="Make a demo cluster of 64 mixed GPUs on first start.")] = True,
 ) -> None:

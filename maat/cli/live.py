@@ -6,20 +6,33 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.numbers import whole_argument, whole_option
+from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.client import Client
 
+
+class MeasurementKind(StrEnum):
+    """As the service has it: what uploaded measurements say."""
+
+    VARIABILITY = "variability"
+    INTERFERENCE = "interference"
+
+
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1  # as the service has them
 
 
 def submit(
@@ -66,7 +79,7 @@ def submit(
 
 def jobs(
     state: Annotated[list[str] | None, typer.Option(help="Only jobs in this state. May be repeated.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many, newest first.")] = 20,
+    limit: Annotated[int, whole_option("--limit", least=1, most=MAX_LISTED, help="How many, newest first.")] = 20,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +109,7 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 def reserve(
     gpu_type: Annotated[str, typer.Argument(help="GPU type.")],
-    gpu_count: Annotated[int, typer.Argument(min=1, help="How many GPUs everybody else leaves free.")],
+    gpu_count: Annotated[int, whole_argument("gpu_count", least=1, most=MAX_GPUS, help="How many GPUs everybody else leaves free.")],
     tenant: Annotated[str | None, typer.Option(help="For all jobs of this tenant.")] = None,
     job: Annotated[str | None, typer.Option(help="For this job, by its id.")] = None,
     start: Annotated[str | None, typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; by default now.")] = None,
@@ -138,9 +151,57 @@ def unreserve(
     typer.echo(f"{reservation_id} is removed")
 
 
+def measurements(
+    kind: Annotated[MeasurementKind | None, typer.Option(help="Only those of this kind.")] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List uploaded measurements, newest first."""
+    with _client(url) as maat:
+        found = maat.measurements(kind=None if kind is None else kind.value)
+    columns = ("id", "kind", "name", "covers", "bytes", "digest", "owner", "created_at")
+    shown: list[Mapping[str, Any]] = [{**one, "covers": ", ".join(one["covers"]), "digest": one["digest"][:12]} for one in found]
+    _show(found, as_json, _table(columns, [[str(one[column]) for column in columns] for one in shown]))
+
+
+def upload_measurement(
+    files: Annotated[
+        list[Path],
+        typer.Argument(exists=True, help="A table of interference (CSV or JSON); or CSV files, or their folder, of measured GPUs."),
+    ],
+    kind: Annotated[MeasurementKind, typer.Option(help="What was measured.")],
+    name: Annotated[str | None, typer.Option(help="By which simulations name it; by default that of the file or folder.")] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Upload measurements of unequal GPUs or of interference, which simulations then name."""
+    paths = [path for given in files for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])]
+    contents: Any = [{"name": path.name, "text": _text_of(path)} for path in paths]
+    with _client(url) as maat:
+        made = maat.upload_measurement(kind=kind.value, name=files[0].stem if name is None else name, files=contents)
+    covers = "; ".join(f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items())
+    _show(made, as_json, f"{made['id']} {made['name']!r} holds measurements of {covers}")
+
+
+def delete_measurement(measurement_id: Annotated[str, typer.Argument(help="The measurement's id.")], url: Url = DEFAULT_URL) -> None:
+    """Delete uploaded measurements. What was asked for with them keeps them."""
+    with _client(url) as maat:
+        maat.delete_measurement(measurement_id)
+    typer.echo(f"{measurement_id} is deleted")
+
+
+def _text_of(path: Path) -> str:
+    """Raises ParameterError for a file that is no text, or cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as wrong:
+        remedy = "Name CSV or JSON files in UTF-8 that may be read."
+        raise ParameterError("is no text that can be read", field="files", value=str(path), remedy=remedy) from wrong
+
+
 def demo(
-    count: Annotated[int, typer.Option(min=1, max=200, help="How many jobs.")] = 10,
-    seed: Annotated[int | None, typer.Option(min=0, help="The same seed adds the same jobs.")] = None,
+    count: Annotated[int, whole_option("--count", least=1, most=MAX_DEMO_JOBS, help="How many jobs.")] = 10,
+    seed: Annotated[int | None, whole_option("--seed", least=0, most=MAX_DEMO_SEED, help="The same seed adds the same jobs.")] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:

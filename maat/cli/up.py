@@ -28,7 +28,6 @@ PORTS_TRIED = 100
 STOP_SECONDS = 6.0
 START_SECONDS = 90.0
 START_FAILURES = 3
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class DataFolderInUse(InputError):
@@ -104,8 +103,6 @@ def child_environment(place: Place, *, demo: bool) -> dict[str, str]:
     inherited = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
     return {
         **inherited,
-        "MAAT_HOST": place.host,
-        "MAAT_PORT": str(place.port),
         "MAAT_DATA_DIR": str(place.data_dir),
         "MAAT_DEMO": "true" if demo else "false",
         "PYTHONUNBUFFERED": "1",

@@ -44,9 +44,9 @@ def with_draw(preset: Fidelity, draw: ScoreDraw | None, folder: Path | None) -> 
     return replace(preset, variability=replace(preset.variability, draw=draw, draw_seed=None))
 
 
-def read_measured(folder: Path | None, cluster: str) -> Variability | None:
-    """What was measured of the GPU types of a cluster. Raises VariabilityError, and ClusterError where its shape does not parse."""
-    return None if folder is None else read_variability(folder, gpu_types=Cluster.parse(cluster).type_names)
+def read_measured(folder: Path | None, cluster: Cluster) -> Variability | None:
+    """What was measured of the GPU types of a cluster. Raises VariabilityError."""
+    return None if folder is None else read_variability(folder, gpu_types=cluster.type_names)
 
 
 def read_penalties(texts: Sequence[str], models: Collection[str]) -> dict[str, float]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from maat.__main__ import main
+from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.solving.report import SolveReport
 
 Compare = Callable[..., int]
 SMALL = ("--generate", "philly", "--jobs", "3", "--hours", "0.5", "--cluster", "t4=4x4", "--workers", "1")
@@ -86,12 +89,12 @@ def test_bad_input_names_its_field_and_ends_with_2(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--policy", "sia,fifo,fifo"), "policy: names one twice (got 'fifo + packed-sticky'). Name each once."),
+        (("--policy", "sia,fifo,fifo"), "policy: names one twice (got 'fifo'). Name each once;"),
         (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
         (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
         (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8)."),
         (("--variability-draw", "rows"), "variability_draw: draws from measured GPUs, of which there are none (got 'rows')."),
-        (("--interference", "1.5"), "interference: says what jobs on one GPU lose, but a GPU holds one job (got '1.5')."),
+        (("--interference", "1.5"), "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5')."),
     ],
 )
 def test_what_is_refused_is_told_by_its_name(
@@ -109,3 +112,70 @@ def test_a_trace_has_its_own_number_of_jobs(tmp_path: Path, monkeypatch: pytest.
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("maat: jobs: belongs to generated workloads; a trace has its own jobs (got 5).")
+
+
+def test_a_policy_is_compared_with_itself_under_another_parameter(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "tiresias,flat=tiresias", "--set", "flat.thresholds=18000", "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert [c["name"] for c in found["contestants"]] == ["tiresias + most-free", "tiresias (thresholds=18000) + most-free"]
+    assert [c["policy_parameters"] for c in found["contestants"]] == [{}, {"thresholds": 18000}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--policy", "sia,fifo", "--set", "p=-1"), "set: names no policy that is compared (got 'p'). Write POLICY.NAME=VALUE"),
+        (("--policy", "sia,fifo", "--set", "srtf.p=-1"), "set: names no policy that is compared (got 'srtf.p')."),
+        (("--policy", "sia,fifo", "--set", "fifo.p=-1"), "p: is no parameter of fifo (got -1)."),
+        (("--policy", "sia,fifo", "--set", "sia.p=" + "9" * 5000), "sia.p: has too many digits (got '999"),
+        (("--policy", "sia,sia"), "policy: names one twice (got 'sia'). Name each once; to compare a policy with itself, write"),
+    ],
+)
+def test_a_parameter_is_of_one_of_those_who_are_compared(
+    compare: Compare, arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*arguments) == 2
+    assert f"maat: {says}" in capsys.readouterr().err
+
+
+def test_one_file_under_two_names_is_one_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n"
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for path in paths:
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["maat", "compare", *map(str, paths)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "/one; together they are one trace (got '" in capsys.readouterr().err
+
+
+def test_what_is_declared_and_who_lacks_what_is_told(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "fifo,srtf", "--placer", "pal", "--jobs-per-gpu", "2", "--interference", "synthetic")
+
+    shown = capsys.readouterr().out
+    assert "philly (generated) on t4=4x4, fidelity paper" in shown
+    assert "Up to 2 jobs per GPU, interference: synthetic (declared, not measured)" in shown
+    assert shown.count("The placer pal weighs how slow GPUs are; here all of a type are alike") == 1
+
+
+def test_that_a_clock_ended_a_solver_is_told_also_of_what_was_kept(
+    compare: Compare, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    decide = Fifo.allocate
+    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)))
+    arguments = ("--policy", "fifo,srtf", "--cache", str(tmp_path))
+    compare(*arguments, "--json")
+    found = json.loads(capsys.readouterr().out)
+    rounds = [run["figures"]["rounds_out_of_time"] for run in found["runs"]]
+    assert rounds[0] > 0 == rounds[1]
+
+    monkeypatch.undo()
+    monkeypatch.setattr("sys.argv", ["maat", "compare", *SMALL, *arguments])
+    with pytest.raises(SystemExit):
+        main()
+
+    note = f"The solver's time ran out in {rounds[0]} rounds of 1 of 2 runs: another machine may get another result."
+    assert note in found["notes"]
+    assert note in capsys.readouterr().out.splitlines()

@@ -8,12 +8,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from maat.__main__ import main
+from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.solving.report import SolveReport
 
 Refused = Callable[..., str]
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
@@ -115,9 +118,16 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         (("--vary", "p=high"), "p: is no number from -10 to 10 (got 'high')"),
         (("--vary", "p=0"), "p: makes all configurations equal"),
         (("--vary", "p=,"), "p: has no values"),
-        (("--vary", "p=1", "--seeds", "a"), "seeds: are not whole numbers with commas between (got 'a')"),
+        (("--vary", "p=1", "--seeds", "a"), "seeds: are not whole numbers from 0 up with commas between (got 'a')"),
         (("--vary", "p=1", "--seeds", "1,1"), "seeds: are not different whole numbers"),
         (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),
+        (("--vary", "policy=fifo,srtf", "--policy", "sia"), "policy: is varied, and set for all points (got 'sia'). Set it or vary it."),
+        (
+            ("--vary", "round_seconds=60,120", "--round-seconds", "90"),
+            "round_seconds: is varied, and set for all points (got [60.0, 120.0])",
+        ),
+        (("--vary", "p=1", "--set", "p=-1"), "p: is varied, and set for all points (got [1.0]). Set it or vary it."),
+        (("--vary", "profiling=oracle", "--profiling", "no-profile"), "profiling: is varied, and set for all points"),
         (("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"), "strong_scaling_share: and rigid_share together are more than"),
         (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
         (("--vary", "p=1", "--cluster", "abacus=1x4"), "application: cannot run on any GPU type of this cluster (abacus)"),
@@ -138,3 +148,15 @@ def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused:
 def test_an_option_that_says_nothing_without_another_is_refused(trace: Path, refused: Refused, option: str, value: str) -> None:
     field = option.removeprefix("--").replace("-", "_")
     assert refused(str(trace), "--vary", "p=-1,1", *SMALL, option, value).startswith(f"{field}: ")
+
+
+def test_that_a_clock_ended_a_solver_is_told(trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    decide = Fifo.allocate
+    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)))
+    varied = ("--policy", "fifo", "--vary", "round_seconds=60,300", "--workers", "1")
+    monkeypatch.setattr(sys, "argv", ["maat", "sweep", str(trace), *SMALL, *varied])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().out
+    assert "The solver's time ran out in" in said
+    assert "rounds of 2 of 2 runs: another machine may get another result." in said

@@ -1,30 +1,38 @@
-"""How reservations and failures of a simulation are written on the command line. What they do is the library's."""
+"""The options that say which GPUs of a simulation are out of reach, reserved or failed. What that does is the library's."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from maat.cli.numbers import number_option
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.reservations import Reservation
 from maat.simulation.failures import SECONDS_PER_HOUR, Failures, RandomFailures
 
+REPAIR_MINUTES = 30.0
+MAX_DIGITS = 12  # of a count
 _FORM = "Write TYPE=GPUS,tenant=NAME or TYPE=GPUS,job=NAME, then ,from=HOURS and ,until=HOURS where it does not hold always."
 
 Reserve = Annotated[
     list[str] | None,
     typer.Option("--reserve", help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. May be repeated."),
 ]
-Mtbf = Annotated[float | None, typer.Option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
-Repair = Annotated[float, typer.Option("--repair-minutes", help="Minutes until a failed node is in service again.")]
+Mtbf = Annotated[float | None, number_option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
+Repair = Annotated[float | None, number_option("--repair-minutes", help="Minutes until a failed node is in service again; by default 30.")]
 
 
-def read_failures(mtbf_hours: float | None, repair_minutes: float) -> Failures:
-    """Raises ParameterError in the units of the options."""
+def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Failures:
+    """Raises ParameterError in the units of the options, and where nodes are repaired that do not fail."""
+    if mtbf_hours is None and repair_minutes is not None:
+        remedy = "Add --failures-mtbf-hours, or leave it out."
+        raise ParameterError("repairs nodes, of which none fails", field="repair_minutes", value=repair_minutes, remedy=remedy)
     if mtbf_hours is None:
         return ()
+    repair_minutes = REPAIR_MINUTES if repair_minutes is None else repair_minutes
     if not 0 <= repair_minutes < float("inf"):
         raise ParameterError("is no time from zero up", field="repair_minutes", value=repair_minutes, remedy="Give minutes, such as 30.")
     return RandomFailures(mtbf_hours, repair_minutes * 60)
@@ -39,11 +47,11 @@ def _read(text: str) -> Reservation:
     gpu_type, *named = (part.partition("=")[::2] for part in text.split(","))
     given = {name.strip(): value.strip() for name, value in named}
     unknown = given.keys() - {"tenant", "job", "from", "until"}
-    if unknown or len(given) < len(named) or not gpu_type[1].strip().isdecimal():
+    if unknown or len(given) < len(named):
         raise _refused(text)
     return Reservation(
         gpu_type[0].strip(),
-        int(gpu_type[1]),
+        _gpus(gpu_type[1], text),
         tenant=given.get("tenant"),
         job_id=given.get("job"),
         start=_seconds(given.get("from", "0"), text),
@@ -51,11 +59,20 @@ def _read(text: str) -> Reservation:
     )
 
 
+def _gpus(count: str, text: str) -> int:
+    if not count.strip().isdecimal() or len(count) > MAX_DIGITS:
+        raise _refused(text)
+    return int(count)
+
+
 def _seconds(hours: str, text: str) -> float:
     try:
-        return float(hours) * SECONDS_PER_HOUR
+        seconds = float(hours) * SECONDS_PER_HOUR
     except ValueError:
         raise _refused(text) from None
+    if not math.isfinite(seconds):
+        raise _refused(text)
+    return seconds
 
 
 def _refused(text: str) -> ParameterError:

@@ -1,0 +1,95 @@
+"""The options that say what a run happens under; read together into the library's Conditions. Knows no command."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.availability_options import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.numbers import number_option, whole_option
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
+from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.errors import InputError
+from maat.simulation.conditions import Conditions, check_interference
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.interference import interference
+from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs, TuningRule
+
+FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
+Profiling = Annotated[ProfilingMode | None, typer.Option(help="What is known of a job before it runs; by default the fidelity's.")]
+RoundSeconds = Annotated[
+    float | None,
+    number_option("--round-seconds", least=1.0, most=86400.0, help="Seconds between rounds; by default the policy's own."),
+]
+RigidShare = Annotated[float, number_option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
+StrongShare = Annotated[float, number_option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
+Shared = Annotated[
+    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+]
+TunedRule = Annotated[
+    TuningRule | None,
+    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+]
+TunedGpus = Annotated[
+    int | None, whole_option("--tuned-gpus", least=1, most=MAX_GPUS, help=f"Most GPUs that a tuned job asks for; by default {MOST_GPUS}.")
+]
+
+
+@dataclass(frozen=True)
+class ConditionOptions:
+    """Each condition as it is written on the command line."""
+
+    fidelity_name: FidelityName = "paper"
+    profiling: Profiling = None
+    round_seconds: RoundSeconds = None
+    rigid_share: RigidShare = 0.0
+    strong_scaling_share: StrongShare = 0.0
+    mtbf_hours: Mtbf = None
+    repair_minutes: Repair = None
+    reserve: Reserve = None
+    interference_name: Shared = None
+    variability: VariabilityFolder = None
+    variability_draw: DrawRule = None
+    locality_penalty: Penalties = None
+    tuned_rule: TunedRule = None
+    tuned_gpus: TunedGpus = None
+
+    def read(self, cluster: Cluster, models: Collection[str]) -> Conditions:
+        """Raises InputError where one does not read, or says nothing without another one that is missing."""
+        found = Conditions(
+            fidelity=with_draw(fidelity(self.fidelity_name, profiling=self.profiling), self.variability_draw, self.variability),
+            round_seconds=self.round_seconds,
+            rigid_share=self.rigid_share,
+            strong_scaling_share=self.strong_scaling_share,
+            failures=read_failures(self.mtbf_hours, self.repair_minutes),
+            reservations=read_reservations(self.reserve or []),
+            interference=None if self.interference_name is None else interference(self.interference_name),
+            variability=read_measured(self.variability, cluster),
+            locality_penalties=read_penalties(self.locality_penalty or [], models),
+            tuned=_tuned(self.tuned_rule, self.tuned_gpus),
+        )
+        check_interference(found.interference, jobs_per_gpu=cluster.jobs_per_gpu)
+        return found
+
+    def inputs(self) -> list[Path]:
+        """What is read."""
+        table = None if self.interference_name is None else Path(self.interference_name)
+        return [path for path in (self.variability, table) if path is not None and path.exists()]
+
+
+def _tuned(rule: TuningRule | None, most_gpus: int | None) -> TunedJobs | None:
+    """How jobs are tuned; None where they are not. Raises InputError for a bound on what nobody tunes."""
+    if rule is not None:
+        return TunedJobs(rule) if most_gpus is None else TunedJobs(rule, most_gpus)
+    if most_gpus is not None:
+        raise InputError(
+            "bounds tuned jobs, of which there are none",
+            field="tuned_gpus",
+            value=most_gpus,
+            remedy="Add --tuned best-batch, or leave it out.",
+        )
+    return None

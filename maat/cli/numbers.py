@@ -1,0 +1,66 @@
+"""Numbers as they are written on the command line: read with the project's own refusals, which name option, value and remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from maat.scheduling.errors import ParameterError
+
+
+def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
+    """Reads a whole number. Raises ParameterError."""
+
+    def read(given: object) -> int:
+        try:
+            value = int(str(given))
+        except ValueError:  # also of thousands of digits
+            raise _refused("is no whole number", field, given, f"Give a whole number from {least} to {most}.") from None
+        if not least <= value <= most:
+            raise _refused(f"is not between {least} and {most}", field, given, "Give a whole number in that range.")
+        return value
+
+    return read
+
+
+def number(field: str, *, least: float = -math.inf, most: float = math.inf) -> Callable[[object], float]:
+    """Reads a number. Raises ParameterError."""
+
+    def read(given: object) -> float:
+        try:
+            value = float(str(given))
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise _refused("is no number", field, given, "Give a plain decimal number.")
+        if not least <= value <= most:
+            raise _refused(f"is not between {least:g} and {most:g}", field, given, "Give a number in that range.")
+        return value
+
+    return read
+
+
+def whole_option(*names: str, least: int, most: int, help: str) -> Any:
+    """An option, named by its first name, whose value is a whole number."""
+    return typer.Option(*names, parser=whole(_field(names[0]), least=least, most=most), metavar="COUNT", help=help)
+
+
+def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
+    """An argument whose value is a whole number."""
+    return typer.Argument(parser=whole(field, least=least, most=most), metavar=field.upper(), help=help)
+
+
+def number_option(*names: str, help: str, least: float = -math.inf, most: float = math.inf) -> Any:
+    """An option, named by its first name, whose value is a number."""
+    return typer.Option(*names, parser=number(_field(names[0]), least=least, most=most), metavar="NUMBER", help=help)
+
+
+def _field(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def _refused(problem: str, field: str, given: object, remedy: str) -> ParameterError:
+    return ParameterError(problem, field=field, value=given, remedy=remedy)

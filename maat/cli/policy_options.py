@@ -1,0 +1,89 @@
+"""The options that say who schedules and who places, and with which parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+
+from maat.scheduling.errors import InputError, ParameterError
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.simulation.comparison import Contestant
+
+PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
+Setting = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated.")]
+
+
+def read_settings(pairs: Sequence[str]) -> dict[str, object]:
+    """NAME=VALUE pairs, values read as JSON where they are one of its plain values, else as text. Raises ParameterError."""
+    found: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ParameterError("does not read as NAME=VALUE", field="set", value=pair, remedy="Write for example --set p=-1.")
+        if name in found:
+            raise ParameterError("sets one parameter twice", field="set", value=pair, remedy="Set each once.")
+        found[name] = _value(text, name)
+    return found
+
+
+def _value(text: str, name: str) -> object:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+    except ValueError:  # thousands of digits
+        raise ParameterError("has too many digits", field=name, value=text, remedy="Give a plain number.") from None
+    return text if isinstance(value, list | dict) else value
+
+
+def read_contestants(policies: str, placers: str | None, settings: Sequence[str] = ()) -> tuple[Contestant, ...]:
+    """Every policy with every placer, each with the parameters set for it.
+
+    `policies`: names, or LABEL=NAME where one policy stands twice; `settings`: POLICY.NAME=VALUE, by name or label. Raises UnknownNameError or
+    ParameterError naming what does not exist.
+    """
+    named = _named_policies(policies)
+    chosen = None if placers is None else [PLACERS.entry(name.strip()).name for name in placers.split(",")]
+    own = _settings_by_policy(settings, tuple(named))
+    for label, policy in named.items():
+        POLICIES.build(policy, dict(own[label]))
+    return tuple(
+        Contestant(policy, where, policy_parameters=own[label])
+        for label, policy in named.items()
+        for where in chosen or [suiting_placer(policy)]
+    )
+
+
+def _named_policies(text: str) -> dict[str, str]:
+    """Policies by the label under which their parameters are set: their own name, where they have no other."""
+    if text.strip() == "all":
+        return {name: name for name in POLICIES.names}
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        label, _, policy = part.strip().rpartition("=")
+        policy = POLICIES.entry(policy.strip()).name
+        label = label.strip() or policy
+        if label in found:
+            remedy = "Name each once; to compare a policy with itself, write for example sia,soft=sia --set soft.p=-1."
+            raise InputError("names one twice", field="policy", value=label, remedy=remedy)
+        found[label] = policy
+    return found
+
+
+def _settings_by_policy(pairs: Sequence[str], labels: Sequence[str]) -> Mapping[str, tuple[tuple[str, object], ...]]:
+    found: dict[str, list[tuple[str, object]]] = {label: [] for label in labels}
+    for name, value in read_settings(pairs).items():
+        label, dot, parameter = name.partition(".")
+        if not dot or label not in found:
+            raise ParameterError(
+                "names no policy that is compared",
+                field="set",
+                value=name,
+                remedy=f"Write POLICY.NAME=VALUE, for example {labels[0]}.round_seconds=120; compared are: {', '.join(labels)}.",
+            )
+        found[label].append((parameter, value))
+    return {label: tuple(sorted(given)) for label, given in found.items()}

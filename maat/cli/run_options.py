@@ -1,0 +1,40 @@
+"""The options that say how many runs are played at a time, with which seeds, and where what was played is kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.numbers import whole, whole_option
+from maat.scheduling.errors import ParameterError
+from maat.simulation.generators import MAX_SEED
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How many runs are played."""
+
+    seed_list: Annotated[str, typer.Option("--seeds", help="Seeds of every run; a generated workload is drawn anew with each.")] = "0"
+    processes: Annotated[int | None, whole_option("--workers", least=1, most=256, help="Processes; by default one per core.")] = None
+    cache: Annotated[Path | None, typer.Option(help="Folder of results: what stands there is not simulated again.")] = None
+
+    @property
+    def workers(self) -> int:
+        return self.processes or os.cpu_count() or 1
+
+    def seeds(self) -> tuple[int, ...]:
+        """Raises ParameterError."""
+        read = whole("seeds", least=0, most=MAX_SEED)
+        try:
+            return tuple(read(part) for part in self.seed_list.split(","))
+        except ParameterError as refused:
+            raise ParameterError(
+                "are not whole numbers from 0 up with commas between",
+                field="seeds",
+                value=refused.value,
+                remedy="Write for example --seeds 0,1,2.",
+            ) from None

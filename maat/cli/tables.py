@@ -1,0 +1,88 @@
+"""Tables for people: as one where the terminal is wide enough, else as several with the same words in front. Nothing is cut."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+WIDE = 1_000  # characters, where the output is no terminal: a file cuts nothing
+WORDS = 28  # characters that a column of words has before it wraps, where the terminal is narrow
+BORDERS = 3  # characters of every column besides its text
+
+
+def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of words, then columns of figures; in parts where the width does not hold all columns of figures beside those of words."""
+    on = _console()
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (*names, *figures)]
+    words = [max(map(len, (name, *cells))) for name, cells in zip(names, columns, strict=False)]
+    widths = [_width_of_figures(figure, cells) for figure, cells in zip(figures, columns[len(names) :], strict=True)]
+    if sum(words) + sum(widths) + BORDERS * (len(words) + len(widths)) >= on.width:
+        words = [_width_of_words(name, cells) for name, cells in zip(names, columns, strict=False)]
+    with on.capture() as captured:
+        for part in _parts(widths, on.width - 1 - sum(words) - BORDERS * len(words)):
+            table = _table(on, names, [figures[n] for n in part], [*words, *(widths[n] for n in part)])
+            for row in rows:
+                table.add_row(*_plain([*row[: len(names)], *(row[len(names) + n] for n in part)]))
+            on.print(table)
+    return captured.get().removesuffix("\n")
+
+
+def _console() -> Console:
+    """As wide as the terminal or as COLUMNS says."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE)
+
+
+def _width_of_words(title: str, cells: Sequence[str]) -> int:
+    longest = max(map(len, (title, *cells)))
+    return min(longest, max(WORDS, _longest_word((title, *cells))))
+
+
+def _width_of_figures(title: str, cells: Sequence[str]) -> int:
+    return max(map(len, (max(title.split(), key=len, default=""), *cells)))
+
+
+def _longest_word(texts: Sequence[str]) -> int:
+    return max(len(word) for text in texts for word in text.split() or [""])
+
+
+def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in order, as many together as there is room for; one at least."""
+    parts: list[list[int]] = [[]]
+    for number, width in enumerate(widths):
+        taken = sum(widths[n] + BORDERS for n in parts[-1])
+        if parts[-1] and taken + width + BORDERS > room:
+            parts.append([])
+        parts[-1].append(number)
+    return parts
+
+
+def _table(on: Console, names: Sequence[str], figures: Sequence[str], widths: Sequence[int]) -> Table:
+    """Columns of these least widths; what the console has left, headings of several words take."""
+    from rich.table import Table
+
+    table = Table()
+    for name, width in zip(names, widths, strict=False):
+        table.add_column(name, width=width)
+    spare = on.width - 1 - sum(widths) - BORDERS * len(widths)
+    for figure, width in zip(figures, widths[len(names) :], strict=True):
+        given = min(max(len(figure) - width, 0), max(spare, 0))
+        given = given if width + given >= len(figure) else 0
+        spare -= given
+        table.add_column(figure, justify="right", width=width + given)
+    return table
+
+
+def _plain(cells: Sequence[str]) -> list[Text]:
+    """Cells in which a bracket is no markup."""
+    from rich.text import Text
+
+    return [Text(cell) for cell in cells]

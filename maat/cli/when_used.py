@@ -1,0 +1,39 @@
+"""A command that is imported when somebody runs it: nobody waits for the simulator to load before jobs are listed. Knows no command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of the list of commands. `where`: `module:function`; `summary`: the first sentences of what the function says of itself."""
+
+    name: str
+    summary: str
+    where: str
+
+    def function(self) -> Callable[..., None]:
+        module, _, name = self.where.partition(":")
+        found: Callable[..., None] = getattr(import_module(module), name)
+        return found
+
+
+def add_when_used(app: typer.Typer, command: Command) -> None:
+    """List the command in `app` by name and summary, without its options; it takes their place where it is called, or asked for help."""
+
+    class WhenUsed(TyperCommand):
+        def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+            alone.command(command.name)(command.function())
+            return typer.main.get_command(alone).make_context(info_name, args, parent=parent, **extra)
+
+    @app.command(command.name, help=command.summary, cls=WhenUsed)
+    def listed() -> None:
+        """Never called: the context is that of the command itself."""

@@ -1,0 +1,128 @@
+"""The options that say which jobs are played and what they run on: traces or generated workloads, models, cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.numbers import number_option, whole_option
+from maat.scheduling.cluster import MAX_JOBS_PER_GPU, Cluster
+from maat.scheduling.errors import InputError
+from maat.simulation.generators import FAMILIES, MAX_HOURS
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.models import Model, measured_models
+from maat.simulation.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
+from maat.simulation.workloads import MAX_JOBS, read_workload
+
+TraceFile = Annotated[
+    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+]
+TraceFiles = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", show_default=False)]
+Generated = Annotated[str | None, typer.Option("--generate", help="Make a workload instead of reading one: philly, helios or newtrace.")]
+Families = Annotated[str | None, typer.Option("--generate", help="Make workloads, anew with every seed: philly, helios, newtrace.")]
+JobCount = Annotated[int | None, whole_option("--jobs", least=1, most=MAX_JOBS, help="Jobs to generate.")]
+Hours = Annotated[
+    float | None, number_option("--hours", least=0.01, most=MAX_HOURS, help="Hours within which the generated jobs are submitted.")
+]
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What jobs run on, and as what models."""
+
+    profiles: Annotated[
+        Path | None,
+        typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models."),
+    ] = None
+    cluster: Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")] = "t4=6x4,rtx=3x8,a100=2x8"
+    jobs_per_gpu: Annotated[
+        int,
+        whole_option(
+            "--jobs-per-gpu",
+            least=1,
+            most=MAX_JOBS_PER_GPU,
+            help="How many jobs may share a GPU; above 1, --interference says what they lose.",
+        ),
+    ] = 1
+
+    def read(self) -> tuple[Mapping[str, Model], Cluster]:
+        """Raises ClusterError, ProfileError."""
+        cluster = replace(Cluster.parse(self.cluster), jobs_per_gpu=self.jobs_per_gpu)
+        models = shipped_models() if self.profiles is None else measured_models(self.profiles, gpu_types=cluster.type_names)
+        return models, cluster
+
+    def inputs(self) -> list[Path]:
+        """What is read."""
+        return [] if self.profiles is None else [self.profiles]
+
+
+@dataclass(frozen=True)
+class WorkloadOptions:
+    """One workload, read or generated."""
+
+    trace: TraceFile = None
+    generated: Generated = None
+    job_count: JobCount = None
+    hours: Hours = None
+
+    def read(self, models: Mapping[str, Model]) -> TraceSource:
+        """Raises TraceError where the file does not read, InputError where there is none, or where one counts for nothing."""
+        if (self.trace is None) == (self.generated is None):
+            raise InputError("is missing, or given twice", field="trace", remedy="Name a workload CSV, or use --generate philly.")
+        if self.trace is None:
+            return GeneratedTrace(str(self.generated), self.job_count, self.hours)
+        _refuse_generator_options(self.job_count, self.hours)
+        return GivenTrace(read_workload(self.trace, known_models=models))
+
+    def inputs(self) -> list[Path]:
+        """What is read."""
+        return [] if self.trace is None else [self.trace]
+
+
+@dataclass(frozen=True)
+class WorkloadsOptions:
+    """Several workloads."""
+
+    traces: TraceFiles = None
+    generated: Families = None
+    job_count: JobCount = None
+    hours: Hours = None
+
+    def read(self, models: Mapping[str, Model]) -> tuple[Trace, ...]:
+        """By the names that tables show. Raises as WorkloadOptions."""
+        paths = self.traces or []
+        given = [Trace(f"{path.parent.name}/{path.stem}", GivenTrace(read_workload(path, known_models=models))) for path in paths]
+        made = [Trace(name, GeneratedTrace(name, self.job_count, self.hours)) for name in _families(self.generated)]
+        if not given and not made:
+            raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
+        if not made:
+            _refuse_generator_options(self.job_count, self.hours)
+        return (*given, *made)
+
+    def inputs(self) -> list[Path]:
+        """What is read."""
+        return self.traces or []
+
+
+def _families(text: str | None) -> list[str]:
+    names = [] if text is None else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in FAMILIES:
+            raise InputError("is no family of workloads", field="generate", value=name, remedy=f"Use one of: {', '.join(FAMILIES)}.")
+    return names
+
+
+def _refuse_generator_options(jobs: int | None, hours: float | None) -> None:
+    """Where nothing is generated. Raises InputError."""
+    for field, value in (("jobs", jobs), ("hours", hours)):
+        if value is not None:
+            raise InputError(
+                "belongs to generated workloads; a trace has its own jobs",
+                field=field,
+                value=value,
+                remedy="Use --generate philly instead of a trace, or leave it out.",
+            )

@@ -1,0 +1,52 @@
+"""The list of commands: what it says without importing them, and what it hands over to when one is called."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from maat.__main__ import main
+from maat.cli.app import COMMANDS, app
+from maat.cli.when_used import Command
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_summary_is_what_the_function_says_of_itself(command: Command) -> None:
+    assert inspect.getdoc(command.function()).split("\n\n")[0] == command.summary
+
+
+def test_help_names_every_command() -> None:
+    said = CliRunner().invoke(app, ["--help"]).output
+    for name in (*(command.name for command in COMMANDS), "up", "version"):
+        assert f" {name} " in said
+
+
+def test_a_command_takes_its_own_options() -> None:
+    said = CliRunner().invoke(app, ["simulate", "--help"]).output
+    assert "--fairness" in said
+    assert "--limit" in CliRunner().invoke(app, ["jobs", "--help"]).output
+
+
+def test_a_mistyped_command_is_told_the_nearest() -> None:
+    refused = CliRunner().invoke(app, ["simualte"])
+    assert refused.exit_code == 2
+    assert "'simulate'" in refused.output
+
+
+@pytest.mark.parametrize("command", ["autoscale", "tune"])
+def test_a_model_that_nobody_knows_is_refused(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["maat", command, "--model", "lenet"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "model: is no known model (got 'lenet'). Use one of: bert, cifar10" in capsys.readouterr().err
+
+
+def test_help_loads_no_command() -> None:
+    listing = "from typer.testing import CliRunner; from maat.cli.app import app; CliRunner().invoke(app, ['--help'])"
+    done = subprocess.run([sys.executable, "-c", f"{listing}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    assert not {"numpy", "httpx", "maat.simulation"} & set(done.stdout.split())
