@@ -15,6 +15,7 @@ from backend.database import Database
 from backend.events.routes import router as events
 from backend.health.routes import router as health
 from backend.jobs.routes import router as jobs
+from backend.measurements.routes import router as measurements
 from backend.models_catalog.routes import router as models_catalog
 from backend.operations.routes import router as operations
 from backend.policies.routes import router as policies
@@ -42,6 +43,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     rounds,
     policies,
     models_catalog,
+    measurements,
     simulations,
     sweeps,
     operations,

@@ -6,6 +6,7 @@ from backend.accounts.models import ApiToken, Tenant, User
 from backend.clusters.models import Cluster, ClusterRuntime, Node
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import Job, JobAllocation, JobEvent
+from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
 from backend.reservations.models import ClusterReservation
 from backend.rounds.models import OutboxMessage, Round
@@ -23,6 +24,9 @@ __all__ = [
     "Job",
     "JobAllocation",
     "JobEvent",
+    "Measurement",
+    "MeasurementFiles",
+    "MeasurementUse",
     "Node",
     "Operation",
     "OperationState",

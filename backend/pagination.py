@@ -21,7 +21,6 @@ from backend.problems import BadCursor
 T = TypeVar("T")
 Shown = TypeVar("Shown")
 
-DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Most items of a page.")]

@@ -20,8 +20,6 @@ class Settings(BaseSettings):
     data_dir: Path = Path("var")
     database_url: str = ""
     broker_url: str = ""
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
     implicit_admin: bool = True
     demo: bool = False
     max_upload_bytes: int = Field(32 * 1024 * 1024, ge=1024)

@@ -15,6 +15,8 @@ class Permission(StrEnum):
     ROUNDS_READ = "rounds:read"
     SIMULATIONS_READ = "simulations:read"
     SIMULATIONS_RUN = "simulations:run"
+    MEASUREMENTS_READ = "measurements:read"
+    MEASUREMENTS_WRITE = "measurements:write"
     MODELS_READ = "models:read"
     TOKENS_MANAGE = "tokens:manage"
 
@@ -28,7 +30,7 @@ class Role(StrEnum):
 
 
 _READ = frozenset(p for p in Permission if p.value.endswith(":read"))
-_SUBMIT = _READ | {Permission.JOBS_SUBMIT, Permission.JOBS_CANCEL, Permission.SIMULATIONS_RUN}
+_SUBMIT = _READ | {Permission.JOBS_SUBMIT, Permission.JOBS_CANCEL, Permission.SIMULATIONS_RUN, Permission.MEASUREMENTS_WRITE}
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: _READ,

@@ -29,11 +29,10 @@ def nodes_of(session: Session, cluster_id: str) -> Sequence[Node]:
     return session.exec(select(Node).where(Node.cluster_id == cluster_id).order_by(col(Node.position))).all()
 
 
-def get_node(session: Session, cluster_id: str, node_id: str, *, lock: bool = False) -> Node:
+def get_node(session: Session, cluster_id: str, node_id: str) -> Node:
     """By id or by name within the cluster. Raises NotFound."""
     named = (col(Node.id) == node_id) | (col(Node.name) == node_id)
-    statement = select(Node).where(Node.cluster_id == cluster_id, named)
-    found = session.exec(statement.with_for_update() if lock else statement).first()
+    found = session.exec(select(Node).where(Node.cluster_id == cluster_id, named)).first()
     if found is None:
         raise NotFound(f"The cluster has no node {node_id!r}.")
     return found

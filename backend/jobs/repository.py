@@ -118,13 +118,6 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
     return [(job_id, name, tenant, list(gpus or ())) for job_id, name, tenant, gpus in session.exec(statement)]
 
 
-def names_of(session: Session, jobs: Sequence[Job]) -> tuple[dict[str, str], dict[str, str]]:
-    """Names of the owners and of the tenants of these jobs, by id."""
-    owners = session.exec(select(User.id, User.name).where(col(User.id).in_({job.owner_id for job in jobs})))
-    tenants = session.exec(select(Tenant.id, Tenant.name).where(col(Tenant.id).in_({job.tenant_id for job in jobs})))
-    return dict(owners.all()), dict(tenants.all())
-
-
 def taken_external_ids(session: Session, tenant_id: str, wanted: Iterable[str]) -> dict[str, str]:
     """Ids of the tenant's jobs that have one of these external ids."""
     statement = select(Job.external_id, Job.id).where(Job.tenant_id == tenant_id, col(Job.external_id).in_(list(wanted)))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sqlmodel import Session
 
+from backend.accounts.names import names_of
 from backend.clocktime import cluster_seconds, shown_at, utc_now
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
 from backend.jobs.models import Job, JobAllocation, JobEvent
-from backend.jobs.repository import names_of
 from backend.jobs.schemas import AllocationOut, AllocationSpanOut, BatchPlanOut, JobEventOut, JobOut, ReasonOut
 from maat.scheduling.events import JobState
 from maat.scheduling.explain import sentence_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlmodel import Session, col, select, update
 
 from backend.accounts.identity import Principal
@@ -21,6 +23,13 @@ def begin_operation(session: Session, operation: Operation, work: Simulation | S
     session.add(work)
     session.flush()
     operation.result_url = f"{result_url}/{work.id}"
+
+
+def operations_of(session: Session, works: Sequence[Simulation | Sweep]) -> dict[str, Operation]:
+    """By the id of the work."""
+    wanted = col(Operation.id).in_([work.operation_id for work in works])
+    by_id = {operation.id: operation for operation in session.exec(select(Operation).where(wanted))}
+    return {work.id: by_id[work.operation_id] for work in works}
 
 
 def get_operation(session: Session, principal: Principal, operation_id: str, *, lock: bool = False) -> Operation:

@@ -15,7 +15,7 @@ from backend.web.strict_json import StrictRoute
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Entry
-from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.fidelity import FIDELITIES, Fidelity
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
 
@@ -59,16 +59,32 @@ def list_placers(_: Reader) -> Page[DescribedOut]:
 
 
 class FidelityOut(BaseModel):
-    """A preset of modelling switches for every point where a paper and a published simulator disagree."""
+    """A preset of modelling switches for every point where a paper and a published simulator disagree.
+
+    `policy_parameters`, `placer_parameters`: by policy and placer, what holds where a request sets none. `round_seconds`: of every policy.
+    """
 
     name: str
     summary: str
+    round_seconds: float | None
+    policy_parameters: dict[str, dict[str, Any]]
+    placer_parameters: dict[str, dict[str, Any]]
+
+    @classmethod
+    def of(cls, preset: Fidelity) -> FidelityOut:
+        return cls(
+            name=preset.name,
+            summary=preset.summary,
+            round_seconds=preset.round_seconds,
+            policy_parameters={name: dict(own) for name, own in preset.policy_parameters.items()},
+            placer_parameters={name: dict(own) for name, own in preset.placer_parameters.items()},
+        )
 
 
 @router.get("/fidelities", operation_id="listFidelities")
 def list_fidelities(_: Reader) -> Page[FidelityOut]:
     """What simulations and sweeps may follow; the first is the default."""
-    return Page(items=[FidelityOut(name=one.name, summary=one.summary) for one in FIDELITIES.values()], next_cursor=None)
+    return Page(items=[FidelityOut.of(one) for one in FIDELITIES.values()], next_cursor=None)
 
 
 def _described(entry: Entry[Any], round_seconds: float | None, placer: str | None) -> DescribedOut:

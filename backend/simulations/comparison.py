@@ -11,21 +11,8 @@ from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.traces import placer_parameters_of
-from maat.simulation.comparison import Contestant, Outcome, report
-
-FIGURES = (
-    "avg_jct_hours",
-    "median_jct_hours",
-    "p99_jct_hours",
-    "makespan_hours",
-    "gpu_hours_per_job",
-    "restarts_per_job",
-    "avg_queueing_hours",
-    "contention_mean",
-    "unfinished",
-    "worst_rho",
-    "unfair_fraction",
-)
+from maat.simulation.comparison import Contestant, Outcome, Settings, report
+from maat.simulation.figures import chosen
 
 
 def compared(session: Session, simulation: Simulation, baseline: int | None) -> dict[str, Any]:
@@ -55,10 +42,12 @@ def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRu
 
 
 def _outcome(run: SimulationRun, placer_parameters: Mapping[str, Any]) -> Outcome:
-    given = [*sorted(run.policy_parameters.items()), *sorted(placer_parameters.items())]
-    variant = ", ".join(f"{name}={value}" for name, value in given)
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
-    figures: Mapping[str, Any] = {"jobs": summary["jobs"], **summary, **fair, "jobs_with_rho": fair.get("jobs")}
-    known = {name: figures[name] for name in FIGURES if figures.get(name) is not None}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
-    return Outcome(Contestant(run.policy, run.placer, variant), str(run.trace), run.seed, {**known, "jobs": summary["jobs"]}, jct)
+    known = chosen({**fair, **summary}, finished=bool(jct))
+    who = Contestant(run.policy, run.placer, _settings(run.policy_parameters), _settings(placer_parameters))
+    return Outcome(who, str(run.trace), run.seed, known, jct)
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    return tuple(sorted(given.items()))

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypedDict
+from dataclasses import replace
+from typing import Any
 
+from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.simulations.schemas import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError, InterferenceError
+from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.simulation.adaptivity_shares import check_shares
-from maat.simulation.failures import Failures, RandomFailures
-from maat.simulation.fidelity import Fidelity, fidelity
-from maat.simulation.interference import Interference, interference
+from maat.simulation.conditions import Conditions, check_interference
+from maat.simulation.failures import RandomFailures
+from maat.simulation.fidelity import fidelity
+from maat.simulation.interference import SYNTHETIC, Interference, synthetic
+from maat.simulation.scenario import Scenario, interference_of, with_scores
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 
 
-class Conditions(TypedDict):
-    """What a Scenario and a sweep's Setup call by the same names."""
-
-    fidelity: Fidelity
-    round_seconds: float | None
-    rigid_share: float
-    strong_scaling_share: float
-    failures: Failures
-    reservations: tuple[Reservation, ...]
-    interference: Interference | None
-    tuned: TunedJobs | None
-
-
-def conditions_of(request: Mapping[str, Any]) -> Conditions:
-    """Of a stored request, also of one from before there were some of them. Raises InputError."""
-    failures, lost, rule = (request.get(name) for name in ("failures", "interference", "tuned"))
+def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Conditions:
+    """Of a stored request, also of one from before there were some of them. `measured`: of the measurements it names. Raises InputError."""
+    failures, rule = request.get("failures"), request.get("tuned")
     return Conditions(
         fidelity=fidelity(request["fidelity"], profiling=request.get("profiling")),
         round_seconds=request["round_seconds"],
@@ -41,25 +32,35 @@ def conditions_of(request: Mapping[str, Any]) -> Conditions:
         strong_scaling_share=request.get("strong_scaling_share", 0.0),
         failures=() if failures is None else RandomFailures(**failures),
         reservations=tuple(_reservation(given) for given in request.get("reservations", ())),
-        interference=None if lost is None else interference(str(lost)),
+        interference=_interference(request.get("interference"), measured),
+        variability=measured.variability,
         tuned=None if rule is None else TunedJobs(TuningRule(rule), request["tuned_gpus"]),
     )
 
 
-def jobs_per_gpu_of(request: Mapping[str, Any]) -> int:
-    """Of a stored request, also of one from before GPUs could be shared: a Scenario has it in its cluster, a Setup by itself."""
-    count: int = request.get("jobs_per_gpu", 1)
-    return count
+def _interference(given: str | float | None, measured: Measured) -> Interference | None:
+    """A text is never a path here: it is the shipped table's name, or that of uploaded measurements."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return synthetic() if given == SYNTHETIC else measured.interference
+    return Interference.constant(given)
 
 
-def check_conditions(body: ConditionsBody) -> Cluster:
+def cluster_of(request: Mapping[str, Any]) -> Cluster:
+    """Of a stored request, also of one from before GPUs could be shared. Raises ClusterError."""
+    return replace(Cluster.parse(request["cluster"]), jobs_per_gpu=request.get("jobs_per_gpu", 1))
+
+
+def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
     """The cluster to be simulated. Raises Invalid at the field that cannot be used."""
     cluster = _checked_cluster(body.cluster)
     with pointing_at("/fidelity"):
         fidelity(body.fidelity)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
-    check_sharing(body, models=())
+    with pointing_at("/interference"):
+        check_interference(_interference(body.interference, measured), jobs_per_gpu=body.jobs_per_gpu)
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"):
@@ -69,23 +70,24 @@ def check_conditions(body: ConditionsBody) -> Cluster:
     return cluster
 
 
-def check_sharing(body: ConditionsBody, models: Collection[str]) -> None:
-    """Raises Invalid where jobs share GPUs and it is not known what jobs of these models lose by that."""
-    if body.jobs_per_gpu == 1:
-        return
+def check_shared_gpus(scenario: Scenario) -> None:
+    """Raises Invalid where jobs share GPUs and it is not known what jobs of this trace lose by that."""
     with pointing_at("/interference"):
-        if body.interference is None:
-            remedy = "Give 'synthetic', or a constant such as 1.25."
-            raise InterferenceError("is missing where several jobs may share a GPU", field="interference", remedy=remedy)
-        interference(str(body.interference)).between(models, (1,))
+        interference_of(scenario)
 
 
-def check_reserved_jobs(body: ConditionsBody, names: set[str]) -> None:
+def check_scores(scenario: Scenario) -> None:
+    """Raises Invalid where the measurements that GPUs are drawn from lack a type of the cluster, or have too few GPUs of it."""
+    with pointing_at("/variability"):
+        with_scores(scenario)
+
+
+def check_reserved_jobs(scenario: Scenario) -> None:
     """Raises Invalid where GPUs are reserved for a job that the trace does not have."""
-    for index, given in enumerate(body.reservations):
-        if given.job is not None and given.job not in names:
-            message, remedy = "The trace has no job of this name.", "Use the name of one of its jobs, or reserve for a tenant."
-            raise Invalid(message, errors=[FieldError(f"/reservations/{index}/job", "unknown_job", message, remedy, given.job)])
+    names = {job.name for job in scenario.workload.jobs}
+    for index, reservation in enumerate(scenario.conditions.reservations):
+        with pointing_at(f"/reservations/{index}/job"):
+            check_reservations([reservation], scenario.cluster, job_ids=names)
 
 
 def _check_failures(body: ConditionsBody, nodes: int) -> None:

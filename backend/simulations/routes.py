@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.measurements.uses import shown_uses
+from backend.operations.service import operations_of
 from backend.pagination import Page
 from backend.problems import Conflict
 from backend.simulations.comparison import compared
+from backend.simulations.figure_data import MAX_DRAWN, FiguresOut, figures_of
 from backend.simulations.models import Simulation
 from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
 from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
@@ -26,6 +31,9 @@ Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
 ChosenJobs = Annotated[
     list[str], Query(max_length=MAX_CHOSEN_JOBS, description="Names of jobs whose allocations are wanted; may be repeated.")
 ]
+DrawnRuns = Annotated[
+    list[str], Query(max_length=MAX_DRAWN, description="Ids of runs that have finished; may be repeated. The first where absent.")
+]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
@@ -37,7 +45,7 @@ def create_simulation(
 
     def answer() -> Answer:
         simulation = request_simulation(session, principal, body, queue)
-        shown = SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+        (shown,) = _shown(session, [simulation])
         return Answer(202, shown, {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"})
 
     return answer_once(session, Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json")), settings, answer)
@@ -47,14 +55,22 @@ def create_simulation(
 def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SimulationOut]:
     """Newest first."""
     found = newest_owned(session, principal, Simulation, asked)
-    runs = runs_of(session, [simulation.id for simulation in found.items])
-    return found.shown(lambda simulation: SimulationOut.of(simulation, runs[simulation.id]))
+    return Page(items=_shown(session, found.items), next_cursor=found.next_cursor)
 
 
 @router.get("/{simulation_id}", operation_id="getSimulation")
 def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) -> SimulationOut:
-    simulation = get_simulation(session, principal, simulation_id)
-    return SimulationOut.of(simulation, runs_of(session, [simulation.id])[simulation.id])
+    return _shown(session, [get_simulation(session, principal, simulation_id)])[0]
+
+
+def _shown(session: Session, simulations: Sequence[Simulation]) -> list[SimulationOut]:
+    runs = runs_of(session, [simulation.id for simulation in simulations])
+    used = shown_uses(session, [simulation.operation_id for simulation in simulations])
+    operations = operations_of(session, simulations)
+    return [
+        SimulationOut.of(simulation, operations[simulation.id], runs[simulation.id], used[simulation.operation_id])
+        for simulation in simulations
+    ]
 
 
 @router.get("/{simulation_id}/comparison", operation_id="getComparison", response_model=dict[str, Any])
@@ -68,6 +84,17 @@ def read_comparison(
     difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
     """
     return compared(session, get_simulation(session, principal, simulation_id), baseline)
+
+
+@router.get("/{simulation_id}/figures", operation_id="getFigures")
+def read_figures(
+    session: SessionDep,
+    principal: Reader,
+    simulation_id: str,
+    runs: DrawnRuns = [],  # noqa: B006  (FastAPI copies defaults)
+) -> FiguresOut:
+    """What charts draw of the runs named in `runs`, or of the first that have finished: distributions, sums and short series."""
+    return figures_of(session, get_simulation(session, principal, simulation_id), list(dict.fromkeys(runs)))
 
 
 @router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])

@@ -7,10 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from backend.clusters.schemas import Parameters, RoundSeconds
+from backend.measurements.schemas import UsedOut
+from backend.operations.models import Operation
 from backend.simulations.models import Simulation, SimulationRun
 from backend.web.fields import Body, GpuCount, Name, Timestamp
 from maat.scheduling.cluster import MAX_JOBS_PER_GPU
+from maat.simulation.failures import LEAST_MTBF_HOURS
 from maat.simulation.fidelity import ProfilingMode
+from maat.simulation.generators import MAX_HOURS
 from maat.simulation.interference import MAX_SLOWDOWN, SYNTHETIC
 from maat.simulation.tuned_jobs import TuningRule
 from maat.simulation.workloads import MAX_SECONDS
@@ -25,6 +29,7 @@ MAX_FAILURES_PER_HOUR = 1000
 MAX_TUNED_GPUS = 1024
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -33,22 +38,29 @@ def _told_once(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     try:
         return check(value)
     except ValidationError:
-        raise ValueError(f"Give '{SYNTHETIC}' or a slowdown from 1 to {MAX_SLOWDOWN:g}.") from None
+        raise ValueError(f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements.") from None
 
 
-Interference = Annotated[Literal["synthetic"] | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)], WrapValidator(_told_once)]
+# The name or the id of uploaded measurements.
+MeasurementName = Annotated[str, Field(min_length=1, max_length=400)]
+Interference = Annotated[MeasurementName | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)], WrapValidator(_told_once)]
 # Of the library's enumerations JSON has the values.
 Profiling = Annotated[ProfilingMode, Field(strict=False)]
 Tuned = Annotated[TuningRule, Field(strict=False)]
 
 
-class GeneratedTrace(Body):
-    """A seeded workload of a family."""
+class DrawnTrace(Body):
+    """A workload of a family, drawn by a seed that is given elsewhere."""
 
     kind: Literal["generated"]
     family: Annotated[str, Field(max_length=100)] = "philly"
     jobs: Annotated[int, Field(ge=1, le=MAX_SIMULATED_JOBS)] | None = None
-    hours: Annotated[float, Field(gt=0, le=8784)] | None = None
+    hours: Annotated[float, Field(gt=0, le=MAX_HOURS)] | None = None
+
+
+class GeneratedTrace(DrawnTrace):
+    """A seeded workload of a family."""
+
     seed: Seed = 0
 
 
@@ -69,7 +81,7 @@ class ClusterTrace(Body):
 class FailuresBody(Body):
     """Nodes fail, each by itself, after times in service of this mean; what a job has done since its last checkpoint is lost with its node."""
 
-    mtbf_hours: Annotated[float, Field(ge=0.1, le=1_000_000, description="Mean hours that a node is in service.")]
+    mtbf_hours: Annotated[float, Field(ge=LEAST_MTBF_HOURS, le=1_000_000, description="Mean hours that a node is in service.")]
     repair_seconds: Annotated[float, Field(ge=0, le=31_622_400, description="Until it is in service again.")] = 1800.0
 
 
@@ -101,7 +113,12 @@ class ConditionsBody(Body):
     )
     interference: Interference | None = Field(
         default=None,
-        description=f"What jobs on one GPU lose: `{SYNTHETIC}`, the shipped table, or one slowdown for all pairs, such as 1.25.",
+        description=f"What jobs on one GPU lose: `{SYNTHETIC}`, the shipped table; one slowdown for all pairs, such as 1.25; or the name or id of "
+        "uploaded measurements, with `#TYPE` where they tell GPU types apart (v100 where absent).",
+    )
+    variability: MeasurementName | None = Field(
+        default=None,
+        description="How unequal the GPUs of a type are: the name or id of uploaded measurements. All of a type are alike where absent.",
     )
     tuned: Tuned | None = Field(
         default=None,
@@ -140,7 +157,7 @@ class RunOut(BaseModel):
     placer: str
     seed: int
     trace: int
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
+    state: State
     summary: dict[str, Any] | None
     error: dict[str, Any] | None
     started_at: Timestamp | None
@@ -152,19 +169,23 @@ class RunOut(BaseModel):
 
 
 class SimulationOut(BaseModel):
-    """`request`: as it was made; of a CSV trace only its length is shown."""
+    """`request`: as it was made; of a CSV trace only its length is shown. `state`: of its operation."""
 
     id: str
     name: str
     operation_id: str
     created_at: Timestamp
+    state: State
     request: dict[str, Any]
+    measurements: list[UsedOut]
     runs: list[RunOut]
 
     @classmethod
-    def of(cls, simulation: Simulation, runs: list[SimulationRun]) -> SimulationOut:
+    def of(cls, simulation: Simulation, operation: Operation, runs: list[SimulationRun], used: list[UsedOut]) -> SimulationOut:
         given = simulation.model_dump(include={"id", "name", "operation_id", "created_at"})
-        return cls(**given, request=without_text(simulation.request), runs=[RunOut.of(run) for run in runs])
+        state: Any = operation.state
+        shown = [RunOut.of(run) for run in runs]
+        return cls(**given, state=state, request=without_text(simulation.request), measurements=used, runs=shown)
 
 
 def without_text(request: dict[str, Any]) -> dict[str, Any]:

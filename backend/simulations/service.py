@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Any
 
 from sqlalchemy.orm import defer
@@ -13,11 +13,13 @@ from backend.accounts.identity import Principal
 from backend.clusters.repository import get_cluster
 from backend.clusters.service import check_parts
 from backend.database import after_commit
+from backend.measurements.uses import Measured, find_uses, keep_uses, measured
 from backend.operations.models import Operation
 from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
-from backend.simulations.conditions import check_conditions, check_reserved_jobs, check_sharing
+from backend.simulations.conditions import check_conditions, check_reserved_jobs, check_scores, check_shared_gpus, cluster_of, conditions_of
+from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
 from backend.simulations.traces import workload_of
@@ -25,23 +27,47 @@ from backend.tenancy import find_owned
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
+from maat.simulation.contest import check_different
 from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import Workload
 
 
 def request_simulation(session: Session, principal: Principal, body: SimulationBody, queue: Queue) -> Simulation:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
-    cluster = check_conditions(body)
+    request = body.model_dump(mode="json")
+    uses = find_uses(session, principal, request)
+    found = measured(session, uses, request)
+    check_conditions(body, found)
+    refuse(chain(idle_conditions(body), *(_idle_in_run(body, index) for index in range(len(body.runs)))))
     _check_count(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
-    request = body.model_dump(mode="json")
-    workloads = [_checked_trace(session, body, request, index, cluster) for index in range(len(body.traces))]
+    refuse(_repeated(body.runs))
+    workloads = [_checked_trace(session, request, index, found) for index in range(len(body.traces))]
+    _check_different(workloads)
     jobs = len(body.runs) * sum(len(workload) for workload in workloads)
     simulation = _store(session, principal, body, request, jobs=jobs)
+    keep_uses(session, uses, simulation.operation_id)
     runs = len(body.runs) * len(body.traces)
     after_commit(session, lambda: _send(queue, simulation.id, runs))
     return simulation
+
+
+def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
+    """Runs that are the same as one before them: the same figures twice are no second witness."""
+    for index, run in enumerate(runs):
+        first = runs.index(run)
+        if first != index:
+            message, remedy = (
+                f"This run is the same as run {first + 1}.",
+                "Give it another policy, placer, parameter or seed, or leave it out.",
+            )
+            yield FieldError(f"/runs/{index}", "repeated", message, remedy)
+
+
+def _idle_in_run(body: SimulationBody, index: int) -> Iterator[FieldError]:
+    return idle_parameters(body, body.runs[index].policy_parameters, f"/runs/{index}/policy_parameters")
 
 
 def _send(queue: Queue, simulation_id: str, runs: int) -> None:
@@ -57,15 +83,25 @@ def _check_count(body: SimulationBody) -> None:
         raise Invalid(message, errors=[FieldError("/runs", "too_many_runs", message, remedy, count)])
 
 
-def _checked_trace(session: Session, body: SimulationBody, request: dict[str, Any], index: int, cluster: Cluster) -> Workload:
+def _check_different(workloads: Sequence[Workload]) -> None:
+    try:
+        check_different([(str(index), workload) for index, workload in enumerate(workloads)], field="traces")
+    except InputError as error:
+        raise invalid_input(error, f"/traces/{error.value}") from None
+
+
+def _checked_trace(session: Session, request: dict[str, Any], index: int, found: Measured) -> Workload:
     """The workload of one trace, checked; a cluster that it names by its name is named by its id from then on."""
     trace, pointer = request["traces"][index], f"/traces/{index}"
     if trace["kind"] == "cluster":
         trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
     workload = _checked_workload(session, trace, pointer)
+    cluster = cluster_of(request)
     check_fits(workload, cluster)
-    check_sharing(body, workload.models)
-    check_reserved_jobs(body, {job.name for job in workload.jobs})
+    scenario = Scenario(workload, shipped_models(), cluster, conditions=conditions_of(request, found), seed=request["runs"][0]["seed"])
+    check_shared_gpus(scenario)
+    check_scores(scenario)
+    check_reserved_jobs(scenario)
     return workload
 
 
@@ -144,7 +180,7 @@ def _store(session: Session, principal: Principal, body: SimulationBody, request
     operation = Operation(kind="simulation", total=float(jobs), unit="jobs", message="Waiting for the worker.", **owner)
     simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
-    for position, (run, trace) in enumerate(itertools.product(body.runs, range(len(body.traces)))):
+    for position, (run, trace) in enumerate(product(body.runs, range(len(body.traces)))):
         chosen = run.model_dump(exclude={"placer_parameters"}) | {"placer": run.placer or suiting_placer(run.policy), "trace": trace}
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from backend.accounts.names import names_of
 from backend.jobs.models import Job
-from backend.jobs.repository import names_of
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import Adaptivity, WorkloadKind

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from backend.simulations.conditions import conditions_of, jobs_per_gpu_of
+from backend.measurements.uses import NOTHING_MEASURED, Measured
+from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.traces import csv_workload
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.sweep import GeneratedTrace, GivenTrace, Setup, Sweep, TraceSource, Varied
+from maat.simulation.setup import GeneratedTrace, GivenTrace, Setup, TraceSource
+from maat.simulation.sweep import Sweep, Varied
 
 
-def sweep_of(request: Mapping[str, Any]) -> Sweep:
+def sweep_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Sweep:
     """Raises InputError naming field, value and remedy."""
     axes = tuple(Varied.of(vary["name"], vary["values"]) for vary in request["vary"])
-    return Sweep(base_of(request), axes, tuple(request["seeds"]))
+    return Sweep(base_of(request, measured), axes, tuple(request["seeds"]))
 
 
-def base_of(request: Mapping[str, Any]) -> Setup:
+def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Setup:
     """What all points have in common. Raises InputError."""
     return Setup(
         trace=_source(request["trace"]),
         models=shipped_models(),
-        cluster=request["cluster"],
+        cluster=cluster_of(request),
         policy=request["policy"],
         placer=request["placer"],
         policy_parameters=request["policy_parameters"],
-        jobs_per_gpu=jobs_per_gpu_of(request),
-        **conditions_of(request),
+        conditions=conditions_of(request, measured),
     )
 
 

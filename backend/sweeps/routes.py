@@ -9,10 +9,11 @@ from fastapi import APIRouter, Depends, Response
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.operations.service import operations_of
 from backend.pagination import Page
 from backend.sweeps.models import Sweep
 from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
-from backend.sweeps.service import get_sweep, operations_of, request_sweep, whole_of
+from backend.sweeps.service import get_sweep, request_sweep, whole_of
 from backend.tenancy import PageAsked, newest_owned
 from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from backend.clusters.schemas import Parameters
+from backend.measurements.schemas import UsedOut
 from backend.operations.models import Operation, OperationState
-from backend.simulations.schemas import MAX_SIMULATED_JOBS, ClusterTrace, ConditionsBody, CsvTrace, Seed, without_text
+from backend.simulations.schemas import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed, State, without_text
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Timestamp
 from maat.simulation.sweep import Varied, rows_of
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # of all points together
-
-State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-
-
-class DrawnTrace(Body):
-    """A workload of a family, drawn anew with every seed of the sweep."""
-
-    kind: Literal["generated"]
-    family: Annotated[str, Field(max_length=100)] = "philly"
-    jobs: Annotated[int, Field(ge=1, le=MAX_SIMULATED_JOBS)] | None = None
-    hours: Annotated[float, Field(gt=0, le=8784)] | None = None
 
 
 class VaryBody(Body):
@@ -104,12 +94,14 @@ class Whole:
     sweep: Sweep
     operation: Operation
     points: Sequence[tuple[SweepMember, SweepPoint]]
+    measurements: Sequence[UsedOut]
 
 
 class SweepDetail(SweepOut):
     """A sweep with its points, and their means."""
 
     request: dict[str, Any]
+    measurements: list[UsedOut]
     points: list[PointOut]
     rows: list[RowOut]
 
@@ -118,7 +110,8 @@ class SweepDetail(SweepOut):
         ended = [(member.settings, member.seed, point.figures) for member, point in whole.points if point.figures is not None]
         rows = [RowOut(settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)) for r in rows_of(ended)]
         points = [_point(member, point, whole.operation) for member, point in whole.points]
-        return cls(**_shown(whole.sweep, whole.operation), request=without_text(whole.sweep.request), points=points, rows=rows)
+        asked = {"request": without_text(whole.sweep.request), "measurements": list(whole.measurements)}
+        return cls(**_shown(whole.sweep, whole.operation), **asked, points=points, rows=rows)
 
 
 def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,11 +14,13 @@ from backend.accounts.identity import Principal
 from backend.clocktime import utc_now
 from backend.clusters.service import check_parts
 from backend.database import after_commit
+from backend.measurements.uses import Measured, find_uses, keep_uses, measured, shown_uses
 from backend.operations.models import Operation, OperationState
-from backend.operations.service import begin_operation
+from backend.operations.service import begin_operation, operations_of
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.queue import RUN_SWEEP_POINT, Queue
-from backend.simulations.conditions import check_conditions
+from backend.simulations.conditions import check_conditions, check_scores
+from backend.simulations.idle_settings import fixed_and_varied, idle_conditions, idle_parameters, refuse
 from backend.simulations.schemas import MAX_SIMULATED_GPUS
 from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.traces import workload_of
@@ -26,8 +29,9 @@ from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
 from backend.tenancy import find_owned
 from maat.scheduling.errors import InputError
-from maat.simulation.scenario import slowdowns_of
-from maat.simulation.sweep import AXES
+from maat.simulation.axes import AXES
+from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.scenario import interference_of
 from maat.simulation.sweep import Sweep as EngineSweep
 from maat.simulation.workloads import write_workload
 
@@ -36,16 +40,39 @@ SWEEP = "sweep"
 
 def request_sweep(session: Session, principal: Principal, body: SweepBody, queue: Queue) -> Sweep:
     """Raises Invalid naming what cannot be used; nothing is stored then."""
-    check_conditions(body)
-    check_parts(body.policy, body.policy_parameters, body.placer, {})
     request = body.model_dump(mode="json")
+    uses = find_uses(session, principal, request)
+    found = measured(session, uses, request)
+    check_conditions(body, found)
+    varied = [vary.name for vary in body.vary]
+    parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
+    refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
+    check_parts(body.policy, body.policy_parameters, body.placer, {})
     if body.trace.kind == "cluster":
         request["trace"] = _frozen(session, body.trace.cluster_id)
-    members = _members(request)
+    members = _members(request, found)
     sweep, waiting = _store(session, principal, body.name, request, members)
+    keep_uses(session, uses, sweep.operation_id)
     for key in waiting:
         after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
     return sweep
+
+
+def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
+    """What the request sets of what a sweep can vary: name of the axis -> where, and to what."""
+    given: dict[str, tuple[str, Any]] = {name: (f"/policy_parameters/{name}", value) for name, value in body.policy_parameters.items()}
+    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "policy"):
+        value = getattr(body, name)
+        if name in body.model_fields_set and value not in (None, 0.0) and not (name == "profiling" and _is_of_fidelity(body)):
+            given[name] = (f"/{name}", value)
+    if body.trace.kind == "generated" and body.trace.jobs is not None:
+        given["jobs_per_hour"] = ("/trace/jobs", body.trace.jobs)
+    return given
+
+
+def _is_of_fidelity(body: SweepBody) -> bool:
+    """Whether the profiling is that of the fidelity anyway: what it has by itself may be varied, given or not."""
+    return body.fidelity in FIDELITIES and body.profiling is FIDELITIES[body.fidelity].profiling
 
 
 def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
@@ -53,18 +80,12 @@ def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
     return find_owned(session, principal, Sweep, sweep_id, noun="sweep")
 
 
-def operations_of(session: Session, sweeps: list[Sweep]) -> dict[str, Operation]:
-    """By the sweep's id."""
-    wanted = col(Operation.id).in_([sweep.operation_id for sweep in sweeps])
-    by_id = {operation.id: operation for operation in session.exec(select(Operation).where(wanted))}
-    return {sweep.id: by_id[sweep.operation_id] for sweep in sweeps}
-
-
 def whole_of(session: Session, sweep: Sweep) -> Whole:
     """The sweep with its points in order."""
     statement = select(SweepMember, SweepPoint).join(SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key))
     ordered = statement.where(SweepMember.sweep_id == sweep.id).order_by(col(SweepMember.position))
-    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all())
+    used = shown_uses(session, [sweep.operation_id])[sweep.operation_id]
+    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used)
 
 
 def _frozen(session: Session, named: str) -> dict[str, Any]:
@@ -77,10 +98,10 @@ def _frozen(session: Session, named: str) -> dict[str, Any]:
     return {**trace, "text": write_workload(workload)}
 
 
-def _members(request: dict[str, Any]) -> list[SweepMember]:
+def _members(request: dict[str, Any], found: Measured) -> list[SweepMember]:
     """Every point by its content. Raises Invalid at the field that a refusal of the library is about."""
     try:
-        sweep = sweep_of(request)
+        sweep = sweep_of(request, found)
         _check_size(sweep)
         return _checked(sweep)
     except InputError as error:
@@ -93,13 +114,17 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
     for position, point in enumerate(sweep.each()):
         jobs += len(point.scenario.workload)
         if jobs > MAX_SWEEP_JOBS:
-            _refuse("/trace", "The sweep has more jobs than this service simulates.", f"At most {MAX_SWEEP_JOBS} over all points.", jobs)
+            _refuse(
+                "/trace", "The sweep has more jobs than this service simulates.", f"Ask for at most {MAX_SWEEP_JOBS} over all points.", jobs
+            )
         if point.scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
             most = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs."
             _refuse("/vary", "The cluster becomes larger than this service simulates.", most, point.scenario.cluster.gpu_count)
         if position < len(sweep.seeds):
             check_fits(point.scenario.workload, point.scenario.cluster)
-            slowdowns_of(point.scenario)
+            interference_of(point.scenario)
+        if point.seed == sweep.seeds[0]:
+            check_scores(point.scenario)
         members.append(SweepMember(sweep_id="", position=position, point_key=point.key, settings=dict(point.settings), seed=point.seed))
     return members
 

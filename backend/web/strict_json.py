@@ -1,4 +1,6 @@
-"""Reads JSON bodies strictly: what JSON does not allow (NaN, Infinity) or no database keeps (NUL, lone surrogates) never reaches a route."""
+"""Reads requests strictly: what JSON does not allow (NaN, Infinity), no database keeps (NUL, lone surrogates) or no route takes (unknown query
+parameters) never reaches a route.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from itertools import islice
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from backend.problems import FieldError, MalformedRequest, Problem, UnsupportedMediaType, shown_value
+from backend.problems import FieldError, Invalid, MalformedRequest, Problem, UnsupportedMediaType, shown_value
 from backend.validation_errors import pointer_part
 
 _CONSTANTS = ("NaN", "Infinity")
@@ -44,6 +47,7 @@ class StrictRoute(APIRoute):
         async def strictly(request: Request) -> Response:
             request = StrictRequest(request.scope, request.receive)
             try:
+                _refuse_unknown_parameters(request, self)
                 if self.body_field is not None:
                     await _check_type(request)
                 return await handle(request)
@@ -54,6 +58,25 @@ class StrictRoute(APIRoute):
                 raise
 
         return strictly
+
+
+def _refuse_unknown_parameters(request: Request, route: APIRoute) -> None:
+    """A filter that is misspelt would else show everything. Raises Invalid naming each."""
+    known = list(dict.fromkeys(_query_names(route.dependant)))
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        remedy = f"Use one of {', '.join(known)}." if known else "Leave it out: this address takes none."
+        errors = [
+            FieldError(f"/{pointer_part(name)}", "unknown_parameter", "There is no such query parameter here.", remedy, name)
+            for name in unknown[:_MOST_ERRORS]
+        ]
+        raise Invalid(f"There is no query parameter {shown_value(unknown[0])!r} here. {remedy}", errors=errors)
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    yield from (parameter.alias for parameter in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
 
 
 async def _check_type(request: Request) -> None:

@@ -7,7 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from maat.client.laboratory import Comparison, Fidelity, Operation, RunResult, Simulation, SimulationBody, Sweep, SweepBody, SweepHead
+from maat.client.laboratory import (
+    Comparison,
+    Fidelity,
+    Figures,
+    Measurement,
+    MeasurementBody,
+    Operation,
+    RunResult,
+    Simulation,
+    SimulationBody,
+    Sweep,
+    SweepBody,
+    SweepHead,
+)
 from maat.client.resources import (
     AllocationSpan,
     BatchResult,
@@ -224,6 +237,23 @@ def explanation(job_id: str) -> Call[Explanation]:
     return Call("GET", _path("jobs", job_id, "explanation"))
 
 
+# ---- measurements -----------------------------------------------------------------------------------------------------------------
+
+
+def measurements(*, kind: str | None = None, limit: int = 500, cursor: str | None = None) -> Call[Page[Measurement]]:
+    """Newest first."""
+    return Call("GET", _path("measurements"), _given(kind=kind, limit=limit, cursor=cursor))
+
+
+def upload_measurement(body: MeasurementBody, *, idempotency_key: str | None = None) -> Call[Measurement]:
+    return Call("POST", _path("measurements"), body=body, headers=_keyed(idempotency_key))
+
+
+def delete_measurement(measurement_id: str) -> Call[None]:
+    """What was asked for with it keeps it."""
+    return Call("DELETE", _path("measurements", measurement_id))
+
+
 # ---- simulations and operations ---------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +272,11 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
 def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
     return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), _given(jobs=list(jobs) or None))
+
+
+def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[Figures]:
+    """`runs`: ids of those that are drawn, the first that have finished where there are none."""
+    return Call("GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None))
 
 
 def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:

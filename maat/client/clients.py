@@ -13,6 +13,8 @@ from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
 from maat.client.laboratory import (
     Comparison,
+    Measurement,
+    MeasurementBody,
     Operation,
     RunResult,
     Simulation,
@@ -147,6 +149,17 @@ class Client:
     def cancel_job(self, job_id: str) -> Job:
         return self.send(calls.cancel_job(job_id))
 
+    def measurements(self, *, kind: str | None = None) -> list[Measurement]:
+        """Newest first."""
+        return self.send(calls.measurements(kind=kind))["items"]
+
+    def upload_measurement(self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]) -> Measurement:
+        return self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
+
+    def delete_measurement(self, measurement_id: str) -> None:
+        """What was asked for with it keeps it."""
+        self.send(calls.delete_measurement(measurement_id))
+
     def simulate(self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]) -> Simulation:
         return self.send(calls.simulate(body, idempotency_key=idempotency_key))
 
@@ -252,6 +265,17 @@ class AsyncClient:
 
     async def round(self, cluster_id: str, number: int | str = "latest") -> Round:
         return await self.send(calls.round_(cluster_id, number))
+
+    async def measurements(self, *, kind: str | None = None) -> list[Measurement]:
+        """Newest first."""
+        return (await self.send(calls.measurements(kind=kind)))["items"]
+
+    async def upload_measurement(self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]) -> Measurement:
+        return await self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
+
+    async def delete_measurement(self, measurement_id: str) -> None:
+        """What was asked for with it keeps it."""
+        await self.send(calls.delete_measurement(measurement_id))
 
     async def simulate(self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]) -> Simulation:
         return await self.send(calls.simulate(body, idempotency_key=idempotency_key))

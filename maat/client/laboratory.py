@@ -16,9 +16,59 @@ class RunBody(TypedDict, total=False):
     seed: int
 
 
+class MeasurementFileBody(TypedDict):
+    name: str
+    text: str
+
+
+class MeasurementBody(TypedDict, total=False):
+    """`variability`: a file for each application and GPU type; `interference`: one file."""
+
+    kind: Literal["variability", "interference"]
+    name: str
+    files: list[MeasurementFileBody]
+
+
+class MeasurementFile(TypedDict):
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Measurement(TypedDict):
+    """`covers`: GPU type -> the applications or models that were measured on it."""
+
+    id: str
+    kind: Literal["variability", "interference"]
+    name: str
+    owner: str
+    tenant: str
+    digest: str
+    bytes: int
+    files: list[MeasurementFile]
+    covers: dict[str, list[str]]
+    created_at: str
+
+
+class UsedMeasurement(TypedDict):
+    """Measurements that work was asked for with; `deleted` ones stay with it. `gpu_type`: the one chosen of a table for several."""
+
+    id: str
+    kind: Literal["variability", "interference"]
+    name: str
+    digest: str
+    gpu_type: str | None
+    deleted: bool
+
+
 class Fidelity(TypedDict):
+    """`policy_parameters`, `placer_parameters`: by policy and placer, what holds where a request sets none."""
+
     name: str
     summary: str
+    round_seconds: float | None
+    policy_parameters: dict[str, dict[str, object]]
+    placer_parameters: dict[str, dict[str, object]]
 
 
 class FailuresBody(TypedDict):
@@ -38,7 +88,7 @@ class TraceReservationBody(TypedDict):
 
 
 class ConditionsBody(TypedDict, total=False):
-    """What simulations and sweeps are simulated under."""
+    """What simulations and sweeps are simulated under. `interference`: `synthetic`, a slowdown, or uploaded measurements by name or id."""
 
     name: str
     cluster: str
@@ -48,7 +98,8 @@ class ConditionsBody(TypedDict, total=False):
     rigid_share: float
     strong_scaling_share: float
     jobs_per_gpu: int
-    interference: float | Literal["synthetic"] | None
+    interference: float | str | None
+    variability: str | None
     tuned: Literal["any-pair", "best-batch"] | None
     tuned_gpus: int
     failures: FailuresBody | None
@@ -65,12 +116,15 @@ class SimulationBody(ConditionsBody, total=False):
 class SimulationRun(TypedDict):
     id: str
     policy: str
+    policy_parameters: dict[str, object]
     placer: str
     seed: int
     trace: int
     state: OperationState
     summary: dict[str, float | int | str | None] | None
     error: dict[str, object] | None
+    started_at: str | None
+    finished_at: str | None
 
 
 class Simulation(TypedDict):
@@ -78,7 +132,9 @@ class Simulation(TypedDict):
     name: str
     operation_id: str
     created_at: str
+    state: OperationState
     request: SimulationBody
+    measurements: list[UsedMeasurement]
     runs: list[SimulationRun]
 
 
@@ -178,6 +234,48 @@ class RunResult(TypedDict):
     definitions: dict[str, str]
 
 
+class Distribution(TypedDict):
+    """`points`: [value, share of `jobs` at or below it]; `known` of the `jobs` have the value."""
+
+    points: list[list[float]]
+    known: int
+    jobs: int
+
+
+class ModelHours(TypedDict):
+    jobs: int
+    by_type: dict[str, float]
+
+
+class JobRho(TypedDict):
+    name: str
+    rho: float
+
+
+class DrawnRun(TypedDict):
+    """What charts draw of a run. `unfinished`: the first of the jobs that did not finish, `unfinished_count` of all."""
+
+    id: str
+    jct_hours: Distribution
+    rho: Distribution
+    worst_rho: float | None
+    unfair_fraction: float | None
+    worst_off: list[JobRho]
+    unfinished: list[str]
+    unfinished_count: int
+    gpu_hours_by_type: dict[str, float]
+    gpu_hours_by_model: dict[str, ModelHours]
+    contention: list[list[float]]
+    policy_seconds: dict[str, float] | None
+
+
+class Figures(TypedDict):
+    """`definitions`: figure -> what it means, as the code that computes it says."""
+
+    runs: list[DrawnRun]
+    definitions: dict[str, str]
+
+
 class VaryBody(TypedDict):
     name: str
     values: Sequence[float | str]
@@ -235,6 +333,7 @@ class SweepHead(TypedDict):
 
 class Sweep(SweepHead):
     request: dict[str, object]
+    measurements: list[UsedMeasurement]
     points: list[SweepPoint]
     rows: list[SweepRow]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 
 DEFAULT_URL = "postgresql://postgres@127.0.0.1:5432"
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 class NoPostgres(Exception):
@@ -36,7 +36,7 @@ def postgres_server() -> Iterator[str]:
 
 def _answers(url: str) -> bool:
     try:
-        psycopg.connect(f"{url}/postgres", connect_timeout=2).close()
+        psycopg.connect(f"{url}/postgres", connect_timeout=10).close()
     except psycopg.Error:
         return False
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -253,8 +254,6 @@ FIELDS = ("name", "model", "adaptivity", "gpu_count", "min_gpus", "max_gpus", "b
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(fields=st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4))
 def test_whatever_is_sent_the_answer_is_a_job_or_a_problem_about_it(client: TestClient, fields: dict[str, Any]) -> None:
-    import json
-
     body = json.dumps({"name": "train", "model": "bert"} | fields)
     answer = client.post(JOBS, content=body.encode("utf-8", "surrogatepass"), headers={"content-type": "application/json"})
     assert answer.status_code in (201, 400, 409, 422), answer.text

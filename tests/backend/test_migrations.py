@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import sqlalchemy as sa
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from alembic import command
 from backend.database import Database
-from backend.migrations import alembic_config, is_current, upgrade
+from backend.migrations import alembic_config, upgrade
 from backend.models import metadata
 
 AT = "2026-01-01 00\\:00\\:00+00\\:00"
@@ -20,6 +21,12 @@ def run(database: Database, action: str, *arguments: str) -> None:
         config = alembic_config()
         config.attributes["connection"] = connection
         getattr(command, action)(config, *arguments)
+
+
+def is_current(database: Database) -> bool:
+    with database.engine.connect() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    return found == ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
 def test_an_empty_database_is_brought_to_the_schema_of_the_code(empty_database_url: str) -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from sqlmodel import select
 
 from backend.app import create_app
+from backend.models import Tenant
 from backend.problems import all_problems
 from backend.settings import Settings
 from backend.web.dependencies import SessionDep
@@ -87,8 +90,6 @@ def test_a_nul_character_in_the_address_is_refused(client: TestClient, address: 
 
 
 def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(app: FastAPI, client: TestClient) -> None:
-    from backend.models import Tenant
-
     def fail(session: SessionDep) -> None:
         session.add(Tenant(name="half"))
         session.flush()
@@ -101,14 +102,10 @@ def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(app
     assert "secret" not in answer.text
     assert "Traceback" not in answer.text
     with app.state.database.session_scope(writes=False) as session:
-        from sqlmodel import select
-
         assert "half" not in session.exec(select(Tenant.name)).all()
 
 
 def _route(path: str, endpoint: object) -> object:
-    from fastapi.routing import APIRoute
-
     return APIRoute(path, endpoint, methods=["GET"])  # type: ignore[arg-type]
 
 

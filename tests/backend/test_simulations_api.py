@@ -133,12 +133,14 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"traces": []}, "/traces"),
         ({"traces": [{"kind": "dream"}]}, "/traces/0"),
         ({"traces": [{**GENERATED, "jobs": 10_000_000}]}, "/traces/0/generated/jobs"),
+        ({"traces": [GENERATED, GENERATED | {"seed": 7}, GENERATED]}, "/traces/2"),
         ({"traces": [GENERATED, {"kind": "cluster", "cluster_id": "mars"}]}, "/traces/1/cluster_id"),
         ({"name": ""}, "/name"),
         ({"profiling": "psychic"}, "/profiling"),
         ({"jobs_per_gpu": 0}, "/jobs_per_gpu"),
         ({"jobs_per_gpu": 9, "interference": 1.5}, "/jobs_per_gpu"),
         ({"jobs_per_gpu": 2}, "/interference"),
+        ({"interference": 1.5}, "/interference"),
         ({"interference": 0.5}, "/interference"),
         ({"interference": "measured.csv"}, "/interference"),
         (
@@ -146,6 +148,10 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
             "/interference",
         ),
         ({"tuned": "by-hand"}, "/tuned"),
+        ({"runs": [{"seed": 1}, {"seed": 2}, {"seed": 1}]}, "/runs/2"),
+        ({"interference": "synthetic", "jobs_per_gpu": 1}, "/interference"),
+        ({"tuned_gpus": 8}, "/tuned_gpus"),
+        ({"round_seconds": 60, "runs": [{}, {"policy_parameters": {"round_seconds": 30}}]}, "/runs/1/policy_parameters/round_seconds"),
         ({"tuned": "any-pair", "tuned_gpus": 0}, "/tuned_gpus"),
         ({"runs": [{"placer": "random", "placer_parameters": {"nonsense": 1}}]}, "/runs/0/placer_parameters/nonsense"),
         ({"runs": [{}, {"placer_parameters": {"nonsense": 1}}]}, "/runs/1/placer_parameters/nonsense"),
@@ -252,11 +258,24 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_placers_are_part_of_the_stored
         request = session.get_one(Simulation, answer.json()["id"]).request
     assert shared.items() <= request.items()
     given = conditions_of(request)
-    assert (given["interference"], given["tuned"]) == (Interference.constant(1.25), TunedJobs(TuningRule.ANY_PAIR, 32))
+    assert (given.interference, given.tuned) == (Interference.constant(1.25), TunedJobs(TuningRule.ANY_PAIR, 32))
     assert [placer_parameters_of(request, run["trace"] + 2 * i) for i, run in enumerate(answer.json()["runs"][::2])] == [
         {},
         {"binning": "two"},
     ]
+
+
+def test_policies_and_placers_may_lack_what_they_are_for_as_on_the_command_line(client: TestClient) -> None:
+    """Their results say so in a note."""
+    runs = [{"policy": "fifo", "placer": "pal"}, {"policy": "sjf-bsbf"}, {"policy": "sjf-ffs"}]
+    assert client.post(SIMULATIONS, json=body(runs=runs)).status_code == 202
+
+
+@pytest.mark.parametrize("path", [SIMULATIONS, OPERATIONS, "/api/v1/jobs", "/api/v1/policies", "/api/v1/measurements"])
+def test_query_parameters_that_there_are_none_of_are_refused(client: TestClient, path: str) -> None:
+    refused = client.get(path, params={"stat": "queued", "limi/t": 3})
+    assert refused.status_code == 422, refused.text
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/stat", "/limi~1t"]
 
 
 @pytest.mark.parametrize("mode", list(ProfilingMode))
@@ -325,3 +344,40 @@ def assert_nothing_stored(database: Database, queue: Any) -> None:
         for table in (Simulation, SimulationRun, Operation):
             assert session.exec(select(func.count()).select_from(table)).one() == 0
     assert queue.sent == []
+
+
+def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Database) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    address = f"{SIMULATIONS}/{simulation['id']}/figures"
+    assert client.get(address).json() == {"runs": [], "definitions": {}}
+    jobs = [
+        {"name": f"j{i}", "model": "bert", "submit": 0.0, "finish": None if i < 30 else 3600.0 * i, "rho": None if i < 30 else i / 100}
+        for i in range(1030)
+    ]
+    result = {
+        "jobs": [{**job, "gpu_hours_by_type": {"t4": 1.0}} for job in jobs],
+        "fairness": {"worst_rho": 10.29, "unfair_fraction": 0.9, "jobs": 1000},
+        "contention": [[float(i), float(i == 500)] for i in range(1500)],
+        "gpu_hours_by_model_type": {"bert": {"t4": 1030.0}},
+        "policy_seconds": None,
+        "definitions": {"jct": "From submission to end."},
+    }
+    with database.session_scope() as session:
+        run = session.get_one(SimulationRun, simulation["runs"][1]["id"])
+        run.state, run.result = "succeeded", result
+    found = client.get(address).json()
+    (drawn,) = found["runs"]
+    assert (drawn["id"], found["definitions"]) == (simulation["runs"][1]["id"], result["definitions"])
+    assert (drawn["jct_hours"]["known"], drawn["jct_hours"]["jobs"]) == (1000, 1030)
+    assert drawn["jct_hours"]["points"][0] == [30.0, 1 / 1030]
+    assert drawn["jct_hours"]["points"][-1] == [1029.0, 1000 / 1030], "the line ends at the share that finished"
+    assert max(len(drawn["jct_hours"]["points"]), len(drawn["rho"]["points"]), len(drawn["contention"])) <= 400
+    assert [500.0, 1.0] in drawn["contention"], "no peak is lost"
+    assert (len(drawn["unfinished"]), drawn["unfinished_count"]) == (20, 30)
+    assert [job["name"] for job in drawn["worst_off"]] == ["j1029", "j1028", "j1027", "j1026", "j1025"]
+    assert (drawn["gpu_hours_by_type"], drawn["gpu_hours_by_model"]) == (
+        {"t4": 1030.0},
+        {"bert": {"jobs": 1030, "by_type": {"t4": 1030.0}}},
+    )
+    refused = client.get(address, params={"runs": simulation["runs"][0]["id"]})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/runs")

@@ -171,6 +171,13 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(clien
     assert client.post(SWEEPS, json=body(name="other"), headers=key).status_code == 422
 
 
+def test_a_profiling_mode_that_the_fidelity_has_anyway_may_be_given_and_varied(client: TestClient) -> None:
+    varied = {"vary": [{"name": "profiling", "values": ["oracle", "no-profile"]}], "fidelity": "sia-artifact"}
+    assert client.post(SWEEPS, json=body(**varied, profiling="no-profile")).status_code == 202
+    refused = client.post(SWEEPS, json=body(**varied, profiling="oracle"))
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/profiling")
+
+
 def test_a_queued_sweep_is_cancelled_at_once(client: TestClient) -> None:
     sweep = client.post(SWEEPS, json=body()).json()
     client.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel")
@@ -196,3 +203,26 @@ def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(client: Test
     assert other.get(f"{SWEEPS}/{sweep['id']}").status_code == 404
     assert other.get(SWEEPS).json()["items"] == []
     assert other.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel").status_code == 404
+
+
+VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("p", [-1, 1], {"policy_parameters": {"p": 0.5}}, "/policy_parameters/p"),
+    ("round_seconds", [60, 120], {"round_seconds": 60}, "/round_seconds"),
+    ("round_seconds", [60, 120], {"policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
+    ("p", [-1, 1], {"round_seconds": 60, "policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
+    ("profiling", ["oracle", "bootstrap"], {"profiling": "oracle"}, "/profiling"),
+    ("rigid_share", [0, 1], {"rigid_share": 0.5}, "/rigid_share"),
+    ("policy", ["sia", "fifo"], {"policy": "sia"}, "/policy"),
+    ("jobs_per_hour", [10, 20], {}, "/trace/jobs"),
+    ("p", [-1, 1], {"tuned_gpus": 4}, "/tuned_gpus"),
+]
+
+
+@pytest.mark.parametrize(("axis", "values", "fields", "pointer"), VARYING, ids=str)
+def test_a_sweep_that_fixes_what_it_varies_is_refused(
+    client: TestClient, queue: Any, axis: str, values: list[Any], fields: dict[str, Any], pointer: str
+) -> None:
+    refused = client.post(SWEEPS, json=body(vary=[{"name": axis, "values": values}], **fields))
+    assert refused.status_code == 422, refused.text
+    assert [(error["pointer"], error["code"]) for error in refused.json()["errors"]] == [(pointer, "counts_for_nothing")]
+    assert queue.sent == []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from maat.__main__ import main
 from maat.cli import live
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
@@ -62,6 +64,26 @@ def test_gpus_are_reserved_listed_and_given_back(run: Run, maat: Client) -> None
     assert made["id"] not in run("reservations", "--over")
 
 
+def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) -> None:
+    folder, table = tmp_path / "unequal", tmp_path / "pairs.csv"
+    folder.mkdir()
+    for application in ("bert", "resnet"):
+        (folder / f"{application}-v100.csv").write_text("uuid,perf\na,1\nb,2\n")
+    table.write_text("victim,partner,gpu_count,slowdown\nbert,ncf,1,1.5\n")
+    assert "'unequal' holds measurements of v100: bert, resnet" in run("upload-measurement", str(folder), "--kind", "variability")
+    made: Any = json.loads(run("upload-measurement", str(table), "--kind", "interference", "--name", "mine", "--json"))
+    assert (made["name"], made["covers"]) == ("mine", {"every GPU": ["bert"]})
+    assert made["id"] in run("measurements", "--kind", "interference")
+    assert run("delete-measurement", made["id"]) == f"{made['id']} is deleted\n"
+    assert made["id"] not in run("measurements")
+    with pytest.raises(ApiError) as refused:
+        run("upload-measurement", str(table), "--kind", "variability")
+    assert "APPLICATION-GPUTYPE.csv" in str(refused.value)
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ParameterError, match="is no text that can be read"):
+        run("upload-measurement", str(tmp_path / "binary.csv"), "--kind", "interference")
+
+
 def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
     with pytest.raises(ApiError) as refused:
         run("reserve", "h100", "4", "--tenant", "default")
@@ -75,6 +97,26 @@ def test_what_is_no_finite_number_is_refused_before_it_is_sent(maat: Client, run
     with pytest.raises(ParameterError, match=rf"^{field}: is no finite number \(got {value}\)\. Give a number above zero, such as 0\.5\.$"):
         run("submit", "train", "--model", "bert", f"{option}={value}")
     assert maat.jobs()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("jobs", "--limit", "0"), "limit: is not between 1 and 500 (got '0'). Give a whole number in that range."),
+        (("reserve", "t4", "0", "--tenant", "x"), "gpu_count: is not between 1 and 1000000 (got '0'). Give a whole number in that range."),
+        (("reserve", "t4", "x", "--tenant", "x"), "gpu_count: is no whole number (got 'x'). Give a whole number from 1 to 1000000."),
+        (("demo", "--count", "201"), "count: is not between 1 and 200 (got '201'). Give a whole number in that range."),
+        (("demo", "--seed", "-1"), "seed: is not between 0 and 2147483647 (got '-1'). Give a whole number in that range."),
+        (("up", "--port", "65536"), "port: is not between 1 and 65535 (got '65536'). Give a whole number in that range."),
+    ],
+)
+def test_a_whole_number_out_of_range_is_refused_with_a_remedy(
+    arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["maat", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"maat: {says}\n")
 
 
 def test_latency_bound_inference_without_its_promise_is_told_what_is_missing(run: Run) -> None:

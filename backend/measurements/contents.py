@@ -1,0 +1,55 @@
+"""From uploaded files to what the library makes of them, and what they cover. Knows no table; the worker calls it too."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from maat.simulation.interference import Interference, gavel_types, is_gavel, read_interference_text
+from maat.simulation.variability import Variability, read_variability_texts
+
+EVERY_GPU = "every GPU"
+
+Texts = Mapping[str, str]
+
+
+class MeasurementKind(StrEnum):
+    VARIABILITY = "variability"
+    INTERFERENCE = "interference"
+
+
+def variability_of(texts: Texts, *, gpu_types: Collection[str] | None = None) -> Variability:
+    """Raises VariabilityError naming file, row and column."""
+    return read_variability_texts(texts, gpu_types=gpu_types)
+
+
+def interference_of(texts: Texts, *, name: str, gpu_type: str | None = None) -> Interference:
+    """`name`: as results show it. `gpu_type`: one of those that the file tells apart. Raises InterferenceError naming row and column."""
+    (text,) = texts.values()
+    return read_interference_text(text, name=name, gpu_type=gpu_type)
+
+
+def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:
+    """GPU type -> the applications, or models, that were measured on it. Reads everything. Raises InputError."""
+    if kind is MeasurementKind.VARIABILITY:
+        measured = variability_of(texts).measured
+        return {gpu_type: sorted(name for of, name in measured if of == gpu_type) for gpu_type, _ in sorted(measured)}
+    ((name, text),) = texts.items()
+    types = gavel_types(text, name=name) if is_gavel(text) else None
+    if types is None:
+        return {EVERY_GPU: _models(interference_of(texts, name=name))}
+    return {gpu_type: _models(interference_of(texts, name=name, gpu_type=gpu_type)) for gpu_type in sorted(types)}
+
+
+def _models(table: Interference) -> list[str]:
+    return sorted({victim for victim, _ in table.pairs})
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of(texts: Texts) -> str:
+    """What `sha256sum FILES | sha256sum` prints in the folder of the files."""
+    return sha256("".join(f"{sha256(text)}  {name}\n" for name, text in sorted(texts.items())))

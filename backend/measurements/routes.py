@@ -1,0 +1,64 @@
+"""Routes of measurements."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from sqlmodel import col
+
+from backend.accounts.identity import Principal, require
+from backend.accounts.permissions import Permission
+from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.measurements.contents import MeasurementKind
+from backend.measurements.models import Measurement
+from backend.measurements.repository import get_measurement
+from backend.measurements.schemas import MeasurementBody, MeasurementOut
+from backend.measurements.service import add_measurement, delete_measurement, show_measurements
+from backend.pagination import Page
+from backend.tenancy import PageAsked, newest_owned
+from backend.web.dependencies import SessionDep, SettingsDep
+from backend.web.strict_json import StrictRoute
+
+router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=StrictRoute)
+
+Reader = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_READ))]
+Writer = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_WRITE))]
+Kind = Annotated[MeasurementKind | None, Query(description="Only those of this kind.")]
+
+
+@router.post("", operation_id="uploadMeasurement", status_code=201, response_model=MeasurementOut)
+def create_measurement(
+    session: SessionDep, settings: SettingsDep, principal: Writer, body: MeasurementBody, key: KeyHeader = None
+) -> Response:
+    """Keep measurements under a name, which simulations and sweeps of the tenant give as `variability` or `interference`.
+
+    `variability`: CSV files with the columns `uuid` and `perf`, named APPLICATION-GPUTYPE.csv, one for each application and GPU type.
+    `interference`: one CSV with the columns victim, partner, gpu_count, slowdown; PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.
+    """
+
+    def answer() -> Answer:
+        (shown,) = show_measurements(session, [add_measurement(session, principal, body)])
+        return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown.id}"})
+
+    return answer_once(session, Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json")), settings, answer)
+
+
+@router.get("", operation_id="listMeasurements")
+def list_measurements(session: SessionDep, principal: Reader, asked: PageAsked, kind: Kind = None) -> Page[MeasurementOut]:
+    """Newest first."""
+    stands = [col(Measurement.deleted_at).is_(None)]
+    wanted = [*stands, col(Measurement.kind) == kind.value] if kind is not None else stands
+    found = newest_owned(session, principal, Measurement, asked, *wanted, filters={"kind": kind})
+    return Page(items=show_measurements(session, found.items), next_cursor=found.next_cursor)
+
+
+@router.get("/{measurement_id}", operation_id="getMeasurement")
+def read_measurement(session: SessionDep, principal: Reader, measurement_id: str) -> MeasurementOut:
+    return show_measurements(session, [get_measurement(session, principal, measurement_id)])[0]
+
+
+@router.delete("/{measurement_id}", operation_id="deleteMeasurement", status_code=204)
+def remove_measurement(session: SessionDep, principal: Writer, measurement_id: str) -> None:
+    """Nobody can name it any more; what was asked for with it keeps what it was asked for with."""
+    delete_measurement(session, principal, measurement_id)

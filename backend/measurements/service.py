@@ -1,0 +1,105 @@
+"""Takes measurements in and puts them away: what cannot be read is refused by file, row and column. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlmodel import Session
+
+from backend.accounts.identity import Principal
+from backend.accounts.names import names_of
+from backend.clocktime import utc_now
+from backend.measurements.contents import MeasurementKind, Texts, covered, digest_of, sha256
+from backend.measurements.models import Measurement, MeasurementFiles
+from backend.measurements.repository import get_measurement, is_used, named
+from backend.measurements.schemas import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
+from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
+from maat.scheduling.errors import InputError
+
+
+def add_measurement(session: Session, principal: Principal, body: MeasurementBody) -> Measurement:
+    """Raises Invalid naming file, row and column of what cannot be read, Conflict where the name is taken; nothing is stored then."""
+    texts = _checked_files(body)
+    covers = _covers(body, texts)
+    if named(session, principal.tenant_id, body.kind, body.name) is not None:
+        message, remedy = (
+            f"There are measurements of {body.kind} named {body.name!r} already.",
+            "Choose another name, or delete those first.",
+        )
+        raise Conflict(f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, body.name)])
+    measurement = Measurement(
+        kind=body.kind.value,
+        name=body.name,
+        owner_id=principal.user_id,
+        tenant_id=principal.tenant_id,
+        digest=digest_of(texts),
+        files=[{"name": name, "bytes": len(text.encode()), "sha256": sha256(text)} for name, text in texts.items()],
+        covers=covers,
+    )
+    session.add(measurement)
+    session.flush()
+    session.add(MeasurementFiles(measurement_id=measurement.id, texts=texts))
+    session.flush()
+    return measurement
+
+
+def delete_measurement(session: Session, principal: Principal, measurement_id: str) -> None:
+    """Nobody can name it any more; its files stay while there is work that was asked for with it.
+
+    Raises NotFound, and Forbidden for who neither owns it nor acts for its tenant.
+    """
+    measurement = get_measurement(session, principal, measurement_id, lock=True)
+    if not principal.may_change(owner_id=measurement.owner_id, tenant_id=measurement.tenant_id):
+        raise Forbidden("They belong to somebody else. Their owner, or a manager of the tenant, may delete them.")
+    if is_used(session, measurement.id):
+        measurement.deleted_at = utc_now()
+        session.add(measurement)
+        return
+    session.delete(session.get_one(MeasurementFiles, measurement.id))
+    session.flush()
+    session.delete(measurement)
+
+
+def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[MeasurementOut]:
+    owners, tenants = names_of(session, rows)
+    return [
+        MeasurementOut(
+            **row.model_dump(include={"id", "kind", "name", "digest", "files", "covers", "created_at"}),
+            owner=owners[row.owner_id],
+            tenant=tenants[row.tenant_id],
+            bytes=sum(file["bytes"] for file in row.files),
+        )
+        for row in rows
+    ]
+
+
+def _checked_files(body: MeasurementBody) -> dict[str, str]:
+    """The files by name. Raises Invalid where there are too many for their kind, two of one name, or too much in them."""
+    texts: dict[str, str] = {}
+    for index, file in enumerate(body.files):
+        if file.name in texts:
+            raise _refused(f"/files/{index}/name", "twice", "Two files have this name.", "Send every file once.", file.name)
+        texts[file.name] = file.text
+    if body.kind is MeasurementKind.INTERFERENCE and len(texts) > 1:
+        raise _refused("/files", "too_many", "A table of interference is one file.", "Send one file.", len(texts))
+    size, lines = sum(len(text.encode()) for text in texts.values()), sum(text.count("\n") for text in texts.values())
+    if size > MAX_BYTES:
+        raise _refused("/files", "too_large", "The files are too large together.", f"Send at most {MAX_BYTES} bytes.", size)
+    if lines > MAX_LINES:
+        raise _refused("/files", "too_large", "The files have too many lines together.", f"Send at most {MAX_LINES} lines.", lines)
+    return texts
+
+
+def _covers(body: MeasurementBody, texts: Texts) -> dict[str, list[str]]:
+    """What the files cover, once everything in them could be read. Raises Invalid pointing at the file."""
+    try:
+        return covered(body.kind, texts)
+    except InputError as error:
+        index = next((i for i, file in enumerate(body.files) if file.name in (error.source, error.value)), 0)
+        where = "name" if error.field == "file" and error.value == body.files[index].name else "text"
+        found = input_field_error(error, f"/files/{index}/{where}")
+        raise Invalid(f"{error} Accepted: {ACCEPTED[body.kind]}", errors=[found]) from None
+
+
+def _refused(pointer: str, code: str, message: str, remedy: str, value: object) -> Invalid:
+    return Invalid(f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)])

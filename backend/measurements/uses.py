@@ -1,0 +1,109 @@
+"""Which long work was asked for with which measurements, and what the library makes of them. The worker calls it too. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal
+from backend.measurements.contents import MeasurementKind, interference_of, variability_of
+from backend.measurements.models import Measurement, MeasurementUse
+from backend.measurements.repository import get_measurement, named, texts_of
+from backend.measurements.schemas import UsedOut
+from backend.problems import FieldError, Invalid, NotFound, invalid_input
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ClusterError, InputError
+from maat.simulation.interference import SYNTHETIC, Interference
+from maat.simulation.variability import Variability
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a request takes from uploaded measurements; None where it names none."""
+
+    variability: Variability | None = None
+    interference: Interference | None = None
+
+
+NOTHING_MEASURED = Measured()
+
+
+def find_uses(session: Session, principal: Principal, request: Mapping[str, Any]) -> list[MeasurementUse]:
+    """The measurements that a request names, by id or by name; of a table for several GPU types, `NAME#TYPE` chooses one.
+
+    They await the operation of the work. Raises Invalid where there are none of this kind and name.
+    """
+    return [
+        _use(session, principal, kind, request[kind.value])
+        for kind in MeasurementKind
+        if isinstance(request.get(kind.value), str) and request[kind.value] != SYNTHETIC
+    ]
+
+
+def keep_uses(session: Session, uses: Sequence[MeasurementUse], operation_id: str) -> None:
+    for use in uses:
+        use.operation_id = operation_id
+        session.add(use)
+    session.flush()
+
+
+def uses_of(session: Session, operation_id: str) -> Sequence[MeasurementUse]:
+    return session.exec(select(MeasurementUse).where(MeasurementUse.operation_id == operation_id)).all()
+
+
+def measured(session: Session, uses: Sequence[MeasurementUse], request: Mapping[str, Any]) -> Measured:
+    """What the library makes of the measurements. Raises Invalid at the field that names one of which the request has no use."""
+    found = NOTHING_MEASURED
+    for use in uses:
+        try:
+            found = _with(found, session, use, request)
+        except InputError as error:
+            raise invalid_input(error, f"/{use.kind}") from None
+    return found
+
+
+def shown_uses(session: Session, operation_ids: Sequence[str]) -> dict[str, list[UsedOut]]:
+    """Of every operation, what it uses: deleted ones too."""
+    shown: dict[str, list[UsedOut]] = {operation_id: [] for operation_id in operation_ids}
+    statement = select(MeasurementUse, Measurement).join(Measurement).where(col(MeasurementUse.operation_id).in_(operation_ids))
+    for use, row in session.exec(statement.order_by(col(MeasurementUse.kind))):
+        given = row.model_dump(include={"id", "kind", "name", "digest"})
+        shown[use.operation_id].append(UsedOut(**given, gpu_type=use.gpu_type, deleted=row.deleted_at is not None))
+    return shown
+
+
+def _use(session: Session, principal: Principal, kind: MeasurementKind, given: str) -> MeasurementUse:
+    name, _, gpu_type = given.partition("#")
+    found = _by_id(session, principal, kind, name) or named(session, principal.tenant_id, kind, name)
+    if found is None:
+        message = f"There are no measurements of {kind} of this name."
+        remedy = f"Use the name or id of one of GET /api/v1/measurements?kind={kind}, or upload them first."
+        raise Invalid(message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)])
+    return MeasurementUse(operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None)
+
+
+def _by_id(session: Session, principal: Principal, kind: MeasurementKind, given: str) -> Measurement | None:
+    try:
+        found = get_measurement(session, principal, given)
+    except NotFound:
+        return None
+    return found if found.kind == kind.value else None
+
+
+def _with(found: Measured, session: Session, use: MeasurementUse, request: Mapping[str, Any]) -> Measured:
+    texts = texts_of(session, use.measurement_id)
+    if use.kind == MeasurementKind.VARIABILITY:
+        return Measured(variability_of(texts, gpu_types=_types(request["cluster"])), found.interference)
+    name = session.get_one(Measurement, use.measurement_id).name
+    return Measured(found.variability, interference_of(texts, name=name, gpu_type=use.gpu_type))
+
+
+def _types(cluster: str) -> Sequence[str] | None:
+    """The types of a cluster; a shape that is none is refused elsewhere."""
+    try:
+        return Cluster.parse(cluster).type_names
+    except ClusterError:
+        return None

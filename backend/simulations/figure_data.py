@@ -1,0 +1,119 @@
+"""What the charts of a simulation draw, and no more: distributions, sums and short series instead of every job of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from sqlmodel import Session, col, select
+
+from backend.operations.models import OperationState
+from backend.problems import FieldError, Invalid
+from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.series import reduced, shares
+
+MAX_DRAWN = 12  # runs that one answer holds
+MAX_NAMED = 20  # unfinished jobs that are named
+WORST_OFF = 5
+POINTS = 400  # of a line: more than a chart of half a page has columns
+
+
+class Distribution(BaseModel):
+    """`points`: [value, share of `jobs` at or below it]. `known` of the `jobs` have the value: the last share is `known` / `jobs`."""
+
+    points: list[list[float]]
+    known: int
+    jobs: int
+
+
+class ModelHours(BaseModel):
+    """GPU-hours of all `jobs` of a model, by GPU type."""
+
+    jobs: int
+    by_type: dict[str, float]
+
+
+class JobRho(BaseModel):
+    name: str
+    rho: float
+
+
+class DrawnRun(BaseModel):
+    """One run. `contention`: [cluster seconds, active jobs]. `worst_off`: the jobs of the largest rho. `unfinished`: the first of the jobs that
+    did not finish, `unfinished_count` of all.
+    """
+
+    id: str
+    jct_hours: Distribution
+    rho: Distribution
+    worst_rho: float | None
+    unfair_fraction: float | None
+    worst_off: list[JobRho]
+    unfinished: list[str]
+    unfinished_count: int
+    gpu_hours_by_type: dict[str, float]
+    gpu_hours_by_model: dict[str, ModelHours]
+    contention: list[list[float]]
+    policy_seconds: dict[str, float] | None
+
+
+class FiguresOut(BaseModel):
+    """`definitions`: figure -> what it means, as the code that computes it says."""
+
+    runs: list[DrawnRun]
+    definitions: dict[str, str]
+
+
+def figures_of(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> FiguresOut:
+    """Of these runs, in their order; of the first that have finished where none is named. Raises Invalid for a run that has no result."""
+    results = _results(session, simulation, run_ids)
+    definitions: dict[str, str] = next((result["definitions"] for result in results.values() if result.get("definitions")), {})
+    return FiguresOut(runs=[drawn(run_id, result) for run_id, result in results.items()], definitions=definitions)
+
+
+def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
+    """What charts draw of a stored result."""
+    jobs, fair = result["jobs"], result.get("fairness") or {}
+    rho = {job["name"]: job["rho"] for job in jobs if job["rho"] is not None}
+    left = [job["name"] for job in jobs if job["finish"] is None]
+    took = [(job["finish"] - job["submit"]) / 3600 for job in jobs if job["finish"] is not None and job["finish"] > job["submit"]]
+    return DrawnRun(
+        id=run_id,
+        jct_hours=Distribution(points=shares(took, len(took) + len(left), POINTS), known=len(took), jobs=len(took) + len(left)),
+        rho=Distribution(points=shares(list(rho.values()), len(rho) + len(left), POINTS), known=len(rho), jobs=len(rho) + len(left)),
+        worst_rho=fair.get("worst_rho"),
+        unfair_fraction=fair.get("unfair_fraction"),
+        worst_off=[JobRho(name=name, rho=rho[name]) for name in sorted(rho, key=lambda name: -rho[name])[:WORST_OFF]],
+        unfinished=left[:MAX_NAMED],
+        unfinished_count=len(left),
+        gpu_hours_by_type=_summed(job["gpu_hours_by_type"] for job in jobs),
+        gpu_hours_by_model={
+            model: ModelHours(jobs=sum(job["model"] == model for job in jobs), by_type=hours)
+            for model, hours in result["gpu_hours_by_model_type"].items()
+        },
+        contention=reduced(result["contention"], POINTS),
+        policy_seconds=result.get("policy_seconds"),
+    )
+
+
+def _summed(parts: Any) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for hours in parts:
+        for gpu_type, value in hours.items():
+            total[gpu_type] = total.get(gpu_type, 0.0) + value
+    return total
+
+
+def _results(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> dict[str, Any]:
+    """Run -> result."""
+    done = (SimulationRun.simulation_id == simulation.id, SimulationRun.state == OperationState.SUCCEEDED.value)
+    statement = select(SimulationRun.id, SimulationRun.result).where(*done).order_by(col(SimulationRun.position))
+    if not run_ids:
+        return dict(session.exec(statement.limit(MAX_DRAWN)).all())
+    found = dict(session.exec(statement.where(col(SimulationRun.id).in_(run_ids))).all())
+    for run_id in run_ids:
+        if run_id not in found:
+            message = "The simulation has no run of this id that has finished."
+            raise Invalid(message, errors=[FieldError("/runs", "unknown_run", message, "Use ids of the simulation's `runs`.", run_id)])
+    return {run_id: found[run_id] for run_id in run_ids}

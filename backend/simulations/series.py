@@ -1,0 +1,27 @@
+"""Series made small enough to be drawn without losing their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+MAX_POINTS = 2000  # of one trace of a chart: more than a screen has columns
+
+
+def reduced(points: Sequence[Sequence[float]], limit: int = MAX_POINTS) -> list[list[float]]:
+    """At most `limit` points: of each stretch of time the lowest and the highest, so that no peak is lost; the first and the last stay."""
+    if len(points) <= limit:
+        return [list(point) for point in points]
+    kept = {0, len(points) - 1}
+    for stretch in np.array_split(np.arange(1, len(points) - 1), (limit - 2) // 2):
+        kept |= {min(stretch, key=lambda i: points[i][1]), max(stretch, key=lambda i: points[i][1])}
+    return [list(points[i]) for i in sorted(kept)]
+
+
+def shares(values: Sequence[float], of: int, limit: int = MAX_POINTS) -> list[list[float]]:
+    """[value, share of `of` at or below it], ascending, at most `limit` points with the first and the last: a distribution to draw."""
+    ordered = sorted(values)
+    count = len(ordered)
+    kept = [round(i * (count - 1) / (limit - 1)) for i in range(limit)] if count > limit else list(range(count))
+    return [[ordered[i], (i + 1) / of] for i in kept]
