@@ -29,11 +29,12 @@ def grant_to_json(grant: Grant) -> JsonObject:
         "share_with": list(grant.share_with),
         "shared_gpus": grant.shared_gpus,
         "batch": None if grant.batch is None else batch_to_json(grant.batch),
+        "gpus": None if grant.gpus is None else list(grant.gpus),
     }
 
 
 def grant_from_json(data: Mapping[str, Any]) -> Grant:
-    batch = data["batch"]
+    batch, gpus = data["batch"], data.get("gpus")
     return Grant(
         gpu_type=data["gpu_type"],
         gpu_count=data["gpu_count"],
@@ -42,6 +43,7 @@ def grant_from_json(data: Mapping[str, Any]) -> Grant:
         share_with=tuple(data["share_with"]),
         shared_gpus=data.get("shared_gpus", 0),
         batch=None if batch is None else BatchPlan(**batch),
+        gpus=None if gpus is None else tuple(gpus),
     )
 
 

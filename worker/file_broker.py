@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from typing import Any
 
 from kombu.transport import filesystem
 from kombu.utils import json
+
+_binding = threading.Lock()
 
 
 class Channel(filesystem.Channel):
@@ -43,6 +46,14 @@ class Channel(filesystem.Channel):
             taken.unlink()
             return json.loads(payload)  # type: ignore[no-untyped-call]
         raise Empty
+
+    def queue_bind(self, queue: str, exchange: str = "", routing_key: str = "", arguments: object = None, **more: Any) -> None:
+        """Kombu notes a binding for the whole process before it writes it, and never again: a thread that believes the note before it is
+        written, or works in another folder, would find no queue and drop its message."""
+        with _binding:
+            super().queue_bind(queue, exchange, routing_key, arguments, **more)  # type: ignore[no-untyped-call]
+            named = exchange or "amq.direct"
+            self._queue_bind(named, *self.typeof(named).prepare_bind(queue, named, routing_key, arguments))  # type: ignore[no-untyped-call]
 
     def get_table(self, exchange: str) -> Any:
         with self._bindings():

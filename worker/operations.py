@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,10 +16,9 @@ from sqlmodel import Session, col, select
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState
+from worker.claims import gone, unsent
 
 HEARTBEAT_SECONDS = 5.0
-STALE_SECONDS = 20.0  # no sign of life for this long: its worker is gone
-SEND_AGAIN_SECONDS = 60.0  # a message that waits longer than this behind other work is sent once more
 PROGRESS_SECONDS = 0.5
 
 
@@ -38,9 +36,7 @@ def join(database: Database, operation_id: str) -> bool:
 def waiting_operations(database: Database, *, kind: str) -> list[str]:
     """Operations that no worker is at: queued and not sent lately, or left by a worker that is gone. Marks them as sent."""
     now = utc_now()
-    unsent = sa.and_(col(Operation.state) == OperationState.QUEUED, _silent_since(now - timedelta(seconds=SEND_AGAIN_SECONDS)))
-    gone = sa.and_(col(Operation.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
-    wanted = sa.and_(col(Operation.kind) == kind, sa.or_(unsent, gone))
+    wanted = sa.and_(col(Operation.kind) == kind, sa.or_(unsent(Operation, now), gone(Operation, now)))
     with database.session_scope(writes=False) as session:
         if session.exec(select(Operation.id).where(wanted).limit(1)).first() is None:
             return []
@@ -83,7 +79,3 @@ def finish(session: Session, operation_id: str, state: OperationState, *, messag
     mine = (col(Operation.id) == operation_id, col(Operation.state) == OperationState.RUNNING)
     values = {"state": state, "message": message, "error": error, "finished_at": now, "heartbeat_at": now, "updated_at": now}
     session.connection().execute(sa.update(Operation).where(*mine).values(**values))
-
-
-def _silent_since(moment: object) -> sa.ColumnElement[bool]:
-    return sa.or_(col(Operation.heartbeat_at).is_(None), col(Operation.heartbeat_at) < moment)

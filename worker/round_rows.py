@@ -13,7 +13,7 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import ClusterState, PolicyState, RoundResult
-from maat.scheduling.solver import SolveReport, SolveStatus
+from maat.scheduling.solving.report import SolveReport, SolveStatus
 from worker.changes_json import JsonObject, grant_to_json
 
 
@@ -142,6 +142,7 @@ def _report(report: SolveReport) -> JsonObject:
         "gap": finite(report.gap),
         "seconds": report.seconds,
         "fallback": report.fallback,
+        "out_of_time": report.out_of_time,
         "message": report.message,
         "prices": finite_values(report.prices),
     }

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
-from backend.simulations.conditions import conditions_of, jobs_per_gpu_of
+from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.traces import placer_parameters_of
-from maat.scheduling.cluster import Cluster
 from maat.simulation.models import Model
 from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import Workload
 
 
-def scenario_of(request: Mapping[str, Any], run: SimulationRun, workload: Workload, models: Mapping[str, Model]) -> Scenario:
+def scenario_of(
+    request: Mapping[str, Any], run: SimulationRun, workload: Workload, models: Mapping[str, Model], measured: Measured = NOTHING_MEASURED
+) -> Scenario:
     """The scenario of one run. Raises InputError where policy, placer, cluster or fidelity cannot be used."""
     return Scenario(
         workload=workload,
         models=models,
-        cluster=replace(Cluster.parse(request["cluster"]), jobs_per_gpu=jobs_per_gpu_of(request)),
+        cluster=cluster_of(request),
         policy=run.policy,
         placer=run.placer,
         policy_parameters=run.policy_parameters,
         placer_parameters=placer_parameters_of(request, run.position),
         seed=run.seed,
-        **conditions_of(request),
+        conditions=conditions_of(request, measured),
     )

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from backend.simulations.series import MAX_POINTS, reduced
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics
 from maat.simulation.fairness import Fairness, fairness
 from maat.simulation.record import AllocationSpan, SimulationResult
-
-MAX_POINTS = 2000  # of one trace of a chart: more than a screen has columns
 
 
 def result_to_json(result: SimulationResult) -> dict[str, Any]:
@@ -46,18 +45,8 @@ def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float
     return [[at, value] for i, (at, value) in enumerate(zip(times, values, strict=True)) if i in (0, last) or values[i - 1] != value]
 
 
-def reduced(points: Sequence[Sequence[float]], limit: int = MAX_POINTS) -> list[list[float]]:
-    """At most `limit` points: of each stretch of time the lowest and the highest, so that no peak is lost; the first and the last stay."""
-    if len(points) <= limit:
-        return [list(point) for point in points]
-    kept = {0, len(points) - 1}
-    for stretch in np.array_split(np.arange(1, len(points) - 1), (limit - 2) // 2):
-        kept |= {min(stretch, key=lambda i: points[i][1]), max(stretch, key=lambda i: points[i][1])}
-    return [list(points[i]) for i in sorted(kept)]
-
-
 def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
-    """Seconds of a round's decision: how many rounds had jobs, and their least, quartiles, 95th percentile and most. None of no rounds."""
+    """Seconds of a round's decision: how many rounds with jobs were played, and their least, quartiles, 95th percentile and most. None of no rounds."""
     if not seconds:
         return None
     least, first, median, third, high, most = np.percentile(seconds, [0, 25, 50, 75, 95, 100]).tolist()

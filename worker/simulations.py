@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from datetime import timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +17,7 @@ from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
 from backend.problems import InternalError, Problem, invalid_input
@@ -29,7 +29,8 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.workloads import Workload
-from worker.operations import PROGRESS_SECONDS, STALE_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
+from worker.claims import free, take
+from worker.operations import PROGRESS_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
 
@@ -69,6 +70,12 @@ class _Work:
         self.models: Mapping[str, Model] = shipped_models()
         self.workload = lru_cache(maxsize=2)(self._read)
 
+    @cached_property
+    def measured(self) -> Measured:
+        """As it was asked for with, whatever has become of the measurements since."""
+        with self._database.session_scope(writes=False) as session:
+            return measured(session, uses_of(session, self.simulation.operation_id), self.simulation.request)
+
     def _read(self, trace: int) -> Workload:
         with self._database.session_scope(writes=False) as session:
             return workload_of(session, traces_of(self.simulation.request)[trace])
@@ -77,18 +84,14 @@ class _Work:
 def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
     """Take the first run that is queued, or whose worker is gone; none once the end was asked for."""
     now = utc_now()
-    silent = sa.or_(col(SimulationRun.heartbeat_at).is_(None), col(SimulationRun.heartbeat_at) < now - timedelta(seconds=STALE_SECONDS))
-    gone = sa.and_(col(SimulationRun.state) == OperationState.RUNNING, silent)
-    free = sa.or_(col(SimulationRun.state) == OperationState.QUEUED, gone)
+    mine = SimulationRun.simulation_id == simulation.id
     while not is_cancel_requested(database, simulation.operation_id):
         with database.session_scope() as session:
-            first = select(SimulationRun.id).where(SimulationRun.simulation_id == simulation.id, free).order_by(col(SimulationRun.position))
+            first = select(SimulationRun.id).where(mine, free(SimulationRun, now)).order_by(col(SimulationRun.position))
             run_id = session.exec(first.limit(1)).first()
             if run_id is None:
                 return None
-            take = sa.update(SimulationRun).where(col(SimulationRun.id) == run_id, free)
-            taken = session.connection().execute(take.values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, done=0.0))
-            if taken.rowcount == 1:
+            if take(session, SimulationRun, col(SimulationRun.id) == run_id, now=now, done=0.0):
                 return session.get_one(SimulationRun, run_id)
     return None
 
@@ -112,7 +115,7 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
 
     try:
         workload = work.workload(run.trace)
-        result = simulate(scenario_of(simulation.request, run, workload, work.models), on_progress=on_progress)
+        result = simulate(scenario_of(simulation.request, run, workload, work.models, work.measured), on_progress=on_progress)
     except Exception as error:
         _keep(database, run.id, state=OperationState.FAILED, error=problem_of(error, simulation))
     else:
@@ -193,16 +196,16 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
 def _drop_unplayed(session: Session, simulation: Simulation) -> None:
     """Runs that nobody is at will not be played."""
     now = utc_now()
-    silent = sa.or_(col(SimulationRun.heartbeat_at).is_(None), col(SimulationRun.heartbeat_at) < now - timedelta(seconds=STALE_SECONDS))
-    left = sa.or_(col(SimulationRun.state) == OperationState.QUEUED, sa.and_(col(SimulationRun.state) == OperationState.RUNNING, silent))
-    drop = sa.update(SimulationRun).where(col(SimulationRun.simulation_id) == simulation.id, left)
+    drop = sa.update(SimulationRun).where(col(SimulationRun.simulation_id) == simulation.id, free(SimulationRun, now))
     session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
 
 def problem_of(error: Exception, work: Simulation | Sweep) -> dict[str, Any]:
     """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback."""
-    if isinstance(error, InputError):
-        problem: Problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
+    if isinstance(error, Problem):
+        problem = error
+    elif isinstance(error, InputError):
+        problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
     else:
         log.error("%s failed", work.id, exc_info=error)
         problem = InternalError("The simulation ended with a fault of Maat; the worker's log has the rest.")

@@ -6,7 +6,6 @@ A point is played while some sweep wants it; its figures stay for all that ever 
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,14 +13,16 @@ from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
 from backend.sweeps.requests import base_of
 from maat.simulation.engine import simulate
+from maat.simulation.figures import Figures, figures_of
 from maat.simulation.record import Cancelled, Position
-from maat.simulation.sweep import Figures, point_at
-from maat.simulation.sweep_runner import figures_of
-from worker.operations import PROGRESS_SECONDS, SEND_AGAIN_SECONDS, STALE_SECONDS, beating, finish
+from maat.simulation.sweep import point_at
+from worker.claims import gone, take, unsent
+from worker.operations import PROGRESS_SECONDS, beating, finish
 from worker.simulations import Stall, problem_of
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
@@ -31,10 +32,8 @@ PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value}
 def waiting_points(database: Database) -> list[str]:
     """Points that no worker is at, and those dropped just as another sweep came to want them; they count as sent from now on."""
     now = utc_now()
-    unsent = sa.and_(col(SweepPoint.state) == OperationState.QUEUED, _silent_since(now - timedelta(seconds=SEND_AGAIN_SECONDS)))
-    gone = sa.and_(col(SweepPoint.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
     dropped = sa.and_(col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys()))
-    waiting = sa.or_(unsent, gone, dropped)
+    waiting = sa.or_(unsent(SweepPoint, now), gone(SweepPoint, now), dropped)
     with database.session_scope(writes=False) as session:
         if session.exec(select(SweepPoint.key).where(waiting).limit(1)).first() is None:
             return []
@@ -79,15 +78,12 @@ def settle(database: Database) -> None:
 def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
     """Take a point that is queued, or whose worker is gone, for the oldest sweep that wants it; its sweeps run from now on."""
     now = utc_now()
-    gone = sa.and_(col(SweepPoint.state) == OperationState.RUNNING, _silent_since(now - timedelta(seconds=STALE_SECONDS)))
-    free = sa.or_(col(SweepPoint.state) == OperationState.QUEUED, gone)
     with database.session_scope() as session:
         wanted: tuple[Sweep, SweepMember] | None = session.exec(
             _wanting(key).order_by(col(Sweep.id), col(SweepMember.position)).limit(1)
         ).first()
         state = OperationState.CANCELLED if wanted is None else OperationState.RUNNING
-        take = sa.update(SweepPoint).where(col(SweepPoint.key) == key, free).values(state=state, heartbeat_at=now, started_at=now)
-        if session.connection().execute(take).rowcount == 0 or wanted is None:
+        if not take(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state) or wanted is None:
             return None
         sweeps = select(Sweep.operation_id).join(SweepMember).where(SweepMember.point_key == key)
         queued = (col(Operation.id).in_(sweeps), col(Operation.state) == OperationState.QUEUED)
@@ -98,7 +94,9 @@ def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
 
 def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
     """Raises Cancelled once nobody wants the point any more, InputError where it cannot be simulated."""
-    point = point_at(base_of(sweep.request), member.settings, member.seed)
+    with database.session_scope(writes=False) as session:
+        found = measured(session, uses_of(session, sweep.operation_id), sweep.request)
+    point = point_at(base_of(sweep.request, found), member.settings, member.seed)
     if point.key != member.point_key:
         raise RuntimeError(f"{sweep.id} was asked of another version of Maat: position {member.position} is another simulation now")
     stall, next_look, unwanted = Stall(), 0.0, False
@@ -184,7 +182,3 @@ def _update(database: Database, key: str, **values: Any) -> None:
     running = (col(SweepPoint.key) == key, col(SweepPoint.state) == OperationState.RUNNING)
     with database.session_scope() as session:
         session.connection().execute(sa.update(SweepPoint).where(*running).values(**values))
-
-
-def _silent_since(moment: object) -> sa.ColumnElement[bool]:
-    return sa.or_(col(SweepPoint.heartbeat_at).is_(None), col(SweepPoint.heartbeat_at) < moment)

@@ -1,4 +1,4 @@
-"""A Redis for tests: the one that runs (its last database, emptied), else a private one where the Debian package is installed."""
+"""A Redis for tests: a private one where the Debian package is installed, so that no two runs meet; else the one that MAAT_TEST_REDIS names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import redis
 
-DEFAULT_URL = "redis://127.0.0.1:6379/15"
-START_SECONDS = 10.0
+START_SECONDS = 60.0
+TRIES = 5  # a port that was free may be taken by the time the server asks for it
 
 
 class NoRedis(Exception):
@@ -23,35 +23,41 @@ class NoRedis(Exception):
 @contextmanager
 def redis_server() -> Iterator[str]:
     """The URL of an empty database. Raises NoRedis."""
-    url = os.environ.get("MAAT_TEST_REDIS", DEFAULT_URL)
-    if _answers(url):
-        redis.Redis.from_url(url).flushdb()
-        yield url
-        return
-    program = shutil.which("redis-server")
-    if program is None:
-        raise NoRedis("no Redis answers and none is installed: install the Debian package redis-server")
-    with _private_server(program) as private_url:
-        yield private_url
+    named, program = os.environ.get("MAAT_TEST_REDIS"), shutil.which("redis-server")
+    if named is not None:
+        redis.Redis.from_url(named).flushdb()
+        yield named
+    elif program is not None:
+        server, url = _started(program)
+        try:
+            yield url
+        finally:
+            server.terminate()
+            server.wait()
+    else:
+        raise NoRedis("none is installed and MAAT_TEST_REDIS names none: install the Debian package redis-server")
 
 
-@contextmanager
-def _private_server(program: str) -> Iterator[str]:
+def _started(program: str) -> tuple[subprocess.Popen[bytes], str]:
+    for _ in range(TRIES):
+        port = _free_port()
+        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        url = f"redis://127.0.0.1:{port}/0"
+        deadline = time.monotonic() + START_SECONDS
+        while server.poll() is None and time.monotonic() < deadline:
+            if _answers(url):
+                return server, url
+            time.sleep(0.05)
+        server.kill()
+        server.wait()
+    raise NoRedis("the installed Redis does not start")
+
+
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([program, "--port", str(port), "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
-    url = f"redis://127.0.0.1:{port}/0"
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not _answers(url):
-            if time.monotonic() > deadline:
-                raise NoRedis("the installed Redis does not start")
-            time.sleep(0.05)
-        yield url
-    finally:
-        server.terminate()
-        server.wait()
+        return int(probe.getsockname()[1])
 
 
 def _answers(url: str) -> bool:

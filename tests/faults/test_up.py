@@ -13,9 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from worker_processes import wait_until
-
-pytestmark = pytest.mark.xdist_group("faults")  # one after the other: they share a Redis, and the processor
+from worker_processes import PATIENCE_SECONDS, wait_until
 
 
 class Up:
@@ -51,7 +49,7 @@ class Up:
         return found
 
     def last_round(self) -> int:
-        with httpx.Client(base_url=self.url, trust_env=False) as client:
+        with httpx.Client(base_url=self.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
             cluster = client.get("/api/v1/clusters").json()["items"][0]["id"]
             rounds = client.get(f"/api/v1/clusters/{cluster}/rounds", params={"limit": 1}).json()["items"]
         return int(rounds[0]["number"]) if rounds else 0
@@ -79,7 +77,7 @@ def up(tmp_path: Path, taken_port: int) -> Iterator[Up]:
 def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(up: Up, taken_port: int, tmp_path: Path) -> None:
     up.await_ready()
     assert int(up.url.rsplit(":", 1)[1]) != taken_port
-    assert httpx.get(f"{up.url}/api/v1/health", trust_env=False).json()["database"] == "ok"
+    assert httpx.get(f"{up.url}/api/v1/health", trust_env=False, timeout=PATIENCE_SECONDS).json()["database"] == "ok"
     wait_until(lambda: up.last_round() >= 1, "the demo cluster makes a round")
 
     worker = one(pid for pid in up.processes() if "-Q rounds" in command_of(pid))
@@ -89,14 +87,18 @@ def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(
     wait_until(lambda: up.last_round() >= before + 2, "rounds go on")
 
     second = subprocess.run(
-        [sys.executable, "-m", "maat", "up", "--data-dir", str(up.folder)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "maat", "up", "--data-dir", str(up.folder)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert second.returncode == 2
     assert "in use by another Maat" in second.stderr + second.stdout
 
     up.process.send_signal(signal.SIGTERM)
-    assert up.process.wait(15) == 0
-    wait_until(lambda: up.processes() == [], "all processes end", seconds=3)
+    assert up.process.wait(PATIENCE_SECONDS) == 0
+    wait_until(lambda: up.processes() == [], "all processes end")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -105,14 +107,14 @@ def test_nothing_outlives_a_supervisor_that_is_killed(up: Up) -> None:
     assert len(up.processes()) >= 4
     up.process.kill()
     up.process.wait()
-    wait_until(lambda: up.processes() == [], "all processes end", seconds=10)
+    wait_until(lambda: up.processes() == [], "all processes end")
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_advice(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
     command = [sys.executable, "-m", "maat", "up", "--data-dir", str(file)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert found.returncode == 2
     assert "data_dir" in found.stderr + found.stdout
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Worker:
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(15)
+                self.process.wait(PATIENCE_SECONDS)
             finally:
                 self.kill_group()
 

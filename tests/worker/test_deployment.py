@@ -65,6 +65,15 @@ def test_every_setting_that_is_given_exists(services: dict[str, dict[str, Any]])
     assert named <= known
 
 
+def test_every_setting_is_listed_with_its_default() -> None:
+    listed = dict(re.findall(r"^# MAAT_(\w+)=(.*)$", (ROOT / ".env.example").read_text(), flags=re.MULTILINE))
+    assert {name.lower() for name in listed} == set(Settings.model_fields)
+    shown_only = {"DATA_DIR", "DATABASE_URL", "BROKER_URL"}  # a path as people write it, and examples of what is empty
+    given = {name.lower(): value for name, value in listed.items() if name not in shown_only}
+    defaults = {name: str(Settings.model_fields[name].default).lower().removesuffix(".0") for name in given}
+    assert {name: value.lower() for name, value in given.items()} == defaults
+
+
 def test_no_password_stands_in_the_files(services: dict[str, dict[str, Any]]) -> None:
     assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
     assert "\nPOSTGRES_PASSWORD=\n" in (ROOT / ".env.example").read_text()

@@ -6,13 +6,14 @@ from itertools import pairwise
 
 import pytest
 
+from backend.simulations.series import MAX_POINTS, reduced
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate
 from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import TraceJob, Workload
-from worker.simulation_result import MAX_POINTS, quantiles, reduced, result_to_json
+from worker.simulation_result import quantiles, result_to_json
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from sqlmodel import col
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, OperationState, Simulation, SimulationRun
+from backend.models import Measurement, MeasurementFiles, MeasurementUse, Operation, OperationState, Simulation, SimulationRun
 from backend.simulations.traces import csv_workload
 from maat.simulation.interference import Interference
 from maat.simulation.iteration_models import shipped_models
@@ -77,7 +77,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(da
         request = session.get_one(Simulation, simulation_id).request
     request["runs"][0]["placer_parameters"] = {"binning": "two"}
     scenario = scenario_of(request, run, csv_workload(SMALL["text"]), shipped_models())
-    assert (scenario.cluster.jobs_per_gpu, scenario.interference) == (2, Interference.constant(1.25))
+    assert (scenario.cluster.jobs_per_gpu, scenario.conditions.interference) == (2, Interference.constant(1.25))
     assert scenario.placer_parameters == {"binning": "two"}
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)
@@ -212,3 +212,25 @@ def request_cancel(database: Database, simulation_id: str) -> None:
         operation = session.get_one(Operation, operation_id)
         operation.cancel_requested = True
         session.add(operation)
+
+
+def test_a_run_is_played_with_the_measurements_it_was_asked_for_with_also_once_they_are_deleted(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("fifo", "fifo"), cluster="t4=1x4", variability="unequal")
+    times = "uuid,perf\n" + "".join(f"gpu-{n},{1 if n < 3 else 30}\n" for n in range(5))
+    with database.session_scope() as session:
+        stored = session.get_one(Simulation, simulation_id)
+        given = {"kind": "variability", "name": "unequal", "owner_id": stored.owner_id, "tenant_id": stored.tenant_id, "digest": ""}
+        gpus = Measurement(**given, files=[], covers={}, deleted_at=utc_now())
+        session.add(gpus)
+        session.flush()
+        texts = {f"{application}-t4.csv": times for application in ("resnet", "bert", "pagerank")}
+        session.add(MeasurementFiles(measurement_id=gpus.id, texts=texts))
+        session.add(MeasurementUse(operation_id=stored.operation_id, kind="variability", measurement_id=gpus.id))
+
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+
+    unequal = [run.summary["avg_jct_hours"] for run in runs_of(database, simulation_id) if run.summary]
+    alike_id = request_simulation(database, policies=("fifo",), cluster="t4=1x4")
+    simulations.run_simulation(database, alike_id)
+    alike = [run.summary["avg_jct_hours"] for run in runs_of(database, alike_id) if run.summary]
+    assert unequal[0] == unequal[1] > alike[0]

@@ -19,6 +19,7 @@ from backend.models import Operation, Sweep, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import SweepBody, SweepDetail
 from backend.sweeps.service import request_sweep, whole_of
+from maat.simulation import content
 from maat.simulation.sweep_runner import run_sweep
 from worker import sweeps
 
@@ -165,8 +166,6 @@ def test_a_point_that_fails_leaves_the_others_their_figures(database: Database, 
 
 
 def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maat.simulation import content
-
     _, keys = ask(database)
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     assert sweeps.run_point(database, keys[0]) == "failed"
