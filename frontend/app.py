@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request, Response
 from backend.app import create_app as create_service
 from backend.settings import Settings
 from frontend.api import Api
+from frontend.failures import LoggedFailures
 from frontend.index import INDEX
 from frontend.pages import PAGES
 from frontend.shell import register_shell, shell_layout
@@ -35,6 +36,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def mount_pages(service: FastAPI) -> Dash:
     """Put the pages on an application. Its own routes keep precedence; unknown paths below /api stay the service's 404."""
     dash.page_registry.clear()
+    service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
     pages = Dash(
         "frontend",
         server=cast(Any, service),

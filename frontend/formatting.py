@@ -25,11 +25,6 @@ def duration(seconds: float | None) -> str:
     return ABSENT
 
 
-def exact_seconds(seconds: float | None) -> str:
-    """The same duration to the second, for a tooltip."""
-    return ABSENT if seconds is None else f"{seconds:,.0f} s".replace(",", " ")
-
-
 def number(value: float | None, digits: int = 3) -> str:
     """Up to `digits` significant figures, thousands apart, no exponent for everyday sizes."""
     if value is None or not isfinite(value):

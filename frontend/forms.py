@@ -10,6 +10,8 @@ from frontend.problems import worded
 from maat.client import ApiError
 from maat.client.errors import FieldProblem
 
+MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
+
 
 def spread(error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str) -> tuple[dict[str, str], Any]:
     """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
@@ -32,9 +34,12 @@ def spread(error: Exception, place: Callable[[FieldProblem], str | None], *, emp
 
 
 def parse_seeds(text: str | None) -> list[int] | None:
-    """`0, 1, 2` as numbers, None where one is no whole number from 0 up."""
-    parts = [part for part in (text or "").replace(",", " ").split() if part]
-    return [int(part) for part in parts] if parts and all(part.isdecimal() for part in parts) else None
+    """`0, 1, 2` as numbers, None where one is no whole number from 0 up, or stands twice."""
+    parts = (text or "").replace(",", " ").split()
+    if not all(part.isdecimal() and len(part) <= MOST_DIGITS for part in parts):
+        return None
+    seeds = [int(part) for part in parts]
+    return seeds if seeds and len(set(seeds)) == len(seeds) else None
 
 
 def _row_words(error: ApiError, problem: FieldProblem) -> str:

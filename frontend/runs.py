@@ -7,15 +7,14 @@ from typing import Any
 
 
 def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The policy; with placer, trace or seed where runs would else have one name."""
-    placers = len({run["placer"] for run in runs}) > len({run["policy"] for run in runs})
+    """Policy and placer; with trace or seed where runs differ by it, and a number where they would still have one name."""
     seeds = len({run["seed"] for run in runs}) > 1
     traces = len({run["trace"] for run in runs}) > 1
     names: list[str] = []
     for run in runs:
         name = (
             run["policy"]
-            + (f" + {run['placer']}" if placers else "")
+            + f" + {run['placer']}"
             + (f", trace {run['trace'] + 1}" if traces else "")
             + (f", seed {run['seed']}" if seeds else "")
         )

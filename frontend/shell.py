@@ -22,6 +22,7 @@ NAVIGATION = (
     ("Rounds", "/rounds", "rounds"),
     ("Simulate", "/simulate", "simulate"),
     ("Sweeps", "/sweeps", "sweeps"),
+    ("Measurements", "/measurements", "measurements"),
 )
 SHORTCUTS = (
     ("/", "Search jobs"),
@@ -32,6 +33,7 @@ SHORTCUTS = (
     ("g r", "Rounds"),
     ("g s", "Simulate"),
     ("g w", "Sweeps"),
+    ("g m", "Measurements"),
     ("?", "This help"),
 )
 

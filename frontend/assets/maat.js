@@ -124,6 +124,9 @@
             return noUpdate();
         },
 
+        /* What to try of a setting; nothing can be tried of no setting. */
+        exampleValues: function (name, examples) { return [examples[name] || '', !(name in examples)]; },
+
         openHelp: function () { return true; },
 
         /* The filters of the job list: into the URL without a new page, and the grid starts over. */
@@ -183,7 +186,7 @@
     /* ---- keyboard ---- */
 
     var pending = null;
-    var PLACES = {o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps'};
+    var PLACES = {o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps', m: '/measurements'};
 
     function typing(target) {
         return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (target.getAttribute && target.getAttribute('role') === 'combobox');
@@ -195,16 +198,23 @@
         go('/jobs?focus=search');
     }
 
-    // dcc.Upload drops a file over its max_size without a word.
+    // dcc.Upload drops a file over its max_size without a word. It gets to see none where one is too large: its answer would cover the refusal.
     function checkSize(event) {
         var box = event.target.closest && event.target.closest('[id$="-upload"]');
-        var file = box && ((event.dataTransfer || event.target).files || [])[0];
-        if (!file) { return; }
-        var most = 20000000;
-        var words = file.size > most ? file.name + ' has ' + (file.size / 1e6).toFixed(1) + ' MB, more than the ' + most / 1e6 + ' MB that a workload may have. Choose a smaller file.' : '';
+        var files = Array.from((box && (event.dataTransfer || event.target).files) || []);
+        if (!files.length) { return; }
+        var most = Number(box.querySelector('[data-most-bytes]').dataset.mostBytes);
+        var words = files.filter(function (file) { return file.size > most; }).map(function (file) {
+            return file.name + ' has ' + (file.size / 1e6).toFixed(1) + ' MB, more than the ' + most / 1e6 + ' MB that a file may have. Choose a smaller file.';
+        }).join(' ');
         var form = box.id.replace(/-upload$/, '');
         window.dash_clientside.set_props(form + '-csv-error', {children: words});
-        if (words) { window.dash_clientside.set_props(form + '-text', {data: null}); window.dash_clientside.set_props(form + '-file', {children: ''}); }
+        if (!words) { return; }
+        window.dash_clientside.set_props(form + '-text', {data: null});
+        window.dash_clientside.set_props(form + '-file', {children: ''});
+        event.stopPropagation();
+        event.preventDefault();
+        if (event.type === 'drop') { event.target.dispatchEvent(new DragEvent('dragleave', {bubbles: true})); } else { event.target.value = ''; }
     }
     document.addEventListener('change', checkSize, true);
     document.addEventListener('drop', checkSize, true);

@@ -87,6 +87,16 @@ def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
     )
 
 
+def folded(title: str, content: Any, *, box_id: str) -> html.Details:
+    """A part of a form that is folded away, and still there: what it holds can be filled while nobody sees it."""
+    return html.Details([html.Summary(title), html.Div(content, className="form-stack")], id=box_id, className="folded", open=False)
+
+
+def missing(title: str, remedy: str, words: str, href: str) -> dmc.Paper:
+    """In place of a page whose thing there is none of: why that may be, and the way to those there are."""
+    return card(None, empty_state(title, remedy, action=link_button(words, href, variant="primary")))
+
+
 def error_state(error: Exception) -> html.Div:
     """What failed, and what to do. The text comes from the service's problem document."""
     title, remedy = said(error)

@@ -1,5 +1,5 @@
 """The part of a form that says what is simulated under: what is known beforehand, jobs that are bound,
-GPUs that jobs share, nodes that fail, reservations.
+GPUs that jobs share or that are unequal, nodes that fail, reservations.
 
 Simulations and sweeps have it alike. Most are left as they are, so it is folded away.
 """
@@ -14,6 +14,7 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure
+from frontend.components.cards import folded
 from frontend.components.reservation_fields import held_for, hours_of, reservation_fields, reservation_states, unfinished_reservation
 from frontend.formatting import duration, number, plural
 from frontend.routing import aria
@@ -29,13 +30,16 @@ PROFILING = (
     ("request-oracle", "Request oracle: its batch size on any GPUs, and its end"),
 )
 INTERFERENCE = (("none", "Not given"), ("synthetic", "Synthetic: the shipped table"), ("constant", "Constant: the same for all"))
+VARIABILITY = (("alike", "Alike"),)
 TUNED = (("none", "Not tuned"), ("best-batch", "Tuned: best batch size of a GPU count"), ("any-pair", "Tuned: any good pair"))
+MAX_JOBS_PER_GPU = 8
+MAX_TUNED_GPUS = 1024
 NUMBERS = ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu", "mtbf_hours", "repair_minutes")
-VALUES = ("profiling", "tuned", "interference", "slowdown", *NUMBERS)
-ERRORS = ("tuned", "interference", *NUMBERS)
+VALUES = ("profiling", "tuned", "interference", "slowdown", "variability", *NUMBERS)
+ERRORS = ("tuned", "interference", "variability", *NUMBERS)
+UPLOADED = "uploaded:"
 # Field of a refusal -> where in the form it stands.
 PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
-OPEN = "conditions"
 
 
 def fidelity_field(prefix: str) -> dmc.Select:
@@ -55,12 +59,18 @@ def conditions_fields(prefix: str) -> list[Any]:
         ),
         *_tuned_fields(prefix),
         *_sharing_fields(prefix),
+        _select(prefix, "variability", "GPUs of one type", VARIABILITY),
+        html.Div(
+            ["Measured interference and GPUs are offered once they are ", dcc.Link("uploaded", href="/measurements"), "."], className="hint"
+        ),
         html.Div(
             [
                 dmc.NumberInput(
                     id=f"{prefix}-mtbf_hours", label="A node fails about every (h)", placeholder="never", value="", min=0, step=10
                 ),
-                dmc.NumberInput(id=f"{prefix}-repair_minutes", label="and is repaired after (min)", value=30, min=0, step=5),
+                dmc.NumberInput(
+                    id=f"{prefix}-repair_minutes", label="and is repaired after (min)", placeholder="30", value="", min=0, step=5
+                ),
             ],
             className="form-row",
         ),
@@ -69,27 +79,22 @@ def conditions_fields(prefix: str) -> list[Any]:
         html.Div(id=f"{prefix}-reservations-error", className="form-error", role="alert"),
         html.Div(id=f"{prefix}-reservations-list"),
     ]
-    item = dmc.AccordionItem(
-        [
-            dmc.AccordionControl("Profiling, bound jobs, shared GPUs, failures, reservations"),
-            dmc.AccordionPanel(html.Div(fields, className="form-stack")),
-        ],
-        value=OPEN,
-    )
-    folded = dmc.Accordion([item], id=f"{prefix}-conditions", value=None, chevronPosition="left", transitionDuration=0)
+    box = folded("Profiling, bound jobs, shared and unequal GPUs, failures, reservations", fields, box_id=f"{prefix}-conditions")
     says = html.Div(id=f"{prefix}-fidelity-says", className="hint")
-    return [says, folded, dcc.Store(id=f"{prefix}-reservations", data=[]), dcc.Store(id=f"{prefix}-fidelities", data={})]
+    return [says, box, dcc.Store(id=f"{prefix}-reservations", data=[]), dcc.Store(id=f"{prefix}-fidelities", data={})]
 
 
 def _tuned_fields(prefix: str) -> list[Any]:
     """By what rule the jobs' requests are chosen, and the most GPUs that they ask for then."""
-    most = dmc.NumberInput(id=f"{prefix}-tuned_gpus", label="Most GPUs of a tuned job", value=16, min=1, allowDecimal=False)
+    most = dmc.NumberInput(
+        id=f"{prefix}-tuned_gpus", label="Most GPUs of a tuned job", value=16, min=1, max=MAX_TUNED_GPUS, allowDecimal=False
+    )
     return [html.Div([_select(prefix, "tuned", "What jobs ask for", TUNED), most], className="form-row")]
 
 
 def _sharing_fields(prefix: str) -> list[Any]:
     """How many jobs share a GPU, and what they lose by it: a table, or one slowdown of all."""
-    jobs = dmc.NumberInput(id=f"{prefix}-jobs_per_gpu", label="Jobs per GPU", value=1, min=1, max=8, allowDecimal=False)
+    jobs = dmc.NumberInput(id=f"{prefix}-jobs_per_gpu", label="Jobs per GPU", value=1, min=1, max=MAX_JOBS_PER_GPU, allowDecimal=False)
     slowdown = dmc.NumberInput(id=f"{prefix}-slowdown", label="Constant slowdown", value=1.25, min=1, step=0.05, decimalScale=4)
     return [html.Div([jobs, _select(prefix, "interference", "Interference", INTERFERENCE), slowdown], className="form-row narrow")]
 
@@ -110,16 +115,24 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
         Output(policies, "data"),
         Output(f"{prefix}-fidelity", "data"),
         Output(f"{prefix}-fidelities", "data"),
+        Output(f"{prefix}-interference", "data"),
+        Output(f"{prefix}-variability", "data"),
         Input(f"{prefix}-key", "data"),
     )
     async def offer(_key: str) -> tuple[Any, ...]:
         try:
             async with api.visitor() as maat:
-                known, presets = await asyncio.gather(maat.send(calls.policies()), maat.send(calls.fidelities()))
+                known, presets, uploaded = await asyncio.gather(
+                    maat.send(calls.policies()), maat.send(calls.fidelities()), maat.send(calls.measurements(limit=100))
+                )
         except Failure:
-            return (no_update,) * 3
+            return (no_update,) * 5
         offered = [{"value": policy["name"], "label": policy["title"]} for policy in known["items"]]
-        return offered, [one["name"] for one in presets["items"]], {one["name"]: one["summary"] for one in presets["items"]}
+        names, says = [one["name"] for one in presets["items"]], {one["name"]: one["summary"] for one in presets["items"]}
+        measured = [
+            _offered(fixed, kind, uploaded["items"]) for fixed, kind in ((INTERFERENCE, "interference"), (VARIABILITY, "variability"))
+        ]
+        return offered, names, says, *measured
 
     @app.callback(
         Output(f"{prefix}-fidelity-says", "children"), Input(f"{prefix}-fidelity", "value"), Input(f"{prefix}-fidelities", "data")
@@ -132,6 +145,8 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
             "kept": Output(f"{prefix}-reservations", "data"),
             "listed": Output(f"{prefix}-reservations-list", "children"),
             "error": Output(f"{prefix}-reservations-error", "children"),
+            "type": Output(f"{prefix}-reserve-type", "value"),
+            "holder": Output(f"{prefix}-reserve-holder", "value"),
         },
         inputs={
             "_add": Input(f"{prefix}-reserve-add", "n_clicks"),
@@ -141,16 +156,25 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
         prevent_initial_call=True,
     )
     async def reserve(_add: int, _remove: list[int | None], values: dict[str, Any], kept: list[dict[str, Any]]) -> dict[str, Any]:
+        same = dict.fromkeys(("kept", "listed", "error", "type", "holder"), no_update)
         if not ctx.triggered or not ctx.triggered[0]["value"]:
-            return {"kept": no_update, "listed": no_update, "error": no_update}
+            return same
         if isinstance(ctx.triggered_id, dict):
             left = [one for index, one in enumerate(kept) if index != ctx.triggered_id["index"]]
-            return {"kept": left, "listed": _listed(prefix, left), "error": ""}
+            return same | {"kept": left, "listed": _listed(prefix, left), "error": ""}
         wrong = unfinished_reservation(values)
         if wrong:
-            return {"kept": no_update, "listed": no_update, "error": wrong}
+            return same | {"error": wrong}
         more = [*kept, reservation_of(values)]
-        return {"kept": more, "listed": _listed(prefix, more), "error": ""}
+        return {"kept": more, "listed": _listed(prefix, more), "error": "", "type": "", "holder": ""}
+
+
+def _offered(fixed: Sequence[tuple[str, str]], kind: str, uploaded: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What there always is, then what was uploaded; of a table that tells GPU types apart, one entry for each."""
+    choices = [(one["id"], one["name"]) for one in uploaded if one["kind"] == kind and (kind != "interference" or len(one["covers"]) == 1)]
+    tables = [one for one in uploaded if one["kind"] == kind == "interference" and len(one["covers"]) > 1]
+    choices += [(f"{one['id']}#{gpu_type}", f"{one['name']}, {gpu_type}") for one in tables for gpu_type in one["covers"]]
+    return [{"value": value, "label": words} for value, words in (*fixed, *((f"{UPLOADED}{given}", name) for given, name in choices))]
 
 
 def reservation_of(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,10 +189,20 @@ def reservation_of(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def condition_states(prefix: str) -> dict[str, State]:
+def condition_states(prefix: str) -> dict[str, Any]:
     """What `conditions_of` takes."""
     values = {name: State(f"{prefix}-{name}", "value") for name in VALUES}
-    return values | {"reservations": State(f"{prefix}-reservations", "data")}
+    return values | {"reservations": State(f"{prefix}-reservations", "data"), "reserve": reservation_states(prefix)}
+
+
+def half_set(form: Mapping[str, Any]) -> dict[str, str]:
+    """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails."""
+    wrong: dict[str, str] = {}
+    if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):
+        wrong["reservations"] = "This reservation is not added yet: press Reserve, or empty its fields."
+    if hours_of(form["repair_minutes"]) is not None and hours_of(form["mtbf_hours"]) is None:
+        wrong["repair_minutes"] = "No node fails: say about how often one does, or leave this empty."
+    return wrong
 
 
 def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
@@ -184,6 +218,8 @@ def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
         if isinstance(form["tuned_gpus"], int | float):
             given["tuned_gpus"] = int(form["tuned_gpus"])
     _add_sharing(given, form)
+    if form["variability"].startswith(UPLOADED):
+        given["variability"] = form["variability"].removeprefix(UPLOADED)
     mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
     if mtbf is not None:
         given["failures"] = {"mtbf_hours": mtbf} if repair is None else {"mtbf_hours": mtbf, "repair_seconds": repair * 60}
@@ -198,12 +234,15 @@ def _add_sharing(given: ConditionsBody, form: Mapping[str, Any]) -> None:
         given["jobs_per_gpu"] = int(form["jobs_per_gpu"])
     if form["interference"] == "synthetic":
         given["interference"] = "synthetic"
+    elif form["interference"].startswith(UPLOADED):
+        given["interference"] = form["interference"].removeprefix(UPLOADED)
     elif form["interference"] == "constant" and isinstance(form["slowdown"], int | float):
         given["interference"] = form["slowdown"]
 
 
-def told(request: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The conditions of a request that are not as they always are, in words."""
+def told(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]] = ()) -> list[tuple[str, str]]:
+    """The conditions of a request that are not as they always are, in words. `measurements`: those that it was asked for with."""
+    named = {used["kind"]: used["name"] + (f", {used['gpu_type']}" if used["gpu_type"] else "") for used in measurements}
     lines = []
     if request.get("profiling"):
         lines.append(("Profiling", str(request["profiling"])))
@@ -215,7 +254,11 @@ def told(request: Mapping[str, Any]) -> list[tuple[str, str]]:
     if request.get("tuned"):
         lines.append(("Tuned jobs", f"{request['tuned']}, at most {plural(request['tuned_gpus'], 'GPU')}"))
     if request.get("jobs_per_gpu", 1) > 1:
-        lines.append(("Jobs per GPU", f"up to {request['jobs_per_gpu']}, interference {request['interference']}"))
+        lines.append(
+            ("Jobs per GPU", f"up to {request['jobs_per_gpu']}, interference {named.get('interference', request['interference'])}")
+        )
+    if request.get("variability"):
+        lines.append(("GPUs of one type", f"unequal as {named.get('variability', request['variability'])} measured"))
     failures = request.get("failures")
     if failures:
         lines.append(("Failures", f"each node about every {number(failures['mtbf_hours'])} h, for {duration(failures['repair_seconds'])}"))
@@ -255,30 +298,3 @@ def _listed(prefix: str, kept: Sequence[Mapping[str, Any]]) -> Any:
         for index, one in enumerate(kept)
     ]
     return html.Table(html.Tbody(rows), className="plain-table")
-
-
-# ---- what a form with conditions answers ------------------------------------------------------------------------------------------
-
-
-def untouched(errors: Sequence[str]) -> dict[str, Any]:
-    """Nothing happened."""
-    return {
-        "errors": dict.fromkeys(errors, no_update),
-        **dict.fromkeys(("csv", "reservations", "open", "problem", "go", "key"), no_update),
-    }
-
-
-def answered(
-    errors: Sequence[str], beside: Mapping[str, str], *, problem: Any = None, go: Any = no_update, key: Any = no_update
-) -> dict[str, Any]:
-    """What was refused beside its fields, unfolding them where they are folded away; or where to go."""
-    folded = {"reservations", *ERRORS} & beside.keys()
-    return {
-        "errors": {name: beside.get(name, "") for name in errors},
-        "csv": beside.get("csv", ""),
-        "reservations": beside.get("reservations", ""),
-        "open": OPEN if folded else no_update,
-        "problem": problem,
-        "go": go,
-        "key": key,
-    }

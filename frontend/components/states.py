@@ -51,5 +51,4 @@ def gpu_chip(gpu_type: str, text: str | None = None) -> dmc.Group:
         [html.Span(className="swatch", style={"backgroundColor": gpu_colour(gpu_type)}), html.Span(text or gpu_type)],
         gap=6,
         wrap="nowrap",
-        className="gpu-chip",
     )

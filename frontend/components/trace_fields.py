@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.components.files import NoText, file_box, texts_in
 from frontend.shell import NO_CLUSTER
 
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
 KINDS = (("generated", "Generated"), ("csv", "CSV file"), ("cluster", "Replay this cluster"))
-MAX_FILE_BYTES = 20_000_000
 MAX_TRACES = 12
 COLUMNS = (
     "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces; and, where wanted, work_scale, "
@@ -59,14 +57,9 @@ def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None, seve
 
 def _upload(prefix: str, *, several: bool) -> list[Any]:
     what = ("Drop workload CSVs here, or ", "choose files") if several else ("Drop a workload CSV here, or ", "choose a file")
-    target = html.Div(
-        [what[0], html.A(what[1], href="#", role="button")],
-        className="panel-state",
-        style={"minHeight": "64px", "border": "1px dashed var(--line)"},
-    )
     accept = ".csv,text/csv,text/plain"
     return [
-        dcc.Upload(target, id=f"{prefix}-upload", accept=accept, multiple=several, max_size=MAX_FILE_BYTES),
+        file_box(f"{prefix}-upload", words=what[0], choose=what[1], accept=accept, several=several, label="Choose a workload CSV"),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
     ]
@@ -93,21 +86,11 @@ def register_trace_fields(app: Dash, prefix: str) -> None:
     async def take_files(contents: str | list[str] | None, filename: str | list[str] | None) -> tuple[Any, Any, Any]:
         if not contents:
             return no_update, no_update, no_update
-        texts, told = [], []
-        for content, name in zip(_listed(contents), _listed(filename), strict=True):
-            try:
-                text = await asyncio.to_thread(_decoded, content)
-            except ValueError:
-                return None, "", f"{name} is no text in UTF-8, so no CSV file. Choose another file."
-            if "\0" in text:
-                return None, "", f"{name} is a binary file, no CSV file. Choose another file."
-            texts.append(text)
-            told.append(f"{name}: {text.count(chr(10))} lines")
-        return texts, "; ".join(told), ""
-
-
-def _listed(given: str | list[str] | None) -> list[str]:
-    return given if isinstance(given, list) else [given or ""]
+        try:
+            files = await texts_in(contents, filename)
+        except NoText as wrong:
+            return None, "", str(wrong)
+        return [text for _, text in files], "; ".join(f"{name}: {text.count(chr(10))} lines" for name, text in files), ""
 
 
 def traces_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> list[dict[str, object]]:
@@ -130,7 +113,3 @@ def missing_trace(form: Mapping[str, Any], *, texts: Sequence[str] | None, clust
     if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
         return {"cluster": "There is no cluster to replay. Choose another trace."}
     return {}
-
-
-def _decoded(contents: str) -> str:
-    return base64.b64decode(contents.split(",", 1)[-1]).decode("utf-8-sig")

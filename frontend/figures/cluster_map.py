@@ -18,13 +18,13 @@ NAMED_CELLS = 160
 _CHARACTERS = 5
 
 
-def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int | None = None) -> go.Figure:
+def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None) -> go.Figure:
     """Heatmap: GPU number on its node x node; colour = type of the GPU in use, shaded by job so that neighbours differ; grey = free.
 
     `layout.meta.jobs` holds the job of every cell, for the script that dims the others under the pointer.
     """
     if not cells:
-        return empty_figure(scheme, "This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.", height=height)
+        return empty_figure(scheme, "This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
     rows = _rows(cells)
     types = gpu_order(str(cell["gpu_type"]) for cell in cells)
     shade = _shades(cells)
@@ -40,7 +40,6 @@ def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None
         scheme,
         x="GPU on its node",
         y="Node · GPU type",
-        height=height,
     )
     levels = 2 + SHADES * len(types)
     drawn.add_trace(

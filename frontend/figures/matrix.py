@@ -16,7 +16,7 @@ MAX_JOBS = 60
 MAX_COLUMNS = 120
 
 
-def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0, height: int | None = None) -> go.Figure:
+def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0) -> go.Figure:
     """Heatmap: configuration (GPU type x GPU count) x job; colour = goodput relative to the job's best cell (0-1, cividis).
 
     Shows `MAX_JOBS` jobs from `first`. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
@@ -25,9 +25,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     names = [str(name) for name in record["job_names"]]
     configurations = record["configurations"]
     if not names or not configurations or not record["pairs"]["job"]:
-        return empty_figure(
-            scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.", height=height
-        )
+        return empty_figure(scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.")
     shown = range(first, min(first + MAX_JOBS, len(names)))
     columns = _columns(record, shown)
     cells = _cells(record)
@@ -43,9 +41,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         )
     labels = [_label(configurations[column]) for column in columns]
     rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
-    drawn = figure(
-        scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=height or max(280, 19 * len(rows) + 120)
-    )
+    drawn = figure(scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=max(280, 19 * len(rows) + 120))
     drawn.add_trace(
         go.Heatmap(
             z=z,

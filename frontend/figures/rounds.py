@@ -23,16 +23,14 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
     }
 
 
-def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int | None = None) -> go.Figure:
+def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None) -> go.Figure:
     """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
     priced = sorted((entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds)
     priced = [(number, prices) for number, prices in priced if prices]
     types = gpu_order(name for _, prices in priced for name in prices)
     if not types:
-        return empty_figure(
-            scheme, "No prices yet", "Policies that solve a programme give one price per GPU type and round.", height=height
-        )
-    drawn = figure(scheme, x="Round", y="Price (objective per GPU)", height=height)
+        return empty_figure(scheme, "No prices yet", "Policies that solve a programme give one price per GPU type and round.")
+    drawn = figure(scheme, x="Round", y="Price (objective per GPU)")
     numbers = [number for number, _ in priced]
     ends, highest = {}, 0.0
     for name in types:

@@ -9,10 +9,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import MAX_POINTS, empty_figure, figure, rule, step_line, thinned
+from frontend.figures.base import empty_figure, figure, rule, step_line
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
+from maat.client.laboratory import Distribution, DrawnRun
 
-Result = Mapping[str, Any]
 _WAIT = "It shows when a run of this simulation has finished."
 FEW_JOBS = 30
 _DECADES = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
@@ -22,26 +22,29 @@ def _style(index: int) -> tuple[str, str]:
     return SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
 
 
-def _cdf_figure(values: Mapping[str, Sequence[float]], *, x: str, scheme: str | None, height: int, log: bool = False) -> go.Figure:
-    """Step lines: value x share of jobs at or below it. Fewer than FEW_JOBS jobs are drawn as points as well: a curve would promise too much."""
+def _cdf_figure(lines: Mapping[str, Distribution], *, x: str, scheme: str | None, height: int, log: bool = False) -> go.Figure:
+    """Step lines: value x share of jobs at or below it. Fewer than FEW_JOBS jobs are drawn as points as well: a curve would promise too much.
+
+    A line ends below 1 by the share of the jobs whose value nobody knows.
+    """
     drawn = figure(scheme, x=x, y="Share of jobs", height=height)
-    for index, (name, line) in enumerate(values.items()):
-        ordered = sorted(line)
-        kept = thinned(ordered, MAX_POINTS - 1)
+    for index, (name, line) in enumerate(lines.items()):
+        points = line["points"]
         colour, dash = _style(index)
         trace = step_line(
             name,
-            [ordered[0], *(ordered[i] for i in kept)],
-            [0.0, *((i + 1) / len(ordered) for i in kept)],
+            [points[0][0], *(value for value, _ in points)],
+            [0.0, *(share for _, share in points)],
             colour=colour,
             dash=dash,
-            hovertemplate=f"{escape(name)}: %{{y:.0%}} of {len(ordered)} jobs at or below %{{x:.3g}}<extra></extra>",
+            hovertemplate=f"{escape(name)}: %{{y:.0%}} of {line['jobs']} jobs at or below %{{x:.3g}}<extra></extra>",
         )
-        if len(ordered) < FEW_JOBS:
+        if line["known"] < FEW_JOBS:
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    drawn.update_xaxes(**(_log_axis([value for line in values.values() for value in line]) if log else {"rangemode": "tozero"}))
+    ends = [value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])]
+    drawn.update_xaxes(**(_log_axis(ends) if log else {"rangemode": "tozero"}))
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
 
@@ -62,24 +65,17 @@ def _log_axis(values: Sequence[float]) -> dict[str, Any]:
     return {"type": "log", "tickvals": _DECADES, "ticktext": [f"{tick:g}" for tick in _DECADES]}
 
 
-def jct_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
     """CDF: job completion time (hours, logarithmic: jobs differ by orders of magnitude) x share of jobs, one line per run."""
-    hours = {
-        name: [
-            (job["finish"] - job["submit"]) / 3600 for job in result["jobs"] if job["finish"] is not None and job["finish"] > job["submit"]
-        ]
-        for name, result in results.items()
-    }
-    hours = {name: line for name, line in hours.items() if line}
+    hours = {name: run["jct_hours"] for name, run in runs.items() if run["jct_hours"]["points"]}
     if not hours:
         return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
     return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height, log=True)
 
 
-def fairness_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+def fairness_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
     """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule. Right of it a job was worse off than alone on its share."""
-    rho = {name: [job["rho"] for job in result["jobs"] if job["rho"] is not None] for name, result in results.items()}
-    rho = {name: line for name, line in rho.items() if line}
+    rho = {name: run["rho"] for name, run in runs.items() if run["rho"]["points"]}
     if not rho:
         return empty_figure(scheme, "No finish-time fairness yet", _WAIT, height=height)
     drawn = _cdf_figure(rho, x="Finish-time fairness ρ (ratio)", scheme=scheme, height=height)
@@ -87,9 +83,9 @@ def fairness_figure(results: Mapping[str, Result], *, scheme: str | None, height
     return drawn
 
 
-def gpu_hours_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+def gpu_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
     """Stacked bars: run x GPU-hours, one band per GPU type."""
-    totals = {name: _hours_by_type(result) for name, result in results.items()}
+    totals = {name: run["gpu_hours_by_type"] for name, run in runs.items()}
     types = gpu_order(gpu_type for hours in totals.values() for gpu_type in hours)
     if not types:
         return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=height)
@@ -111,17 +107,9 @@ def gpu_hours_figure(results: Mapping[str, Result], *, scheme: str | None, heigh
     return drawn
 
 
-def _hours_by_type(result: Result) -> dict[str, float]:
-    hours: dict[str, float] = {}
-    for job in result["jobs"]:
-        for gpu_type, value in job["gpu_hours_by_type"].items():
-            hours[gpu_type] = hours.get(gpu_type, 0.0) + value
-    return hours
-
-
-def contention_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+def contention_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
     """Step lines: time since the trace's start (hours) x active jobs, one per run."""
-    lines = {name: result["contention"] for name, result in results.items() if result["contention"]}
+    lines = {name: run["contention"] for name, run in runs.items() if run["contention"]}
     if not lines:
         return empty_figure(scheme, "No contention yet", _WAIT, height=height)
     drawn = figure(scheme, x="Time (hours)", y="Contention (jobs active)", height=height)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -12,22 +11,24 @@ from plotly.subplots import make_subplots
 from frontend.figures.base import empty_figure, figure
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
+from maat.client.laboratory import DrawnRun
 
-Result = Mapping[str, Any]
 _WAIT = "It shows when a run of this simulation has finished."
-ROW_HEIGHT, MODELS_PER_ROW = 280, 5
+ROW_HEIGHT, MODELS_PER_ROW = 340, 5
 _TICKS = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 5)]
 
 
-def model_hours_figure(results: Mapping[str, Result], *, scheme: str | None) -> go.Figure:
+def model_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None) -> go.Figure:
     """One panel per model: run x mean GPU-hours per job of the model, stacked by GPU type. Each panel has its own scale: models differ by 100 times."""
-    hours = {name: _per_job(result) for name, result in results.items()}
+    hours = {name: _per_job(run) for name, run in runs.items()}
     models = sorted({model for of_run in hours.values() for model in of_run})
     if not models:
         return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=ROW_HEIGHT)
     rows = -(-len(models) // MODELS_PER_ROW)
     columns = min(len(models), MODELS_PER_ROW)
-    counts = [max(_jobs_of(result, model) for result in results.values()) for model in models]
+    counts = [
+        max(run["gpu_hours_by_model"][model]["jobs"] for run in runs.values() if model in run["gpu_hours_by_model"]) for model in models
+    ]
     titles = [f"{escape(model)} ({plural(count, 'job')})" for model, count in zip(models, counts, strict=True)]
     drawn = make_subplots(rows=rows, cols=columns, subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.3 / rows)
     named: set[str] = set()
@@ -45,13 +46,11 @@ def model_hours_figure(results: Mapping[str, Result], *, scheme: str | None) -> 
     return drawn
 
 
-def _per_job(result: Result) -> dict[str, dict[str, float]]:
-    totals = result["gpu_hours_by_model_type"]
-    return {model: {kind: value / _jobs_of(result, model) for kind, value in of_model.items()} for model, of_model in totals.items()}
-
-
-def _jobs_of(result: Result, model: str) -> int:
-    return max(len([job for job in result["jobs"] if job["model"] == model]), 1)
+def _per_job(run: DrawnRun) -> dict[str, dict[str, float]]:
+    return {
+        model: {kind: value / max(hours["jobs"], 1) for kind, value in hours["by_type"].items()}
+        for model, hours in run["gpu_hours_by_model"].items()
+    }
 
 
 def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, named: set[str]) -> list[go.Bar]:
@@ -74,9 +73,9 @@ def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, n
     return traces
 
 
-def decision_time_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 300) -> go.Figure:
+def decision_time_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
     """Decision time per round (milliseconds, logarithmic) x run: the median with its quartiles, and a tick at the 95th percentile."""
-    times = {name: result["policy_seconds"] for name, result in results.items() if result.get("policy_seconds")}
+    times = {name: run["policy_seconds"] for name, run in runs.items() if run["policy_seconds"]}
     if not times:
         return empty_figure(scheme, "No decision times yet", _WAIT, height=height)
     drawn = figure(scheme, x="Decision time per round (milliseconds)", y="Run", height=height)

@@ -26,6 +26,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "contention_mean": ("Contention", "Contention (jobs active)"),
     "unfair_fraction": ("Unfair fraction", "Share of jobs with ρ > 1"),
     "worst_rho": ("Worst ρ", "Largest finish-time fairness ρ (ratio)"),
+    "unfinished": ("Unfinished", "Jobs not finished"),
 }
 
 

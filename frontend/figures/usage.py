@@ -13,12 +13,12 @@ from frontend.theme import gpu_colour, gpu_order, palette, translucent
 Steps = Mapping[str, Any]
 
 
-def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None, height: int | None = None) -> go.Figure:
+def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None) -> go.Figure:
     """Stacked step areas: time (UTC) x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
-        return empty_figure(scheme, "No round has run yet", "Submit a job, or add demo jobs: the first round shows here.", height=height)
-    drawn = figure(scheme, x="Time (UTC)", y="GPUs in use", height=height)
+        return empty_figure(scheme, "No round has run yet", "Submit a job, or add demo jobs: the first round shows here.")
+    drawn = figure(scheme, x="Time (UTC)", y="GPUs in use")
     for name in types:
         kept = thinned(used[name]["at"])
         colour = gpu_colour(name)
@@ -47,11 +47,11 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     return drawn
 
 
-def pending_figure(pending: Steps, running: Steps, *, scheme: str | None, height: int | None = None) -> go.Figure:
+def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.Figure:
     """Step lines: time (UTC) x jobs, running and pending."""
     if not pending["at"] and not running["at"]:
-        return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.", height=height)
-    drawn = figure(scheme, x="Time (UTC)", y="Jobs", height=height)
+        return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.")
+    drawn = figure(scheme, x="Time (UTC)", y="Jobs")
     colours = palette(scheme)
     highest, ends = 0.0, {}
     for name, steps, colour, dash in (("running", running, colours.accent, "solid"), ("pending", pending, colours.muted, "dash")):

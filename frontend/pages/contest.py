@@ -115,7 +115,7 @@ def means(comparison: Mapping[str, Any]) -> Any:
         )
         for contestant in contestants
     ]
-    table = html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
+    table = html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table pinned")
     return html.Div([table, html.Div("* of the jobs that finished", className="caption")]) if left else table
 
 
@@ -145,7 +145,7 @@ def differences(comparison: Mapping[str, Any]) -> Any:
     heads = ("Policy + placer", "JCT difference (h)", "JCT ratio", "Jobs sooner", "Compared", "Mean JCT is")
     rows = [_difference(row, names[row["contestant"]]) for row in comparison["paired"]]
     head = html.Tr([html.Th(heads[0]), *(html.Th(text, className="number") for text in heads[1:-1]), html.Th(heads[-1])])
-    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table")
+    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table pinned")
 
 
 def _difference(row: Mapping[str, Any], name: str) -> html.Tr:

@@ -12,10 +12,12 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title
+from frontend.components.laboratory_form import SEEDS_WRONG, LaboratoryForm, cluster_field, name_field, register_run, seeds_field
+from frontend.components.parameter_fields import Chosen, parameter_fields, parameters_of, place_of, register_parameters
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import MAX_TRACES, missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock, plural
-from frontend.forms import parse_seeds, spread
+from frontend.forms import parse_seeds
 from frontend.routing import add_page, submits
 from maat.client import calls
 from maat.client.errors import FieldProblem
@@ -37,9 +39,9 @@ def layout(**_query: Any) -> html.Div:
     form = html.Div(
         [
             html.Div(id="simulate-problem"),
-            dmc.TextInput(id="simulate-name", label="Name", value="Policy comparison"),
+            name_field("simulate", "Policy comparison"),
             *trace_fields("simulate", jobs=40, hours=4, seed=1, several=True),
-            dmc.TextInput(id="simulate-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
+            cluster_field("simulate"),
             dmc.MultiSelect(
                 id="simulate-policies",
                 label="Policies to compare",
@@ -57,11 +59,12 @@ def layout(**_query: Any) -> html.Div:
             ),
             html.Div(
                 [
-                    dmc.TextInput(id="simulate-seeds", label="Seeds", value="0", placeholder="0, 1, 2"),
+                    seeds_field("simulate", "0"),
                     conditions.fidelity_field("simulate"),
                 ],
                 className="form-row",
             ),
+            parameter_fields("simulate"),
             *conditions.conditions_fields("simulate"),
             dmc.Group(
                 [dmc.Button("Run simulation", id="simulate-button", n_clicks=0), html.Span(id="simulate-runs", className="hint")],
@@ -91,6 +94,7 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
     register_trace_fields(app, "simulate")
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
+    register_parameters(app, api, "simulate", policies="simulate-policies", placers="simulate-placers")
 
     @app.callback(Output("simulate-placers", "data"), Input("simulate-key", "data"))
     async def offer_placers(_key: str) -> Any:
@@ -118,39 +122,21 @@ def register(app: Dash, api: Api) -> None:
             return error_state(error)
         return _table(page["items"])
 
-    @app.callback(
-        output={
-            "errors": {name: Output(f"simulate-{name}", "error") for name in ERRORS},
-            "csv": Output("simulate-csv-error", "children", allow_duplicate=True),
-            "reservations": Output("simulate-reservations-error", "children", allow_duplicate=True),
-            "open": Output("simulate-conditions", "value"),
-            "problem": Output("simulate-problem", "children"),
-            "go": Output("navigate", "href", allow_duplicate=True),
-            "key": Output("simulate-key", "data", allow_duplicate=True),
-        },
-        inputs={"clicks": Input("simulate-button", "n_clicks")},
-        state={
-            "form": {name: State(f"simulate-{name}", "value") for name in FORM} | conditions.condition_states("simulate"),
-            "texts": State("simulate-text", "data"),
-            "cluster_id": State("cluster-select", "value"),
-            "key": State("simulate-key", "data"),
-        },
-        prevent_initial_call=True,
-        running=[(Output("simulate-button", "loading"), True, False)],
+    register_run(
+        app,
+        api,
+        LaboratoryForm(
+            prefix="simulate",
+            fields=FORM,
+            errors=ERRORS,
+            unfinished=unfinished,
+            body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
+            call=lambda body, key: calls.simulate(body, idempotency_key=key),
+            place=place,
+            address="/simulations",
+            empty_name="Give the simulation a name.",
+        ),
     )
-    async def run(clicks: int | None, form: dict[str, Any], texts: list[str] | None, cluster_id: str | None, key: str) -> dict[str, Any]:
-        if not clicks:
-            return conditions.untouched(ERRORS)
-        wrong = unfinished(form, texts, cluster_id)
-        if wrong:
-            return conditions.answered(ERRORS, wrong)
-        try:
-            async with api.visitor() as maat:
-                started = await maat.send(calls.simulate(body_of(form, texts=texts, cluster_id=cluster_id), idempotency_key=key))
-        except Failure as error:
-            beside, problem = spread(error, _place, empty_name="Give the simulation a name.")
-            return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
-        return conditions.answered(ERRORS, {}, go=f"/simulations/{started['id']}")
 
 
 def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
@@ -160,25 +146,27 @@ def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id:
     if not form["policies"]:
         wrong["policies"] = "Choose at least one policy."
     if seeds is None:
-        wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
+        wrong["seeds"] = SEEDS_WRONG
     elif (count := count_of(form, texts)) > MAX_RUNS:
         wrong["seeds"] = f"That is {count} runs. Choose fewer policies, placers, traces or seeds: at most {MAX_RUNS} runs."
     if form["kind"] == "generated" and not (isinstance(form["draws"], int) and 1 <= form["draws"] <= MAX_TRACES):
         wrong["draws"] = f"Give a whole number from 1 to {MAX_TRACES}."
-    return wrong | missing_trace(form, texts=texts, cluster_id=cluster_id)
+    return wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
 
 
 def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
     """Policies x placers x seeds x traces."""
-    traces = {"generated": form["draws"] or 1, "csv": len(texts or ())}.get(form["kind"], 1)
-    return len(form["policies"] or ()) * max(len(form["placers"] or ()), 1) * len(parse_seeds(form["seeds"]) or ()) * int(traces)
+    draws = form["draws"] if isinstance(form["draws"], int) else 1
+    traces = {"generated": draws, "csv": len(texts or ())}.get(form["kind"], 1)
+    return len(form["policies"] or ()) * max(len(form["placers"] or ()), 1) * len(parse_seeds(form["seeds"]) or ()) * traces
 
 
 def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SimulationBody:
     """The form as the API's body: one run per policy, placer and seed, on every trace."""
-    placers: list[dict[str, str]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
+    given = parameters_of(form["parameters"])
+    placers: list[dict[str, Any]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
     runs: list[Any] = [
-        {"policy": policy, "seed": seed, **placer}
+        {"policy": policy, "seed": seed, **placer, **_parameters(given, policy, placer.get("placer"))}
         for policy in form["policies"]
         for placer in placers
         for seed in parse_seeds(form["seeds"]) or ()
@@ -193,10 +181,20 @@ def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id:
     }
 
 
-def _place(problem: FieldProblem) -> str | None:
+def _parameters(given: Chosen, policy: str, placer: str | None) -> dict[str, Any]:
+    """What was typed for a run's policy, and for its placer where one was chosen."""
+    of_policy, of_placer = given.get(f"policy:{policy}"), given.get(f"placer:{placer}")
+    return ({"policy_parameters": of_policy} if of_policy else {}) | ({"placer_parameters": of_placer} if of_placer else {})
+
+
+def place(problem: FieldProblem, body: SimulationBody) -> str | None:
     """Where in the form a refused field stands. A trace's text is told of beside the file, whatever column is wrong."""
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"
+    owners = {f"/runs/{i}/policy_parameters": f"policy:{run['policy']}" for i, run in enumerate(body["runs"])}
+    owners |= {f"/runs/{i}/placer_parameters": f"placer:{run.get('placer')}" for i, run in enumerate(body["runs"])}
+    if (parameter := place_of(problem, owners)) is not None:
+        return parameter
     return "reservations" if problem.pointer.startswith("/reservations") else PLACES.get(problem.pointer.rsplit("/", 1)[-1])
 
 
@@ -222,7 +220,7 @@ def _table(simulations: Sequence[Mapping[str, Any]]) -> Any:
             html.Tr(
                 [
                     html.Td(dcc.Link(simulation["name"] or simulation["id"], href=f"/simulations/{simulation['id']}")),
-                    html.Td(state_chip(_state_of(runs))),
+                    html.Td(state_chip(simulation["state"])),
                     html.Td(", ".join(policies[:4]) + (" …" if len(policies) > 4 else "")),
                     html.Td(str(len(runs)), className="number"),
                     html.Td(clock(simulation["created_at"]), className="number"),
@@ -230,12 +228,3 @@ def _table(simulations: Sequence[Mapping[str, Any]]) -> Any:
             )
         )
     return html.Table([head, html.Tbody(rows)], className="plain-table")
-
-
-def _state_of(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The state of a simulation, from its runs."""
-    states = {run["state"] for run in runs}
-    for state in ("running", "failed", "cancelled", "queued"):
-        if state in states:
-            return "running" if state == "queued" and "succeeded" in states else state
-    return "succeeded"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,19 +11,20 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, skeleton
+from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, skeleton
 from frontend.components.operations import actions, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
-from frontend.formatting import ABSENT, number, percent
+from frontend.formatting import ABSENT, number, percent, plural
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
 from frontend.runs import run_names
-from maat.client import ApiError, AsyncClient, calls
+from maat.client import ApiError, calls
+from maat.client.laboratory import DrawnRun
 
-HEIGHT = 270
+HEIGHT = 320
 FIGURES: Mapping[str, Callable[..., Any]] = {
     "simulation-jct": partial(jct_figure, height=HEIGHT),
     "simulation-rho": partial(fairness_figure, height=HEIGHT),
@@ -43,7 +43,6 @@ DEFINED = {
     "define-decisions": ("policy_seconds",),
     "define-contention": ("comparison",),
 }
-WORST_JOBS = 5
 MANY_RUNS, MOST_DRAWN, MOST_NOTES = 6, 12, 20
 
 # Field of a run's summary, heading with unit, digits.
@@ -85,7 +84,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     html.Div(id="simulation-drawn", className="caption span-12"),
                     card(
                         "Job completion time",
-                        graph("simulation-jct", height=HEIGHT),
+                        [graph("simulation-jct", height=HEIGHT), html.Div(id="simulation-unfinished", className="caption")],
                         aside=definition("JCT", text_id="define-jct"),
                         className="span-6",
                     ),
@@ -138,6 +137,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
                 ],
                 className="columns",
+                id="simulation-body",
             ),
         ]
     )
@@ -154,6 +154,7 @@ def register(app: Dash, api: Api) -> None:
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
     @app.callback(
+        Output("simulation-body", "style"),
         Output("simulation-head", "children"),
         Output("simulation-actions", "children"),
         Output("simulation-progress", "children"),
@@ -161,6 +162,7 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-request", "children"),
         Output("simulation-drawn", "children"),
         Output("simulation-notes", "children"),
+        Output("simulation-unfinished", "children"),
         Output("simulation-fairness", "children"),
         *(Output(figure_id, "figure") for figure_id in FIGURES),
         *(Output(text_id, "children") for text_id in DEFINED),
@@ -173,7 +175,7 @@ def register(app: Dash, api: Api) -> None:
     async def show(_live: Any, scheme: str | None, simulation_id: str, seen: str) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (9 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (11 + len(FIGURES) + len(DEFINED))
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
@@ -181,24 +183,28 @@ def register(app: Dash, api: Api) -> None:
                 done = [run for run in simulation["runs"] if run["state"] == "succeeded"]
                 mark = ("over:" if operation["state"] in FINAL_STATES else "running:") + str(len(done)) + scheme
                 drawn = drawn_runs(done)
-                results = await _results(maat, simulation_id, drawn) if mark != seen else None
+                found = None
+                if mark != seen:
+                    found = await maat.send(calls.figures(simulation_id, runs=[run["id"] for run in drawn]))
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(simulation["name"] or simulation_id, className="page-title"), state_chip(operation["state"])], gap=12)
         buttons = actions("simulation", operation["state"], "New simulation", "/simulate")
-        upper = (
+        upper: tuple[Any, ...] = (
+            {},
             head,
             buttons,
             progress(operation, failed="The simulation failed"),
             _table(simulation["runs"]),
-            _request(simulation["request"]),
+            _request(simulation["request"], simulation["measurements"]),
             _drawn_words(drawn, done),
             _notes(simulation["runs"]),
         )
-        if results is None:
-            return (*upper, *(no_update,) * (2 + len(FIGURES) + len(DEFINED)))
-        figures = (draw(results, scheme=scheme) for draw in FIGURES.values())
-        return (*upper, _least_fair(results), *figures, *_definitions(results), mark)
+        if found is None:
+            return (*upper, *(no_update,) * (3 + len(FIGURES) + len(DEFINED)))
+        runs = dict(zip(run_names(drawn), found["runs"], strict=True)) if drawn else {}
+        figures = (draw(runs, scheme=scheme) for draw in FIGURES.values())
+        return (*upper, unfinished_words(runs), least_fair(runs), *figures, *_definitions(found["definitions"]), mark)
 
 
 def drawn_runs(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -214,12 +220,6 @@ def _drawn_words(drawn: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str,
     return f"The figures below show {len(drawn)} of {len(done)} runs: those on trace {drawn[0]['trace'] + 1} with seed {drawn[0]['seed']}."
 
 
-async def _results(maat: AsyncClient, simulation_id: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Run -> result, in the order of the runs."""
-    answers = await asyncio.gather(*(maat.send(calls.run_result(simulation_id, run["id"])) for run in runs))
-    return dict(zip(run_names(runs), answers, strict=True))
-
-
 def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
     """Runs x figures of merit. Jobs that did not finish, and failures, have columns where there are any."""
     summaries = [_known(run["summary"] or {}) for run in runs]
@@ -233,7 +233,7 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
         cells = [_cell(summary.get(field), digits) for field, _, digits in shown]
         failure = str((run["error"] or {}).get("detail") or "")
         rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
-    return html.Table([head, html.Tbody(rows)], className="plain-table many-columns")
+    return html.Table([head, html.Tbody(rows)], className="plain-table many-columns pinned")
 
 
 def _notes(runs: Sequence[Mapping[str, Any]]) -> list[html.Div]:
@@ -259,19 +259,29 @@ def _cell(value: Any, digits: int) -> html.Td:
     return html.Td(number(value, digits) if isinstance(value, int | float) else ABSENT, className="number")
 
 
-def _least_fair(results: Mapping[str, Mapping[str, Any]]) -> Any:
+def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
+    """Whose lines end below 100 %, and which jobs they lack."""
+    lines = []
+    for name, run in runs.items():
+        if run["unfinished_count"]:
+            more = run["unfinished_count"] - len(run["unfinished"])
+            named = ", ".join(run["unfinished"]) + (f" and {more} more" if more else "")
+            lines.append(html.Div(f"{name}: {plural(run['unfinished_count'], 'job')} did not finish: {named}."))
+    return lines
+
+
+def least_fair(runs: Mapping[str, DrawnRun]) -> Any:
     """Runs x worst rho, share of unfair jobs, and the jobs that fared worst."""
     rows = [
         html.Tr(
             [
                 html.Td(name),
-                html.Td(number(fair["worst_rho"]), className="number"),
-                html.Td(percent(fair["unfair_fraction"]), className="number"),
-                html.Td(", ".join(f"{job['name']} ({number(job['rho'])})" for job in worst_jobs(result)) or ABSENT),
+                html.Td(number(run["worst_rho"]), className="number"),
+                html.Td(percent(run["unfair_fraction"]), className="number"),
+                html.Td(", ".join(f"{job['name']} ({number(job['rho'])})" for job in run["worst_off"]) or ABSENT),
             ]
         )
-        for name, result in results.items()
-        if (fair := result.get("fairness"))
+        for name, run in runs.items()
     ]
     if not rows:
         return empty_state("No finish-time fairness yet", "It shows when a run of this simulation has finished.")
@@ -284,20 +294,14 @@ def _least_fair(results: Mapping[str, Mapping[str, Any]]) -> Any:
     return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")
 
 
-def worst_jobs(result: Mapping[str, Any], count: int = WORST_JOBS) -> list[Mapping[str, Any]]:
-    """The jobs of the largest rho, worst first; jobs that have none are left out."""
-    return sorted((job for job in result["jobs"] if job["rho"] is not None), key=lambda job: -job["rho"])[:count]
-
-
-def _definitions(results: Mapping[str, Mapping[str, Any]]) -> list[Any]:
-    """One text for every button, in the order of DEFINED; they come with a result, for they are what its code said."""
-    known = next((result["definitions"] for result in results.values() if result.get("definitions")), None)
-    if known is None:
+def _definitions(known: Mapping[str, str]) -> list[Any]:
+    """One text for every button, in the order of DEFINED; they come with the first run that finished, for they are what its code said."""
+    if not known:
         return [no_update] * len(DEFINED)
     return ["\n\n".join(known[name] for name in names if name in known) for names in DEFINED.values()]
 
 
-def _request(request: Mapping[str, Any]) -> html.Dl:
+def _request(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]]) -> html.Dl:
     traces = request["traces"] if "traces" in request else [request["trace"]]
     told = [", ".join(f"{name} {value}" for name, value in trace.items() if value is not None) for trace in traces]
     return facts(
@@ -305,15 +309,25 @@ def _request(request: Mapping[str, Any]) -> html.Dl:
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
-            *conditions.told(request),
+            *conditions.told(request, measurements),
         ]
     )
 
 
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
-    title, remedy = said(error)
+    """A simulation that there is none of has no panels."""
     if isinstance(error, ApiError) and error.status == 404:
-        title, remedy = "No such simulation", "It may have been deleted, or belongs to another tenant."
+        state = missing("No such simulation", "It may belong to another tenant, or the link is mistyped.", "All simulations", "/simulate")
+        texts = ({"display": "none"}, "", None, state, *("",) * 6)
+        return (*texts, *(no_update,) * (len(FIGURES) + len(DEFINED)), "over:missing")
+    title, remedy = said(error)
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
-    head = (html.H1(title, className="page-title"), link_button("All simulations", "/simulate"), None, error_state(error), "", "", "", "")
+    head: tuple[Any, ...] = (
+        {},
+        html.H1(title, className="page-title"),
+        link_button("All simulations", "/simulate"),
+        None,
+        error_state(error),
+        *("",) * 5,
+    )
     return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")

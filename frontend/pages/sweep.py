@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, skeleton
+from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, skeleton
 from frontend.components.operations import actions, progress, register_cancel
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
@@ -54,6 +54,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
                     card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
                 ],
                 className="columns",
+                id="sweep-body",
             ),
         ]
     )
@@ -72,6 +73,7 @@ def register(app: Dash, api: Api) -> None:
         Output("sweep-caption", "children"),
         Output("sweep-table", "children"),
         Output("sweep-request", "children"),
+        Output("sweep-body", "style"),
         Input("live", "data"),
         Input("scheme", "data"),
         Input("sweep-metric", "value"),
@@ -79,7 +81,7 @@ def register(app: Dash, api: Api) -> None:
     )
     async def show(_live: Any, scheme: str | None, metric: str, sweep_id: str) -> tuple[Any, ...]:
         if not scheme:
-            return (no_update,) * 7
+            return (no_update,) * 8
         try:
             async with api.visitor() as maat:
                 sweep = await maat.send(calls.sweep(sweep_id))
@@ -89,7 +91,8 @@ def register(app: Dash, api: Api) -> None:
         head = dmc.Group([html.H1(sweep["name"] or sweep_id, className="page-title"), state_chip(sweep["state"])], gap=12)
         buttons = actions("sweep", sweep["state"], "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
-        return head, buttons, progress(operation, failed="A point failed"), drawn, caption(sweep), table(sweep), request_facts(sweep)
+        told = progress(operation, failed="A point failed")
+        return head, buttons, told, drawn, caption(sweep), table(sweep), request_facts(sweep), {}
 
 
 def caption(sweep: Mapping[str, Any]) -> str:
@@ -131,14 +134,16 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
             ("Policy", request["policy"]),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
-            *conditions.told(request),
+            *conditions.told(request, sweep.get("measurements") or ()),
         ]
     )
 
 
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
-    title, remedy = said(error)
+    """A sweep that there is none of has no panels."""
     if isinstance(error, ApiError) and error.status == 404:
-        title, remedy = "No such sweep", "It may have been deleted, or belongs to another tenant."
+        state = missing("No such sweep", "It may belong to another tenant, or the link is mistyped.", "All sweeps", "/sweeps")
+        return "", None, state, no_update, "", "", "", {"display": "none"}
+    title, remedy = said(error)
     drawn = error_figure(scheme, title, remedy, height=HEIGHT)
-    return html.H1(title, className="page-title"), link_button("All sweeps", "/sweeps"), None, drawn, "", error_state(error), ""
+    return html.H1(title, className="page-title"), link_button("All sweeps", "/sweeps"), None, drawn, "", error_state(error), "", {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 from uuid import uuid4
 
@@ -12,11 +13,21 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, link_button, page_title
+from frontend.components.laboratory_form import (
+    SEEDS_EXAMPLE,
+    SEEDS_WRONG,
+    LaboratoryForm,
+    cluster_field,
+    name_field,
+    register_run,
+    seeds_field,
+)
+from frontend.components.parameter_fields import parameter_fields, parameters_of, place_of, register_parameters
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock
-from frontend.forms import parse_seeds, spread
-from frontend.routing import add_page, submits
+from frontend.forms import parse_seeds
+from frontend.routing import add_page, in_browser, submits
 from maat.client import calls
 from maat.client.errors import FieldProblem
 from maat.client.laboratory import SweepBody, VaryBody
@@ -47,9 +58,9 @@ def layout(**_query: Any) -> html.Div:
     form = html.Div(
         [
             html.Div(id="sweeps-problem"),
-            dmc.TextInput(id="sweeps-name", label="Name", value="Sensitivity"),
+            name_field("sweeps", "Sensitivity"),
             *trace_fields("sweeps", jobs=20, hours=1, seed=None),
-            dmc.TextInput(id="sweeps-cluster", label="Cluster (GPU type = nodes × GPUs)", value="t4=6x4,rtx=3x8,a100=2x8"),
+            cluster_field("sweeps"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
                 conditions.fidelity_field("sweeps"),
@@ -68,7 +79,8 @@ def layout(**_query: Any) -> html.Div:
                 ),
                 dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True),
             ),
-            dmc.TextInput(id="sweeps-seeds", label="Seeds (each draws its own generated trace)", value="0, 1, 2", placeholder="0, 1, 2"),
+            seeds_field("sweeps", SEEDS_EXAMPLE, says="Each draws its own generated trace."),
+            parameter_fields("sweeps"),
             *conditions.conditions_fields("sweeps"),
             dmc.Group(
                 [dmc.Button("Run sweep", id="sweeps-button", n_clicks=0), html.Span(id="sweeps-count", className="hint")], gap=12, mt=4
@@ -88,6 +100,7 @@ def layout(**_query: Any) -> html.Div:
                 className="columns",
             ),
             dcc.Store(id="sweeps-key", data=uuid4().hex),
+            dcc.Store(id="sweeps-examples", data=EXAMPLES),
         ]
     )
 
@@ -105,19 +118,18 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
     register_trace_fields(app, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
+    register_parameters(app, api, "sweeps", policies="sweeps-policy", placers=None)
 
-    @app.callback(Output("sweeps-values1", "value"), Input("sweeps-vary1", "value"), prevent_initial_call=True)
-    async def first_values(name: str) -> str:
-        return EXAMPLES[name]
-
-    @app.callback(
-        Output("sweeps-values2", "value"),
-        Output("sweeps-values2", "disabled"),
-        Input("sweeps-vary2", "value"),
-        prevent_initial_call=True,
-    )
-    async def second_values(name: str) -> tuple[str, bool]:
-        return EXAMPLES.get(name, ""), name == NOTHING
+    for which in ("1", "2"):  # in the browser: an answer from the service could come after the reader has typed values of his own
+        in_browser(
+            app,
+            "exampleValues",
+            Output(f"sweeps-values{which}", "value"),
+            Output(f"sweeps-values{which}", "disabled"),
+            Input(f"sweeps-vary{which}", "value"),
+            State("sweeps-examples", "data"),
+            prevent_initial_call=True,
+        )
 
     @app.callback(
         Output("sweeps-count", "children"),
@@ -140,39 +152,21 @@ def register(app: Dash, api: Api) -> None:
             return error_state(error)
         return _table(page["items"])
 
-    @app.callback(
-        output={
-            "errors": {name: Output(f"sweeps-{name}", "error") for name in ERRORS},
-            "csv": Output("sweeps-csv-error", "children", allow_duplicate=True),
-            "reservations": Output("sweeps-reservations-error", "children", allow_duplicate=True),
-            "open": Output("sweeps-conditions", "value"),
-            "problem": Output("sweeps-problem", "children"),
-            "go": Output("navigate", "href", allow_duplicate=True),
-            "key": Output("sweeps-key", "data", allow_duplicate=True),
-        },
-        inputs={"clicks": Input("sweeps-button", "n_clicks")},
-        state={
-            "form": {name: State(f"sweeps-{name}", "value") for name in FORM} | conditions.condition_states("sweeps"),
-            "texts": State("sweeps-text", "data"),
-            "cluster_id": State("cluster-select", "value"),
-            "key": State("sweeps-key", "data"),
-        },
-        prevent_initial_call=True,
-        running=[(Output("sweeps-button", "loading"), True, False)],
+    register_run(
+        app,
+        api,
+        LaboratoryForm(
+            prefix="sweeps",
+            fields=FORM,
+            errors=ERRORS,
+            unfinished=unfinished,
+            body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
+            call=lambda body, key: calls.start_sweep(body, idempotency_key=key),
+            place=place,
+            address="/sweeps",
+            empty_name="Give the sweep a name.",
+        ),
     )
-    async def run(clicks: int | None, form: dict[str, Any], texts: list[str] | None, cluster_id: str | None, key: str) -> dict[str, Any]:
-        if not clicks:
-            return conditions.untouched(ERRORS)
-        wrong = unfinished(form, texts, cluster_id)
-        if wrong:
-            return conditions.answered(ERRORS, wrong)
-        try:
-            async with api.visitor() as maat:
-                started = await maat.send(calls.start_sweep(body_of(form, texts=texts, cluster_id=cluster_id), idempotency_key=key))
-        except Failure as error:
-            beside, problem = spread(error, _place, empty_name="Give the sweep a name.")
-            return conditions.answered(ERRORS, beside, problem=problem, key=uuid4().hex)
-        return conditions.answered(ERRORS, {}, go=f"/sweeps/{started['id']}")
 
 
 def parse_values(text: str | None) -> list[float | str]:
@@ -181,10 +175,12 @@ def parse_values(text: str | None) -> list[float | str]:
 
 
 def _value(text: str) -> float | str:
+    """What is no number that JSON can carry stays the text that it is."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return text
+    return value if isfinite(value) else text
 
 
 def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
@@ -197,8 +193,8 @@ def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id:
     if form["vary2"] == form["vary1"]:
         wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
-        wrong["seeds"] = "Give whole numbers from 0 up, with commas between."
-    return wrong | missing_trace(form, texts=texts, cluster_id=cluster_id)
+        wrong["seeds"] = SEEDS_WRONG
+    return wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
 
 
 def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SweepBody:
@@ -206,20 +202,27 @@ def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id:
     vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
         vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
-    return {
+    varied = {one["name"] for one in vary}
+    trace = traces_of(form, texts=texts, cluster_id=cluster_id)[0]
+    body: SweepBody = {
         "name": form["name"] or "",
-        "trace": traces_of(form, texts=texts, cluster_id=cluster_id)[0],
+        "trace": {name: value for name, value in trace.items() if name != "jobs" or "jobs_per_hour" not in varied},
         "cluster": form["cluster"] or "",
-        "policy": form["policy"],
         "fidelity": form["fidelity"],
         "vary": vary,
         "seeds": parse_seeds(form["seeds"]) or [],
         **conditions.conditions_of(form),  # type: ignore[typeddict-item]  # what is left out has its default
     }
+    if "policy" in varied:
+        return body
+    given = parameters_of(form["parameters"]).get(f"policy:{form['policy']}")
+    return {**body, "policy": form["policy"], **({"policy_parameters": given} if given else {})}
 
 
-def _place(problem: FieldProblem) -> str | None:
+def place(problem: FieldProblem, body: SweepBody) -> str | None:
     """Where in the form a refused field stands."""
+    if (parameter := place_of(problem, {"/policy_parameters": f"policy:{body.get('policy')}"})) is not None:
+        return parameter
     first, *rest = problem.pointer.strip("/").split("/")
     if problem.pointer == "/trace/text":
         return "csv"

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from pages import await_value
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.needs_chromium
@@ -19,6 +20,7 @@ FULL = {
     "/rounds": "#round-matrix .shapelayer path",
     "/simulate": "#simulate-list .state-title, #simulate-list table",
     "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
+    "/measurements": "#measurements-list .state-title, #measurements-list table",
 }
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
 
@@ -99,8 +101,7 @@ def test_a_wrong_field_has_its_error_beside_it_and_the_form_keeps_its_values(ser
     page.fill("#submit-name", "too-greedy")
     page.fill("#submit-min-gpus", "8")
     page.fill("#submit-max-gpus", "2")
-    page.locator("#submit-max-gpus").blur()
-    page.wait_for_timeout(500)
+    await_value(page, "submit-max-gpus", 2)
     page.click("#submit-button")
 
     field = page.locator(".mantine-NumberInput-root", has=page.locator("#submit-max-gpus"))
@@ -249,7 +250,7 @@ def test_the_job_under_the_pointer_stays_lit_on_the_map(server: Any, tab: Any) -
     ("content", "words"),
     [
         (b"a" * 20_000_001, "more than the 20 MB"),
-        (b"\x89PNG\xff\x00", "no CSV file"),
+        (b"\x89PNG\xff\x00", "no text in UTF-8"),
     ],
 )
 def test_a_workload_file_that_is_refused_says_why_beside_it(content: bytes, words: str, server: Any, tab: Any) -> None:
@@ -260,6 +261,23 @@ def test_a_workload_file_that_is_refused_says_why_beside_it(content: bytes, word
     page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": content})
 
     expect(page.locator("#simulate-csv-error")).to_contain_text(words)
+
+
+def test_a_file_that_is_too_large_is_named_wherever_it_stands_among_several(server: Any, tab: Any) -> None:
+    page = tab.open(server.url + "/simulate")
+    settled(page)
+    page.get_by_text("CSV file", exact=True).click()
+    small = b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n"
+    files = [
+        {"name": name, "mimeType": "text/csv", "buffer": content} for name, content in (("a.csv", small), ("b.csv", b"a" * 20_000_001))
+    ]
+
+    page.set_input_files("#simulate-upload input", files)
+    expect(page.locator("#simulate-csv-error")).to_contain_text("b.csv has 20.0 MB")
+
+    page.set_input_files("#simulate-upload input", files[:1])
+    expect(page.locator("#simulate-file")).to_contain_text("a.csv: 2 lines")
+    expect(page.locator("#simulate-csv-error")).to_have_text("")
 
 
 def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any, tab: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.simulations import figure_data
+
 
 def cells() -> list[dict[str, Any]]:
     """t4 node of 4 (job a on two), rtx node of 4 (job b on all), a100 node of 2 (one drained, one free)."""
@@ -140,6 +142,11 @@ def result(shift: float) -> dict[str, Any]:
             "unfair_fraction": "Share with rho > 1.",
         },
     }
+
+
+def drawn(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What charts draw of these runs, as the service says it."""
+    return {name: figure_data.drawn(name, result).model_dump() for name, result in results.items()}
 
 
 def stretch(start: float, gpu_type: str, gpu_count: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.theme import gpu_colour
 
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}
+DRAWN = samples.drawn(RESULTS)
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -85,7 +86,7 @@ def test_a_job_that_finished_in_one_run_only_is_no_pair() -> None:
 
 
 def test_gpu_hours_of_a_model_are_means_over_its_jobs_stacked_by_type() -> None:
-    figure = model_hours_figure(RESULTS, scheme="light")
+    figure = model_hours_figure(DRAWN, scheme="light")
 
     assert {trace.name: list(trace.y) for trace in figure.data} == {"t4": [1.0, 1.0], "a100": [2.0, 7.0]}
     assert {trace.name: trace.marker.color for trace in figure.data} == {"t4": gpu_colour("t4"), "a100": gpu_colour("a100")}
@@ -96,14 +97,14 @@ def test_gpu_hours_of_a_model_are_means_over_its_jobs_stacked_by_type() -> None:
 def test_models_that_one_policy_kept_off_a_type_still_stack_in_its_order() -> None:
     other = {**samples.result(0.0), "gpu_hours_by_model_type": {"cifar10": {"t4": 8.0}, "bert": {"a100": 3.0}}}
 
-    figure = model_hours_figure({"sia": samples.result(0.0), "fifo": other}, scheme="light")
+    figure = model_hours_figure(samples.drawn({"sia": samples.result(0.0), "fifo": other}), scheme="light")
 
     cifar = [trace for trace in figure.data if trace.xaxis == "x2"]
     assert {trace.name: list(trace.y) for trace in cifar} == {"t4": [1.0, 0.2], "a100": [2.0, 0.0]}
 
 
 def test_decision_times_are_medians_with_quartiles_on_a_logarithmic_axis() -> None:
-    figure = decision_time_figure(RESULTS, scheme="light")
+    figure = decision_time_figure(DRAWN, scheme="light")
 
     sia = figure.data[0]
     assert (sia.x[0], sia.error_x.array[0], sia.error_x.arrayminus[0]) == pytest.approx((4.0, 4.0, 2.0))
@@ -113,7 +114,7 @@ def test_decision_times_are_medians_with_quartiles_on_a_logarithmic_axis() -> No
 def test_a_result_from_before_decision_times_were_kept_is_left_out() -> None:
     old = {name: value for name, value in samples.result(0.0).items() if name != "policy_seconds"}
 
-    figure = decision_time_figure({"sia": old, "fifo": samples.result(5.0)}, scheme="light")
+    figure = decision_time_figure(samples.drawn({"sia": old, "fifo": samples.result(5.0)}), scheme="light")
 
     assert {name for trace in figure.data for name in trace.y} == {"fifo"}
 
@@ -128,8 +129,8 @@ def test_names_of_users_are_escaped() -> None:
     drawn = (
         allocations_figure(runs, [HOSTILE], scheme="light"),
         paired_figure(runs, scheme="light"),
-        model_hours_figure(runs, scheme="light"),
-        decision_time_figure(runs, scheme="light"),
+        model_hours_figure(samples.drawn(runs), scheme="light"),
+        decision_time_figure(samples.drawn(runs), scheme="light"),
     )
 
     assert not any("<script>" in figure.to_json().encode().decode("unicode_escape") for figure in drawn)

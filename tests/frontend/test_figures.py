@@ -22,6 +22,7 @@ from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
 
 NOTHING: dict[str, list[object]] = {"at": [], "value": []}
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}
+DRAWN = samples.drawn(RESULTS)
 
 FULL: dict[str, Callable[[str], go.Figure]] = {
     "usage": lambda scheme: usage_figure(
@@ -35,12 +36,12 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
     "goodput": lambda scheme: goodput_figure(samples.goodput_series(), scheme=scheme),
     "matrix": lambda scheme: matrix_figure(samples.record(), scheme=scheme),
     "prices": lambda scheme: prices_figure(samples.rounds(), scheme=scheme),
-    "jct": lambda scheme: jct_figure(RESULTS, scheme=scheme),
-    "fairness": lambda scheme: fairness_figure(RESULTS, scheme=scheme),
-    "gpu_hours": lambda scheme: gpu_hours_figure(RESULTS, scheme=scheme),
-    "contention": lambda scheme: contention_figure(RESULTS, scheme=scheme),
-    "model_hours": lambda scheme: model_hours_figure(RESULTS, scheme=scheme),
-    "decision_time": lambda scheme: decision_time_figure(RESULTS, scheme=scheme),
+    "jct": lambda scheme: jct_figure(DRAWN, scheme=scheme),
+    "fairness": lambda scheme: fairness_figure(DRAWN, scheme=scheme),
+    "gpu_hours": lambda scheme: gpu_hours_figure(DRAWN, scheme=scheme),
+    "contention": lambda scheme: contention_figure(DRAWN, scheme=scheme),
+    "model_hours": lambda scheme: model_hours_figure(DRAWN, scheme=scheme),
+    "decision_time": lambda scheme: decision_time_figure(DRAWN, scheme=scheme),
     "paired": lambda scheme: paired_figure(RESULTS, scheme=scheme),
     "allocations": lambda scheme: allocations_figure(RESULTS, ["job 0", "job 3"], scheme=scheme),
 }
@@ -222,7 +223,11 @@ def test_text_from_users_is_escaped_in_every_figure_that_shows_it() -> None:
     hostile = "<script>alert(1)</script>"
     cells = samples.cells()
     cells[0].update(job_name=hostile, node=hostile)
-    drawn = [cluster_map_figure(cells, scheme="light"), FULL["matrix"]("light"), jct_figure({hostile: samples.result(0.0)}, scheme="light")]
+    drawn = [
+        cluster_map_figure(cells, scheme="light"),
+        FULL["matrix"]("light"),
+        jct_figure(samples.drawn({hostile: samples.result(0.0)}), scheme="light"),
+    ]
 
     for figure in drawn:
         assert "<script" not in figure.to_json().replace("\\u003c", "<")
@@ -246,10 +251,22 @@ def test_the_fairness_chart_has_the_rule_at_one() -> None:
     assert figure.layout.annotations[0].text == "ρ = 1"
 
 
+def test_a_cdf_of_completion_times_reaches_only_the_share_of_the_jobs_that_finished() -> None:
+    told = samples.result(0.0)
+    jobs = [*told["jobs"], *({**job, "finish": None, "rho": None} for job in told["jobs"])]
+    for draw in (jct_figure, fairness_figure):
+        line = draw(samples.drawn({"sia": {**told, "jobs": jobs}}), scheme="light").data[0]
+        assert max(line.y) == 0.5
+        assert f"of {len(jobs)} jobs" in line.hovertemplate
+
+
 def test_a_cdf_ends_at_the_whole_and_few_jobs_show_as_points() -> None:
     few = {**samples.result(0.0), "jobs": samples.result(0.0)["jobs"][:10]}
 
-    many_line, few_line = jct_figure({"sia": samples.result(0.0)}, scheme="light").data[0], jct_figure({"sia": few}, scheme="light").data[0]
+    many_line, few_line = (
+        jct_figure(samples.drawn({"sia": samples.result(0.0)}), scheme="light").data[0],
+        jct_figure(samples.drawn({"sia": few}), scheme="light").data[0],
+    )
 
     assert many_line.y[-1] == 1.0
     assert list(many_line.x) == sorted(many_line.x)
@@ -290,8 +307,9 @@ def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
 
 
 def test_a_narrow_range_of_completion_times_has_several_ticks() -> None:
-    jobs = [{"submit": 0.0, "finish": 3600 * hours} for hours in (1.1, 1.2, 1.4)]
+    told = samples.result(0.0)
+    jobs = [{**told["jobs"][0], "submit": 0.0, "finish": 3600 * hours} for hours in (1.1, 1.2, 1.4)]
 
-    axis = jct_figure({"sia": {"jobs": jobs}}, scheme="light").layout.xaxis
+    axis = jct_figure(samples.drawn({"sia": {**told, "jobs": jobs}}), scheme="light").layout.xaxis
 
     assert len([tick for tick in axis.tickvals if 10 ** axis.range[0] <= tick <= 10 ** axis.range[1]]) >= 3

@@ -158,3 +158,28 @@ def test_no_query_breaks_a_page(path: str, query: str, browser: TestClient) -> N
 
     assert answer.status_code == 200
     assert answer.json()["response"]["_pages_content"]["children"]["type"] == "Div"
+
+
+def test_an_error_that_a_callback_did_not_expect_is_logged_with_its_traceback_and_without_the_token(
+    browser: TestClient, callbacks: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any, **__: Any) -> str:
+        raise ZeroDivisionError("the cause")
+
+    name = "..simulate-generated.style...simulate-csv.style...simulate-replay.style.."
+    monkeypatch.setitem(callbacks[name], "callback", broken)
+    outputs = [{"id": f"simulate-{part}", "property": "style"} for part in ("generated", "csv", "replay")]
+    changed = {"id": "simulate-kind", "property": "value", "value": "csv"}
+    call = {"output": name, "outputs": outputs, "inputs": [changed], "changedPropIds": ["simulate-kind.value"]}
+
+    answer = browser.post(
+        "/_dash-update-component", json=call, headers={"Cookie": "session=maat_secret", "X-Request-Id": "seen-in-the-log"}
+    )
+
+    assert answer.status_code == 500
+    assert "the cause" not in answer.text
+    (failure,) = [record for record in caplog.records if record.name == "frontend.failures"]
+    assert failure.exc_info is not None
+    assert failure.exc_info[0] is ZeroDivisionError
+    assert "seen-in-the-log" in failure.getMessage()
+    assert "maat_secret" not in caplog.text

@@ -11,10 +11,10 @@ from sweep_samples import axis, row, sweep
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
 from frontend.pages.sweep import caption, table
-from frontend.pages.sweeps import EXAMPLES, _place, body_of, parse_values, unfinished
+from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
-from maat.simulation.sweep import AXES
+from maat.simulation.axes import AXES
 
 FORM: dict[str, Any] = {
     "name": "s",
@@ -39,7 +39,10 @@ FORM: dict[str, Any] = {
     "rigid_share": 0,
     "strong_scaling_share": 0,
     "mtbf_hours": "",
-    "repair_minutes": 30,
+    "repair_minutes": "",
+    "variability": "alike",
+    "parameters": {"ids": [], "values": []},
+    "reserve": {"type": "", "holder": ""},
     "reservations": [],
 }
 
@@ -139,7 +142,7 @@ def test_the_form_is_sent_as_the_api_wants_it() -> None:
     [("/vary/1/values", "values2"), ("/vary", "values1"), ("/strong_scaling_share", "strong_scaling_share"), ("/x", None)],
 )
 def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | None) -> None:
-    assert _place(FieldProblem(pointer, "", "")) == field
+    assert place(FieldProblem(pointer, "", ""), {"policy": "sia"}) == field
 
 
 @pytest.mark.parametrize(

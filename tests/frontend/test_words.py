@@ -1,4 +1,4 @@
-"""Numbers as people read them, and rows and bodies that pages make of them."""
+"""Numbers as people read them, and rows that pages make of them. What forms send: test_forms.py."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ from typing import Any
 
 import pytest
 
-from frontend.components.conditions import reservation_of, told
-from frontend.components.reservation_fields import unfinished_reservation
+from frontend.components.conditions import told
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
-from frontend.forms import parse_seeds, spread
 from frontend.pages.jobs import row_of, wanted
-from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.reservations import reservations_table
 from frontend.pages.side_by_side import partners_of
-from frontend.pages.simulate import _place, count_of
-from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulation import _table
-from frontend.pages.submit import body_of
-from frontend.problems import worded
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
-from maat.client.errors import ApiError, FieldProblem
 
 
 @pytest.mark.parametrize(
@@ -119,65 +111,6 @@ def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
     assert (row["name"], row["href"], row["have"], row["wait"]) == ("<script>alert(1)</script>", "/jobs/job_1", "–", "1 min 1 s")
 
 
-def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job() -> None:
-    values = {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "rigid",
-        "gpu_count": 4,
-        "min_gpus": 2,
-        "max_gpus": 8,
-        "batch_size": 64,
-        "max_batch_size": 128,
-    }
-    rest = {"work_scale": 1, "gpu_types": [], "external_id": "", "workload_kind": "training", "promised_seconds": 9}
-
-    rigid = body_of({**values, **rest}, preemptible=True, cluster_id="clu_1")
-    adaptive = body_of({**values, **rest, "adaptivity": "adaptive"}, preemptible=False, cluster_id=None)
-
-    assert rigid == {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "rigid",
-        "gpu_count": 4,
-        "batch_size": 64,
-        "work_scale": 1,
-        "workload_kind": "training",
-        "cluster_id": "clu_1",
-        "preemptible": True,
-    }
-    assert adaptive == {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "adaptive",
-        "min_gpus": 2,
-        "max_gpus": 8,
-        "max_batch_size": 128,
-        "work_scale": 1,
-        "workload_kind": "training",
-        "preemptible": False,
-    }
-
-
-def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> None:
-    values = {"name": "a", "model": "bert", "adaptivity": "adaptive", "max_gpus": 8, "batch_size": 16, "max_batch_size": 64}
-
-    body = body_of({**values, "workload_kind": "latency-inference", "promised_seconds": 0.2}, preemptible=True, cluster_id=None)
-
-    assert (body["batch_size"], body["promised_seconds"], body["max_gpus"]) == (16, 0.2, 8)
-    assert "max_batch_size" not in body
-
-
-def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:
-    values = {"type": "a100", "gpus": 4, "for": "job", "holder": " job_1 ", "from": 0, "until": 1.5}
-
-    now = reservation_body(values, now="2026-11-20T12:00:00.000Z")
-    later = reservation_body({**values, "for": "tenant", "holder": "vision", "from": 2, "until": ""}, now="2026-11-20T12:00:00.000Z")
-
-    assert now == {"gpu_type": "a100", "gpu_count": 4, "job_id": "job_1", "end_at": "2026-11-20T13:30:00+00:00"}
-    assert later == {"gpu_type": "a100", "gpu_count": 4, "tenant": "vision", "start_at": "2026-11-20T14:00:00+00:00"}
-
-
 def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
     one = {
         "id": "res_1",
@@ -195,19 +128,14 @@ def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
     assert "Nothing is reserved" in str(reservations_table([], may=False))
 
 
-@pytest.mark.parametrize(("text", "seeds"), [("0", [0]), ("0, 1,2", [0, 1, 2]), ("", None), ("a", None), ("-1", None), ("1.5", None)])
-def test_seeds_are_whole_numbers_from_zero(text: str, seeds: list[int] | None) -> None:
-    assert parse_seeds(text) == seeds
-
-
 def test_runs_are_named_by_what_tells_them_apart() -> None:
     def run(policy: str, seed: int, placer: str = "whole-node", trace: int = 0) -> dict[str, Any]:
         return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
 
-    assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia", "fifo"]
-    assert run_names([run("sia", 0), run("sia", 1)]) == ["sia, seed 0", "sia, seed 1"]
+    assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia + whole-node", "fifo + whole-node"]
+    assert run_names([run("sia", 0), run("sia", 1)]) == ["sia + whole-node, seed 0", "sia + whole-node, seed 1"]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
-    assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las, trace 1", "las, trace 2"]
+    assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las + whole-node, trace 1", "las + whole-node, trace 2"]
 
 
 def test_a_run_is_set_against_runs_of_its_own_trace_those_of_its_seed_first() -> None:
@@ -237,99 +165,11 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
     assert [row.children[-1].children for row in body.children] == ["1.5", "–"]
 
 
-def test_an_empty_name_is_asked_for_in_plain_words() -> None:
-    raw = {"field": "name", "message": "String should have at least 1 character.", "remedy": "Give at least 1 characters."}
-
-    assert worded(FieldProblem.parse({**raw, "code": "string_too_short"}), empty_name="Give the job a name.") == "Give the job a name."
-
-
-FORM: dict[str, Any] = {
-    "name": "n",
-    "kind": "csv",
-    "family": "",
-    "jobs": 1,
-    "hours": 1,
-    "seed": 0,
-    "cluster": "",
-    "fidelity": "paper",
-    "draws": 1,
-    "policies": ["sia", "fifo"],
-    "placers": [],
-    "seeds": "0,1",
-    "profiling": "fidelity",
-    "tuned": "none",
-    "tuned_gpus": 16,
-    "jobs_per_gpu": 1,
-    "interference": "none",
-    "slowdown": 1.25,
-    "rigid_share": 0,
-    "strong_scaling_share": "",
-    "mtbf_hours": "",
-    "repair_minutes": 30,
-    "reservations": [],
-}
-
-
-def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
-    body = simulation_body(FORM, texts=[""], cluster_id=None)
-
-    assert body["runs"] == [{"policy": policy, "seed": seed} for policy in ("sia", "fifo") for seed in (0, 1)]
-
-
-def test_every_policy_is_sent_with_every_placer_and_every_draw_is_a_trace() -> None:
-    form = {**FORM, "kind": "generated", "family": "philly", "seed": 5, "draws": 3, "placers": ["pal", "random"], "seeds": "0"}
-
-    body = simulation_body(form, texts=None, cluster_id=None)
-
-    assert [(run["policy"], run["placer"]) for run in body["runs"]] == [(p, q) for p in ("sia", "fifo") for q in ("pal", "random")]
-    assert [trace["seed"] for trace in body["traces"]] == [5, 6, 7]
-    assert count_of(form, None) == 12
-
-
-def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_set() -> None:
-    values = {"type": " a100", "gpus": 4, "for": "job", "holder": "bert-1", "from": 0, "until": 1.5}
-    asked = {"profiling": "oracle", "rigid_share": 0.5, "mtbf_hours": 100, "reservations": [reservation_of(values)]}
-
-    body = simulation_body({**FORM, **asked}, texts=[""], cluster_id=None)
-
-    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(simulation_body(FORM, texts=[""], cluster_id=None))
-    assert (body["profiling"], body["rigid_share"], body["failures"]) == ("oracle", 0.5, {"mtbf_hours": 100.0, "repair_seconds": 1800.0})
-    assert body["reservations"] == [{"gpu_type": "a100", "gpu_count": 4, "job": "bert-1", "start_seconds": 0.0, "end_seconds": 5400.0}]
-
-
-@pytest.mark.parametrize(
-    ("change", "sent"),
-    [
-        ({"jobs_per_gpu": 2}, {"jobs_per_gpu": 2}),
-        ({"jobs_per_gpu": 2, "interference": "synthetic"}, {"jobs_per_gpu": 2, "interference": "synthetic"}),
-        ({"jobs_per_gpu": 3, "interference": "constant", "slowdown": 1.5}, {"jobs_per_gpu": 3, "interference": 1.5}),
-        ({"jobs_per_gpu": 3, "interference": "constant", "slowdown": ""}, {"jobs_per_gpu": 3}),
-        ({"tuned": "any-pair"}, {"tuned": "any-pair", "tuned_gpus": 16}),
-        ({"tuned_gpus": 64, "slowdown": 2}, {}),
-    ],
-)
-def test_shared_gpus_and_tuned_jobs_are_sent_where_they_were_asked_for(change: dict[str, Any], sent: dict[str, Any]) -> None:
-    body = simulation_body({**FORM, **change}, texts=[""], cluster_id=None)
-
-    assert {name: body.get(name) for name in ("jobs_per_gpu", "interference", "tuned", "tuned_gpus") if name in body} == sent
-
-
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
     request = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 64}
 
     assert told(request) == [("Tuned jobs", "any-pair, at most 64 GPUs"), ("Jobs per GPU", "up to 2, interference 1.25")]
     assert told({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [({"type": " "}, "GPU type"), ({"gpus": ""}, "how many GPUs"), ({"holder": ""}, "tenant"), ({"from": 2, "until": 2}, "end after")],
-)
-def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], words: str) -> None:
-    values = {"type": "a100", "gpus": 4, "for": "tenant", "holder": "vision", "from": 0, "until": ""}
-
-    assert unfinished_reservation(values) is None
-    assert words in str(unfinished_reservation({**values, **change}))
 
 
 def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -> None:
@@ -338,34 +178,6 @@ def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -
 
     assert told(request) == [("Share of jobs", "0.5 rigid"), ("Reserved", "4 × a100 for tenant vision, until 2 h")]
     assert told({"profiling": None, "failures": None, "reservations": []}) == []
-
-
-@pytest.mark.parametrize(
-    ("pointer", "field"),
-    [
-        ("/traces/1/text", "csv"),
-        ("/trace/generated/jobs", "jobs"),
-        ("/runs/0/policy", "policies"),
-        ("/failures/mtbf_hours", "mtbf_hours"),
-        ("/interference", "interference"),
-        ("/jobs_per_gpu", "jobs_per_gpu"),
-        ("/reservations/0/job", "reservations"),
-        ("/name", "name"),
-    ],
-)
-def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field: str) -> None:
-    problem = FieldProblem(pointer, pointer.rsplit("/", 1)[-1], "It is wrong.", "code", "Mend it.")
-
-    assert spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="") == ({field: "It is wrong. Mend it."}, None)
-
-
-def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
-    problem = FieldProblem("/fidelity", "fidelity", "It is wrong.")
-
-    beside, above = spread(ApiError(status=422, title="t", errors=(problem,)), _place, empty_name="")
-
-    assert beside == {}
-    assert above is not None
 
 
 def test_failures_have_columns_only_where_a_node_failed() -> None:

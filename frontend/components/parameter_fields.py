@@ -1,0 +1,158 @@
+"""The part of a form that sets parameters of policies and placers: one field for each that the service says there is. Knows none by name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import folded
+from maat.client import calls
+from maat.client.errors import FieldProblem
+from maat.client.laboratory import Fidelity
+from maat.client.resources import Described, Parameter
+
+YES_NO = {"yes": True, "no": False}
+ROUND = "round_seconds"
+
+Chosen = Mapping[str, Mapping[str, Any]]  # `policy:sia` -> parameter -> value
+
+
+def parameter_fields(prefix: str) -> html.Details:
+    """`prefix`: of every id."""
+    fields = html.Div(html.Div("Choose a policy first.", className="hint"), id=f"{prefix}-parameters", className="form-stack")
+    return folded("Parameters of policies and placers", fields, box_id=f"{prefix}-parameters-box")
+
+
+def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str | None) -> None:
+    """`policies`, `placers`: the fields that choose them, None where the form leaves placers to their policies."""
+    chosen = {"policies": Input(policies, "value"), "fidelity": Input(f"{prefix}-fidelity", "value")}
+
+    @app.callback(
+        Output(f"{prefix}-parameters", "children"),
+        inputs={"chosen": chosen if placers is None else chosen | {"placers": Input(placers, "value")}},
+        state={"given": parameter_states(prefix)},
+    )
+    async def offer(chosen: dict[str, Any], given: dict[str, Any]) -> Any:
+        """The fields of what is chosen; what was typed stays."""
+        try:
+            async with api.visitor() as maat:
+                known, places, presets = await asyncio.gather(
+                    maat.send(calls.policies()), maat.send(calls.placers()), maat.send(calls.fidelities())
+                )
+        except Failure:
+            return no_update
+        preset = next((one for one in presets["items"] if one["name"] == chosen["fidelity"]), None)
+        wanted = _listed(chosen["policies"])
+        described = [(f"policy:{one['name']}", one) for one in known["items"] if one["name"] in wanted]
+        described += [(f"placer:{one['name']}", one) for one in places["items"] if one["name"] in _listed(chosen.get("placers"))]
+        return groups(prefix, described, preset, parameters_of(given))
+
+
+def groups(prefix: str, described: Sequence[tuple[str, Described]], preset: Fidelity | None, given: Chosen) -> list[Any]:
+    """A titled group of fields for each that has parameters."""
+    shown = [
+        html.Fieldset(
+            [
+                html.Legend(f"{one['title']} ({owner.partition(':')[0]})", className="caption"),
+                html.Div([_field(prefix, owner, p, preset, given.get(owner, {})) for p in one["parameters"]], className="form-row wide"),
+            ],
+            className="parameter-group",
+        )
+        for owner, one in described
+        if one["parameters"]
+    ]
+    return shown or [html.Div("What is chosen has no parameters.", className="hint")]
+
+
+def _field(prefix: str, owner: str, parameter: Parameter, preset: Fidelity | None, given: Mapping[str, Any]) -> Any:
+    """Empty: its default, or what the fidelity sets, which stands in it as a placeholder."""
+    name = parameter["name"]
+    label = name.replace("_", " ") + (f" ({parameter['unit']})" if parameter["unit"] else "")
+    field_id = {"parameter": prefix, "of": owner, "name": name}
+    shared: dict[str, Any] = {
+        "id": field_id,
+        "label": label,
+        "description": described(parameter),
+        "placeholder": placeholder(owner, parameter, preset),
+        "inputWrapperOrder": ["label", "input", "description", "error"],
+    }
+    value = given.get(name)
+    offered = ["yes", "no"] if parameter["type"] == "boolean" else parameter["choices"]
+    if offered:
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        return dmc.Select(**shared, data=offered, value=value, clearable=True)
+    if parameter["type"] == "string":
+        return dmc.TextInput(**shared, value=value or "")
+    whole = parameter["type"] == "integer"
+    return dmc.NumberInput(**shared, value="" if value is None else value, allowDecimal=not whole)
+
+
+def described(parameter: Parameter) -> str:
+    """What it does, from where to where it goes, and where its default comes from."""
+    low, high = parameter["minimum"], parameter["maximum"]
+    if low is not None and high is not None:
+        span = f"From {low:g} to {high:g}."
+    elif low is not None:
+        span = f"At least {low:g}."
+    else:
+        span = "" if high is None else f"At most {high:g}."
+    source = f"Source: {parameter['source']}." if parameter["source"] else ""
+    return " ".join(part for part in (parameter["help"], span, source) if part)
+
+
+def placeholder(owner: str, parameter: Parameter, preset: Fidelity | None) -> str:
+    """What holds where nothing is given."""
+    kind, _, name = owner.partition(":")
+    if preset is not None:
+        own = preset["policy_parameters"] if kind == "policy" else preset["placer_parameters"]
+        if parameter["name"] in own.get(name, {}):
+            return f"{_words(own[name][parameter['name']])} ({preset['name']})"
+        if kind == "policy" and parameter["name"] == ROUND and preset["round_seconds"] is not None:
+            return f"{preset['round_seconds']:g} ({preset['name']})"
+    return _words(parameter["default"])
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parameter_states(prefix: str) -> dict[str, State]:
+    """What `parameters_of` takes."""
+    return {"ids": State(every(prefix), "id"), "values": State(every(prefix), "value")}
+
+
+def every(prefix: str) -> dict[str, Any]:
+    """The id that all fields of the form match."""
+    return {"parameter": prefix, "of": ALL, "name": ALL}
+
+
+def parameters_of(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The fields that hold something, by their owner."""
+    found: dict[str, dict[str, Any]] = {}
+    for field_id, value in zip(given["ids"], given["values"], strict=True):
+        if value not in (None, ""):
+            found.setdefault(field_id["of"], {})[field_id["name"]] = YES_NO.get(value, value) if isinstance(value, str) else value
+    return found
+
+
+def errors_of(given: Mapping[str, Any], beside: Mapping[str, str]) -> list[str]:
+    """What stands beside each field, in their order. `beside`: as `place_of` names them."""
+    return [beside.get(f"{field_id['of']}/{field_id['name']}", "") for field_id in given["ids"]]
+
+
+def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:
+    """The form's name for a refused parameter. `owners`: pointer of the parameters -> `policy:sia`."""
+    parent, _, name = problem.pointer.rpartition("/")
+    return f"{owners[parent]}/{name}" if parent in owners else None
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())

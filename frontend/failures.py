@@ -1,0 +1,29 @@
+"""Errors that no callback expected, into the log with their traceback. Dash answers them with a bare 500 and says nothing; what a page shows is its own."""
+
+from __future__ import annotations
+
+import logging
+
+from dash.exceptions import PreventUpdate
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+
+
+class LoggedFailures:
+    """Stands inside the middleware of Dash, which ends every error. Logs neither headers nor body: they hold tokens and people's files."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except PreventUpdate:
+            raise
+        except Exception:
+            if scope["type"] == "http" and scope["path"].startswith("/_dash-"):
+                request = Request(scope)
+                log.exception("%s %s failed (request %s)", request.method, request.url.path, getattr(request.state, "request_id", ""))
+            raise

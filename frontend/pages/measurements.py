@@ -1,0 +1,272 @@
+"""Uploaded measurements: the form that takes them, and the list of those there are, for simulations and sweeps to name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from frontend.api import Api, Failure
+from frontend.components.cards import card, empty_state, error_state, link_button, page_title
+from frontend.components.files import NoText, file_box, texts_in
+from frontend.components.notices import notice, refusal
+from frontend.formatting import clock, plural
+from frontend.forms import spread
+from frontend.routing import add_page, aria, submits
+from maat.client import calls
+from maat.client.errors import FieldProblem
+from maat.client.laboratory import MeasurementBody
+
+KINDS = {"variability": "Unequal GPUs", "interference": "Interference"}
+ACCEPTED = {
+    "variability": "One CSV for each application and GPU type, named after both, such as resnet-v100.csv; applications are resnet, bert, "
+    "pagerank, sgemm. Columns: uuid, the GPU, and perf, a time. PAL's files are taken as they were published.",
+    "interference": "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; or Gavel's "
+    "simulation_throughputs.json.",
+}
+MAY_UPLOAD = "measurements:write"
+
+
+def layout(**_query: Any) -> html.Div:
+    kind = dmc.SegmentedControl(
+        id="measurements-kind",
+        data=[{"value": value, "label": label} for value, label in KINDS.items()],
+        value="variability",
+        fullWidth=True,
+        size="xs",
+        transitionDuration=0,
+    )
+    box = file_box(
+        "measurements-upload",
+        words="Drop files here, or ",
+        choose="choose files",
+        accept=".csv,.json,text/csv,text/plain,application/json",
+        several=True,
+        label="Choose files of measurements",
+    )
+    form = html.Div(
+        [
+            html.Div(id="measurements-problem"),
+            html.Div([html.Label("What was measured", className="mantine-InputWrapper-label"), kind]),
+            dmc.TextInput(id="measurements-name", label="Name", placeholder="by which simulations name them", value=""),
+            box,
+            html.Div(ACCEPTED["variability"], id="measurements-accepted", className="hint"),
+            html.Div(id="measurements-file", className="hint"),
+            html.Div(id="measurements-csv-error", className="form-error", role="alert"),
+            dmc.Group([dmc.Button("Upload", id="measurements-button", n_clicks=0)], mt=4),
+            dcc.Store(id="measurements-text", data=[]),
+            dcc.Store(id="measurements-key", data=uuid4().hex),
+            dcc.Store(id="measurements-changed", data=0),
+        ],
+        className="form-stack",
+        **submits("measurements-button"),
+    )
+    return html.Div(
+        [
+            page_title("Measurements", link_button("Simulate with them", "/simulate")),
+            html.Div(
+                [
+                    card("Upload", form, className="span-4"),
+                    card("Uploaded", html.Div(id="measurements-list", className="scroll-x"), className="span-8"),
+                ],
+                className="columns",
+            ),
+            _question(),
+        ]
+    )
+
+
+def _question() -> dmc.Modal:
+    return dmc.Modal(
+        id="measurements-ask",
+        title="Delete these measurements?",
+        transitionProps={"duration": 0},
+        children=[
+            html.P(id="measurements-ask-text"),
+            dmc.Group(
+                [
+                    dmc.Button("Keep them", id="measurements-no", variant="default"),
+                    dmc.Button("Delete", id="measurements-yes", color="red", className="danger"),
+                ],
+                justify="flex-end",
+            ),
+            dcc.Store(id="measurements-chosen-id"),
+        ],
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(__name__, path="/measurements", name="Measurements", title="Measurements", order=7, layout=layout)
+    _register_form(app, api)
+    _register_deleting(app, api)
+
+    @app.callback(Output("measurements-list", "children"), Input("live", "data"), Input("measurements-changed", "data"))
+    async def list_measurements(_live: Any, _changed: int) -> Any:
+        try:
+            async with api.visitor() as maat:
+                page = await maat.send(calls.measurements(limit=100))
+                may = MAY_UPLOAD in (await maat.send(calls.me()))["permissions"]
+        except Failure as error:
+            return error_state(error)
+        return table(page["items"], may=may)
+
+
+def _register_form(app: Dash, api: Api) -> None:
+    @app.callback(Output("measurements-accepted", "children"), Input("measurements-kind", "value"))
+    async def say_accepted(kind: str) -> str:
+        return ACCEPTED[kind]
+
+    @app.callback(
+        Output("measurements-text", "data"),
+        Output("measurements-file", "children"),
+        Output("measurements-csv-error", "children"),
+        Input("measurements-upload", "contents"),
+        State("measurements-upload", "filename"),
+        prevent_initial_call=True,
+    )
+    async def take_files(contents: list[str] | None, names: list[str] | None) -> tuple[Any, Any, Any]:
+        if not contents:
+            return no_update, no_update, no_update
+        try:
+            files = await texts_in(contents, names)
+        except NoText as wrong:
+            return [], "", str(wrong)
+        told = ", ".join(f"{name} ({plural(text.count(chr(10)), 'line')})" for name, text in files)
+        return [{"name": name, "text": text} for name, text in files], f"Chosen: {told}", ""
+
+    @app.callback(
+        output={
+            "name": Output("measurements-name", "error"),
+            "files": Output("measurements-csv-error", "children", allow_duplicate=True),
+            "problem": Output("measurements-problem", "children"),
+            "key": Output("measurements-key", "data"),
+            "changed": Output("measurements-changed", "data"),
+            "said": Output("notices", "sendNotifications", allow_duplicate=True),
+        },
+        inputs={"clicks": Input("measurements-button", "n_clicks")},
+        state={
+            "kind": State("measurements-kind", "value"),
+            "name": State("measurements-name", "value"),
+            "files": State("measurements-text", "data"),
+            "key": State("measurements-key", "data"),
+            "changed": State("measurements-changed", "data"),
+        },
+        prevent_initial_call=True,
+        running=[(Output("measurements-button", "loading"), True, False)],
+    )
+    async def upload(clicks: int | None, kind: Any, name: str, files: list[Any], key: str, changed: int) -> dict[str, Any]:
+        if not clicks:
+            return dict.fromkeys(("name", "files", "problem", "key", "changed", "said"), no_update)
+        same: dict[str, Any] = {"name": "", "files": "", "problem": None, "key": no_update, "changed": no_update, "said": no_update}
+        wrong = unfinished(name, files)
+        if wrong:
+            return same | wrong
+        body: MeasurementBody = {"kind": kind, "name": name, "files": files}
+        try:
+            async with api.visitor() as maat:
+                made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
+        except Failure as error:
+            beside, problem = spread(error, place, empty_name="Give the measurements a name.")
+            return same | {"name": beside.get("name", ""), "files": beside.get("csv", ""), "problem": problem, "key": uuid4().hex}
+        said = notice("Uploaded", f"Simulations can name {made['name']} now.")
+        return same | {"key": uuid4().hex, "changed": changed + 1, "said": said}
+
+
+def _register_deleting(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("measurements-ask", "opened"),
+        Output("measurements-ask-text", "children"),
+        Output("measurements-chosen-id", "data"),
+        Input({"delete-measurement": ALL, "name": ALL}, "n_clicks"),
+        prevent_initial_call=True,
+    )
+    async def ask(_clicks: list[int | None]) -> tuple[Any, Any, Any]:
+        if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
+            return no_update, no_update, no_update
+        words = f"{ctx.triggered_id['name']} can be named no more. Simulations and sweeps that were asked for with it keep it."
+        return True, words, ctx.triggered_id["delete-measurement"]
+
+    @app.callback(
+        Output("measurements-ask", "opened", allow_duplicate=True),
+        Output("measurements-changed", "data", allow_duplicate=True),
+        Output("notices", "sendNotifications", allow_duplicate=True),
+        Input("measurements-yes", "n_clicks"),
+        Input("measurements-no", "n_clicks"),
+        State("measurements-chosen-id", "data"),
+        State("measurements-changed", "data"),
+        prevent_initial_call=True,
+        running=[(Output("measurements-yes", "loading"), True, False)],
+    )
+    async def delete(_yes: int | None, _no: int | None, chosen: str, changed: int) -> tuple[Any, Any, Any]:
+        if ctx.triggered_id != "measurements-yes" or not ctx.triggered[0]["value"]:
+            return False, no_update, no_update
+        try:
+            async with api.visitor() as maat:
+                await maat.send(calls.delete_measurement(chosen))
+        except Failure as error:
+            return False, no_update, refusal(error)
+        return False, changed + 1, notice("Measurements deleted")
+
+
+def unfinished(name: str, files: Sequence[Any]) -> dict[str, str]:
+    """What the form itself can see to be missing."""
+    wrong: dict[str, str] = {}
+    if not (name or "").strip():
+        wrong["name"] = "Give the measurements a name."
+    if not files:
+        wrong["files"] = "Choose the files first."
+    return wrong
+
+
+def place(problem: FieldProblem) -> str | None:
+    """Where in the form a refused field stands: whatever is wrong in a file is told below the box, with row and value."""
+    return "csv" if problem.pointer.startswith("/files") else "name" if problem.pointer == "/name" else None
+
+
+def table(measurements: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
+    if not measurements:
+        return empty_state(
+            "No measurements yet",
+            "Upload how unequal your GPUs are, or what jobs on one GPU lose: simulations then follow them instead of assumptions.",
+        )
+    heads = (("Name", ""), ("Covers", ""), ("Size", "number"), ("sha256", ""), ("Uploaded (UTC)", ""))
+    head = html.Thead(html.Tr([*(html.Th(text, className=kind) for text, kind in heads), *([html.Th("")] if may else [])]))
+    return html.Table([head, html.Tbody([_row(one, may=may) for one in measurements])], className="plain-table")
+
+
+def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
+    digest = html.Code(one["digest"][:8], title=f"{one['digest']}\n" + "\n".join(f"{f['sha256']}  {f['name']}" for f in one["files"]))
+    delete = dmc.Button(
+        "Delete",
+        id={"delete-measurement": one["id"], "name": one["name"]},
+        variant="subtle",
+        size="compact-xs",
+        **aria(f"Delete the measurements {one['name']}"),
+    )
+    cells = [
+        html.Td([one["name"], html.Div(KINDS[one["kind"]], className="caption")]),
+        html.Td(
+            covers_text(one), className="wraps", title="; ".join(f"{kind}: {', '.join(names)}" for kind, names in one["covers"].items())
+        ),
+        html.Td(size_text(one["bytes"]), className="number"),
+        html.Td(digest),
+        html.Td([clock(one["created_at"]), html.Div(f"by {one['owner']}", className="caption")]),
+        *([html.Td(delete, className="number")] if may else []),
+    ]
+    return html.Tr(cells)
+
+
+def covers_text(one: Mapping[str, Any]) -> str:
+    """Of unequal GPUs what was measured on which; of interference, which is of many models, how many."""
+    covers = one["covers"]
+    if one["kind"] == "variability":
+        return "; ".join(f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in covers.items())
+    return f"{', '.join(covers)}: {plural(len(set().union(*covers.values())), 'model')}"
+
+
+def size_text(count: int) -> str:
+    """`1.2 MB`, in thousands."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
