@@ -72,9 +72,7 @@ def _sizes(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
-    parser.add_argument(
-        "--only", action="append", choices=["solve", "round", "shares", "simulate", "pollux"], help="one benchmark; may be repeated"
-    )
+    parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; may be repeated")
     parser.add_argument("--sizes", type=_sizes, default=[64, 256, 1024, 2048], help="GPUs, multiples of 64, separated by commas")
     parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")

@@ -7,14 +7,19 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.page import markdown
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import POLICIES, suiting_placer
-from maat.simulation.comparison import Contest, Contestant, Outcome, Trace, report, run_contest
+from maat.simulation.comparison import Contestant, Outcome, report
+from maat.simulation.conditions import Conditions
+from maat.simulation.contest import Contest, run_contest
 from maat.simulation.interference import interference
 from maat.simulation.models import measured_models
-from maat.simulation.sweep import GivenTrace, Setup
+from maat.simulation.setup import GivenTrace, Trace
 from maat.simulation.workloads import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
@@ -55,12 +60,13 @@ def outcomes(data: Path, options: argparse.Namespace) -> tuple[Outcome, ...]:
     """Every policy with the placer that suits it; those that share GPUs may put two jobs on one, under the declared synthetic interference."""
     models = measured_models(data / "sia-artifact/profiles")
     trace = Trace("philly-1", GivenTrace(read_workload(data / TRACE, known_models=models)))
-    alone = Setup(trace.source, models, CLUSTER)
-    shared = Setup(trace.source, models, CLUSTER, jobs_per_gpu=2, interference=interference("synthetic"))
+    alone = Cluster.parse(CLUSTER)
+    shared, losing = replace(alone, jobs_per_gpu=2), Conditions(interference=interference("synthetic"))
+    others = [name for name in POLICIES.names if name not in SHARING]
     found: tuple[Outcome, ...] = ()
-    for base, names in ((alone, [name for name in POLICIES.names if name not in SHARING]), (shared, SHARING)):
+    for cluster, conditions, names in ((alone, Conditions(), others), (shared, losing, SHARING)):
         contestants = tuple(Contestant(name, suiting_placer(name)) for name in names)
-        contest = Contest(base, contestants, (trace,), (0,))
+        contest = Contest(models, cluster, contestants, (trace,), (0,), conditions)
         found += run_contest(
             contest, workers=options.workers, cache=options.cache, on_progress=lambda at: print(f"{at.done} of {at.total}", flush=True)
         )
@@ -77,7 +83,9 @@ def page(found: Mapping[str, Any]) -> str:
         "![JCT relative to Sia](images/comparison.png)",
         _means(found),
         f"Job by job against {baseline}: mean of the difference in JCT, geometric mean of the ratio, each with its 95 % interval over the jobs of "
-        "this one run: it says nothing of other traces. `maat compare` with several traces does.",
+        "this one run: it says nothing of other traces. `maat compare` with several traces does. Fewer than ten jobs of one run would tell nobody "
+        "apart, and the same jobs under two names are refused as a second trace. A policy meets itself under another parameter with "
+        "`--policy sia,soft=sia --set soft.p=-1`.",
         _differences(found),
     )
     return "\n\n".join(parts) + "\n"
@@ -88,7 +96,7 @@ def _means(found: Mapping[str, Any]) -> str:
         [contestant["name"], *(_spread(contestant["figures"].get(field), digits) for field, _, digits in COLUMNS)]
         for contestant in found["contestants"]
     ]
-    return _table(["policy + placer", *(heading for _, heading, _ in COLUMNS)], rows)
+    return markdown(["policy + placer", *(heading for _, heading, _ in COLUMNS)], rows)
 
 
 def _differences(found: Mapping[str, Any]) -> str:
@@ -104,7 +112,7 @@ def _differences(found: Mapping[str, Any]) -> str:
         ]
         for row in found["paired"]
     ]
-    return _table(["policy + placer", "JCT difference, h", "JCT ratio", "jobs sooner", "jobs left out", "mean JCT is"], rows)
+    return markdown(["policy + placer", "JCT difference, h", "JCT ratio", "jobs sooner", "jobs left out", "mean JCT is"], rows)
 
 
 def _spread(spread: Mapping[str, Any] | None, digits: int) -> str:
@@ -118,11 +126,6 @@ def _interval(interval: Mapping[str, Any], form: str) -> str:
     if interval["low"] is None:
         return f"{interval['estimate']:{form}}"
     return f"{interval['estimate']:{form}} [{interval['low']:{form}}, {interval['high']:{form}}]"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def draw(found: Mapping[str, Any], chromium: str | None) -> None:

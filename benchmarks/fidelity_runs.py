@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.published import RunFigures
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import GpuTimeRule, ProfilingMode, fidelity
 from maat.simulation.models import measured_models
@@ -82,7 +83,7 @@ def play(run: Run, data: Path) -> Outcome:
     models = measured_models(data / "profiles")
     workload = read_workload(data / "workloads" / family / f"workload-{number}.csv", known_models=models)
     rules = replace(fidelity(run.fidelity), **CHANGES.get(run.change, {}))
-    scenario = Scenario(workload, models, Cluster.parse(run.cluster), fidelity=rules, seed=run.seed)
+    scenario = Scenario(workload, models, Cluster.parse(run.cluster), conditions=Conditions(fidelity=rules), seed=run.seed)
     return outcome_of(simulate(scenario, fitter=FITTER))
 
 

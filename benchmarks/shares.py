@@ -10,8 +10,8 @@ import cvxpy as cp
 import numpy as np
 
 from benchmarks.table import Cell, Figures
-from maat.scheduling.linear_programme import LinearMethod, LinearProgramme
-from maat.scheduling.solver import solve_linear
+from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
+from maat.scheduling.solving.linear_solver import solve_linear
 
 COLUMNS = {
     "gpus": "GPUs",

@@ -6,22 +6,22 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.sharing_runs import CONTENDERS, SIZES, XIS, Outcome, Run, as_row, from_row, play, wanted
+from benchmarks.page import markdown
+from benchmarks.sharing_decisions import decisions_table
+from benchmarks.sharing_runs import CONTENDERS, SIZES, XIS, Outcome, Outcomes, Run, as_row, from_row, play, wanted
 
 PAPER_ORDER = ("SJF-BSBF", "SJF-FFS", "SJF", "Tiresias", "FIFO")
-SHARING = ("SJF-FFS", "SJF-BSBF")
+SHARING = ("SJF-FFS", "SJF-BSBF as printed", "SJF-BSBF")
 PUBLISHED_JCT = {
-    240: {"FIFO": 2.34, "Tiresias": 1.51, "SJF": 1.25, "SJF-FFS": 1.23, "SJF-BSBF": 1.01},
-    480: {"FIFO": 7.52, "Tiresias": 5.09, "SJF": 2.55, "SJF-FFS": 1.89, "SJF-BSBF": 1.57},
+    240: {"FIFO": "2.34", "Tiresias": "1.51", "SJF": "1.25", "SJF-FFS": "1.23", "SJF-BSBF as printed": "1.01"},
+    480: {"FIFO": "7.52", "Tiresias": "5.09", "SJF": "2.55", "SJF-FFS": "1.89", "SJF-BSBF as printed": "1.57"},
 }
 PARTS = ("jct", "jct_large", "jct_small", "queueing", "queueing_large", "queueing_small")
-
-Outcomes = Mapping[Run, Outcome]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,11 +55,12 @@ def play_all(runs: Sequence[Run], rows: Path, *, processes: int) -> Iterable[tup
 
 
 def tables(found: Outcomes) -> list[str]:
-    """As markdown: averages and order for each number of jobs, then the constants."""
+    """As markdown: averages and order for each number of jobs, then the constants, then where SJF-FFS falls behind SJF."""
     sizes = [
         text for jobs in SIZES if (seeds := _complete(found, jobs)) for text in (_averages(found, jobs, seeds), _order(found, jobs, seeds))
     ]
-    return [*sizes, *_constants(found)]
+    head, rows = decisions_table(found)
+    return [*sizes, *_constants(found), *([markdown(head, rows)] if rows else [])]
 
 
 def _complete(found: Outcomes, jobs: int) -> list[int]:
@@ -70,10 +71,10 @@ def _complete(found: Outcomes, jobs: int) -> list[int]:
 def _averages(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
     head = ("policy", "JCT", "large", "small", "queueing", "large", "small", "JCT published")
     rows = [
-        (name, *(_mean([getattr(found[Run(name, jobs, s)], part) for s in seeds]) for part in PARTS), f"{PUBLISHED_JCT[jobs][name]:.2f}")
-        for name in reversed(PAPER_ORDER)
+        (name, *(_mean([getattr(found[Run(name, jobs, s)], part) for s in seeds]) for part in PARTS), PUBLISHED_JCT[jobs].get(name, "-"))
+        for name in CONTENDERS
     ]
-    return f"{jobs} jobs, hours, mean over {len(seeds)} seeds:\n\n{_table(head, rows)}"
+    return f"{jobs} jobs, hours, mean over {len(seeds)} seeds:\n\n{markdown(head, rows)}"
 
 
 def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
@@ -84,9 +85,10 @@ def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
         return a <= b if worse == "SJF-FFS" else a < b
 
     steps = list(pairwise(PAPER_ORDER))
-    rows = [(f"{better} before {worse}", f"{sum(holds(better, worse, s) for s in seeds)} of {len(seeds)}") for better, worse in steps]
+    shown = [("SJF-BSBF as printed", "SJF-FFS"), *steps]
+    rows = [(f"{better} before {worse}", f"{sum(holds(better, worse, s) for s in seeds)} of {len(seeds)}") for better, worse in shown]
     whole = sum(all(holds(better, worse, s) for better, worse in steps) for s in seeds)
-    return _table((f"{jobs} jobs", "seeds in which it holds"), [*rows, ("the whole order", f"{whole} of {len(seeds)}")])
+    return markdown((f"{jobs} jobs", "seeds in which it holds"), [*rows, ("the whole order", f"{whole} of {len(seeds)}")])
 
 
 def _constants(found: Outcomes) -> list[str]:
@@ -98,25 +100,22 @@ def _constants(found: Outcomes) -> list[str]:
 def _by_xi(found: Outcomes, nodes: int) -> str:
     rows = []
     for xi in XIS:
-        ffs, bsbf = (
+        by_name = [
             {run.seed: o.jct for run, o in found.items() if run == Run(name, SIZES[0], run.seed, f"{xi:g}", nodes)} for name in SHARING
-        )
-        seeds = sorted(set(ffs) & set(bsbf))
+        ]
+        seeds = sorted(set.intersection(*(set(by_seed) for by_seed in by_name)))
         if seeds:
-            means = [statistics.mean(by_seed[s] for s in seeds) for by_seed in (ffs, bsbf)]
+            ffs, printed, placed = (statistics.mean(by_seed[s] for s in seeds) for by_seed in by_name)
             alone = [found[run].jct for s in seeds if (run := Run("SJF", SIZES[0], s, nodes=nodes)) in found]
             sjf = f"{statistics.mean(alone):.3f}" if alone else "-"
-            rows.append((f"{xi:g}", sjf, f"{means[0]:.3f}", f"{means[1]:.3f}", f"{1 - means[1] / means[0]:.1%}", str(len(seeds))))
-    head = ("xi of all pairs", "SJF", "SJF-FFS", "SJF-BSBF", "gain of BSBF over FFS", "seeds")
-    return f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{_table(head, rows)}" if rows else ""
+            gains = (f"{1 - printed / ffs:.1%}", f"{1 - placed / ffs:.1%}")
+            rows.append((f"{xi:g}", sjf, f"{ffs:.3f}", f"{printed:.3f}", f"{placed:.3f}", *gains, str(len(seeds))))
+    head = ("xi of all pairs", "SJF", *SHARING, "gain over FFS as printed", "gain over FFS", "seeds")
+    return f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{markdown(head, rows)}" if rows else ""
 
 
 def _mean(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.2f}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 
 
 if __name__ == "__main__":

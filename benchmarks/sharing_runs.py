@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, Setting, scaled, with_setting
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Adaptivity, JobSpec
 from maat.scheduling.policies import suiting_placer
 from maat.scheduling.policies.ordering import declared_plan
 from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, ProfilingMode, fidelity
 from maat.simulation.generators import FAMILIES
@@ -25,16 +28,15 @@ from maat.simulation.truth import Shape
 from maat.simulation.workloads import TraceJob, Workload
 
 GPU_TYPE, NODES, GPUS_PER_NODE = "t4", 16, 4
-HOURS, ROUND_SECONDS = 8.0, 60.0
+ROUND_SECONDS = 60.0
 MODELS = {"cifar10": 198, "ncf": 181, "deepspeech2": 46, "bert": 30, "yolov3": 15, "imagenet": 10}
-LARGE_SHARE = 0.12
 LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
-MEAN_HOURS_LARGE, MEAN_HOURS_SMALL, SIGMA = 1.74, 0.55, 1.6
 SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
 SEEDS, SIZES = tuple(range(20)), (240, 480)
 FITTER = MemoisingFitter()  # of this process: the models of one run are those of the next
 MILD_XI = 1.25  # up to which the paper has both sharing policies alike
 XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
+DECISION_SEEDS, DECISION_XIS = tuple(range(5)), (1.1, 1.2, 1.3, 1.4)  # run afterwards, as are the variations
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +53,25 @@ CONTENDERS = {
     "Tiresias": Contender("tiresias", parameters=(("thresholds", "700"),)),
     "SJF": Contender("sjf-bsbf"),
     "SJF-FFS": Contender("sjf-ffs", 2),
+    "SJF-BSBF as printed": Contender("sjf-bsbf", 2, (("by_placement", False),)),
     "SJF-BSBF": Contender("sjf-bsbf", 2),
 }
+UNINFORMED = "SJF that knows no lengths"  # FIFO in which later jobs may pass one that does not fit; run afterwards
+EXTRA = {UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),))}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simulation. `interference`: as `maat simulate --interference` takes it. `nodes`: that the 64 GPUs stand on; on one, spread costs nothing."""
+    """One simulation. `interference`: as `maat simulate --interference` takes it. `nodes`: that the 64 GPUs stand on; on one, spread costs nothing.
+    `variation`: what of `sharing_variations` is varied, nothing where empty.
+    """
 
     contender: str
     jobs: int
     seed: int
     interference: str = "synthetic"
     nodes: int = NODES
+    variation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +88,30 @@ class Outcome:
     cpu_seconds: float
 
 
+Outcomes = Mapping[Run, Outcome]
+
+
 def known() -> Fidelity:
     """Everything is known of a job beforehand, and training is as fast as the step times say."""
     return replace(fidelity("paper").revealing(ProfilingMode.REQUEST_ORACLE), calibrated=False)
 
 
 def play(run: Run) -> Outcome:
-    contender = CONTENDERS[run.contender]
+    contender, setting = {**CONTENDERS, **EXTRA}[run.contender], VARIATIONS[run.variation]
     scenario = Scenario(
-        workload(run.jobs, run.seed),
-        catalog_models(),
+        workload(run.jobs, run.seed, setting),
+        {name: with_setting(model, setting) for name, model in catalog_models().items()},
         replace(Cluster.parse(f"{GPU_TYPE}={run.nodes}x{NODES * GPUS_PER_NODE // run.nodes}"), jobs_per_gpu=contender.jobs_per_gpu),
         policy=contender.policy,
         placer=suiting_placer(contender.policy),
         policy_parameters=dict(contender.parameters),
-        fidelity=known(),
-        round_seconds=ROUND_SECONDS,
+        conditions=Conditions(
+            fidelity=known(),
+            round_seconds=ROUND_SECONDS,
+            rigid_share=1.0,
+            interference=scaled(interference(run.interference), setting.interference_scale),
+        ),
         seed=run.seed,
-        rigid_share=1.0,
-        interference=interference(run.interference),
     )
     began = time.process_time()
     m = simulate(scenario, fitter=FITTER).metrics
@@ -120,7 +133,17 @@ def wanted() -> list[Run]:
     small, large = ([Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES)
     constant = [Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared]
     nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
-    return [*small, *constant, *nearby, *large]
+    return [*small, *constant, *nearby, *large, *decisions()]
+
+
+def decisions() -> list[Run]:
+    """What shows where SJF-FFS falls behind SJF: milder constants, one thing varied at a time, and an SJF that knows less."""
+    mild = [Run("SJF-FFS", SIZES[0], seed, f"{xi:g}") for seed in DECISION_SEEDS for xi in DECISION_XIS]
+    uninformed = [Run(UNINFORMED, jobs, seed) for jobs in SIZES for seed in DECISION_SEEDS]
+    varied = [
+        Run(name, SIZES[0], seed, variation=key) for key in VARIATIONS if key for seed in DECISION_SEEDS for name in ("SJF", "SJF-FFS")
+    ]
+    return [*mild, *uninformed, *varied]
 
 
 def as_row(run: Run, outcome: Outcome) -> dict[str, object]:
@@ -131,17 +154,19 @@ def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
     return Run(**{f.name: row[f.name] for f in fields(Run) if f.name in row}), Outcome(**{f.name: row[f.name] for f in fields(Outcome)})
 
 
-def workload(jobs: int, seed: int) -> Workload:
+def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
     """The jobs of docs/sharing.md; the same arguments give the same jobs."""
     rng = np.random.default_rng((seed, jobs))
     hourly = np.array(FAMILIES["philly"].hourly)
     expected = np.concatenate(([0.0], np.cumsum(hourly)))
-    submitted = np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected)))) * 3600.0 * HOURS / len(hourly)
+    submitted = (
+        np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected)))) * 3600.0 * setting.hours / len(hourly)
+    )
     models = rng.choice(list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values()))
-    large = rng.random(jobs) < LARGE_SHARE
+    large = rng.random(jobs) < setting.large_share
     counts = np.where(large, _drawn(LARGE, jobs, rng), _drawn(SMALL, jobs, rng))
-    mean = np.where(large, MEAN_HOURS_LARGE, MEAN_HOURS_SMALL) * 3600.0
-    seconds = np.clip(mean * np.exp(SIGMA * rng.standard_normal(jobs) - SIGMA**2 / 2), SHORTEST_SECONDS, LONGEST_SECONDS)
+    mean, sigma = np.where(large, setting.mean_hours_large, setting.mean_hours_small) * 3600.0, setting.sigma
+    seconds = np.clip(mean * np.exp(sigma * rng.standard_normal(jobs) - sigma**2 / 2), SHORTEST_SECONDS, LONGEST_SECONDS)
     drawn = zip(submitted.tolist(), models.tolist(), counts.tolist(), seconds.tolist(), strict=True)
     return Workload(f"sharing-{jobs}-{seed}", tuple(_job(number, *what) for number, what in enumerate(drawn)), "sharing")
 

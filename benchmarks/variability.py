@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean, stdev
 
+from benchmarks.page import markdown, write_between
 from maat.scheduling.cluster import Cluster
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.iteration_models import shipped_models
@@ -116,14 +118,12 @@ def play(run: Run, data: Path) -> Outcome:
         Cluster.parse(CLUSTER),
         policy="fifo",
         placer=run.placer,
-        fidelity=rules,
+        conditions=Conditions(fidelity=rules, variability=_measured(data), locality_penalties=penalties),
         seed=run.seed,
-        variability=_measured(data),
-        locality_penalties=penalties,
     )
     result = simulate(scenario)
     m = result.metrics
-    return Outcome(m.avg_jct_hours * 3600, m.makespan_hours * 3600, len(result.round_times), result.complete)
+    return Outcome(m.avg_jct_hours * 3600, m.makespan_hours * 3600, result.rounds, result.complete)
 
 
 def play_all(runs: Sequence[Run], data: Path, *, processes: int) -> Mapping[Run, Outcome]:
@@ -161,7 +161,7 @@ def _published(found: Mapping[Run, Outcome]) -> str:
             )
         )
     heading = ("placer", "average JCT, s", "published", "deviation", "makespan, s", "rounds", "all jobs ended")
-    return f"### Workload 1 beside the published simulator\n\n{_markdown(heading, rows)}"
+    return f"### Workload 1 beside the published simulator\n\n{markdown(heading, rows)}"
 
 
 def _settings(found: Mapping[Run, Outcome]) -> str:
@@ -177,7 +177,7 @@ def _settings(found: Mapping[Run, Outcome]) -> str:
         for placer in COMPARED
     ]
     heading = ("scores", "placer", *(f"workload {number}" for number in WORKLOADS), "geometric mean")
-    return f"### Change of the average JCT against packed-sticky on the same scores\n\n{_markdown(heading, rows)}"
+    return f"### Change of the average JCT against packed-sticky on the same scores\n\n{markdown(heading, rows)}"
 
 
 def _locality(found: Mapping[Run, Outcome]) -> str:
@@ -186,7 +186,7 @@ def _locality(found: Mapping[Run, Outcome]) -> str:
         for penalty in PENALTIES
     ]
     heading = ("penalty across nodes", *COMPARED)
-    return f"### The same by locality penalty, published draw, geometric mean over the workloads\n\n{_markdown(heading, rows)}"
+    return f"### The same by locality penalty, published draw, geometric mean over the workloads\n\n{markdown(heading, rows)}"
 
 
 def _gains(found: Mapping[Run, Outcome], setting: str, placer: str, workloads: Sequence[int]) -> list[float]:
@@ -208,11 +208,6 @@ def _spread(ratios: Sequence[float]) -> str:
     return mean if len(ratios) == 1 else f"{mean} ± {stdev(ratios):.1%}"
 
 
-def _markdown(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.variability", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="workload 1 under the published rules, printed instead of written")
@@ -227,14 +222,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         print(text)
     else:
-        _write(options.output, text)
+        write_between(options.output, text, begin=BEGIN, end=END)
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

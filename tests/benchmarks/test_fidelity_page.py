@@ -12,6 +12,7 @@ from benchmarks.fidelity_page import difference, family_figures, moved, page
 from benchmarks.fidelity_runs import ARTIFACT, ARTIFACT_TRACES, CHANGES, PAPER, Outcome, Run, outcome_of, play_all, wanted
 from benchmarks.published import HOURS_BY_TYPE, RUNS, TYPES
 from maat.scheduling.cluster import Cluster
+from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import catalog_models
@@ -91,7 +92,7 @@ def test_two_mixes_differ_by_the_share_that_would_have_to_move() -> None:
 def test_hours_by_whole_rounds_add_up_to_those_of_the_metrics() -> None:
     jobs = tuple(TraceJob(f"job-{i}", 45.0 * i, model, 1, 128, work_scale=0.1) for i, model in enumerate(["cifar10", "yolov3", "cifar10"]))
     workload = Workload("three", jobs, "csv")
-    scenario = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4,a100=1x4"), fidelity=FIDELITIES[ARTIFACT])
+    scenario = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4,a100=1x4"), conditions=Conditions(fidelity=FIDELITIES[ARTIFACT]))
 
     outcome = outcome_of(simulate(scenario))
 

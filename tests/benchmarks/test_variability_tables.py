@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from benchmarks.variability import BEGIN, END, Outcome, Run, _write, tables, wanted
+from benchmarks.variability import Outcome, Run, tables, wanted
 
 
 def found(**average_jct: float) -> dict[Run, Outcome]:
@@ -29,11 +27,3 @@ def test_gains_are_against_packed_sticky_of_the_same_scores_with_their_spread_ov
     assert "| medians | pal | -18.0% ± 1.6% | -20.0% ± 0.0% | -20.0% ± 0.0% |" in said
     assert "| medians | pm-first | +0.0% ± 0.0% |" in said
     assert "| 1.7 | -20.0% | +0.0% |" in said
-
-
-def test_only_the_tables_of_the_page_are_written(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n", encoding="utf-8")
-    _write(page, "new")
-    _write(page, "newer")
-    assert page.read_text(encoding="utf-8") == f"before\n\n{BEGIN}\n\nnewer\n\n{END}\n\nafter\n"
