@@ -24,7 +24,7 @@ up: install ## start Maat here: SQLite, embedded worker, demo cluster
 
 test: install ## the checks and the tests
 	@$(MAKE) --no-print-directory check
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 test-long: install ## all tests, the long ones too
 	@$(BIN)/pytest -m "long or not long"
