@@ -51,6 +51,7 @@ def mount_pages(service: FastAPI) -> Dash:
         serve_locally=True,
         suppress_callback_exceptions=True,
         include_pages_meta=False,
+        hooks={"request_post": "window.maatOnlyChanged"},
         add_log_handler=False,
     )
     cast(Any, pages.backend).websocket_capability = False  # no callback uses one, and the browser would open it all the same

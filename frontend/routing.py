@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import dash
@@ -26,6 +27,14 @@ def aria(label: str) -> dict[str, Any]:
 def submits(button_id: str) -> dict[str, Any]:
     """Makes a box of fields a form: Enter in one of them presses this button."""
     return {"data-submit": button_id}
+
+
+def presses(store_id: str, **what: str) -> dict[str, Any]:
+    """Makes a button put `what` it stands for, and when, into a store of its page.
+
+    For buttons in what a page draws anew: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
+    """
+    return {"data-press": store_id, "data-what": json.dumps(what)}
 
 
 def one(value: Any) -> str | None:

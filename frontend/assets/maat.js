@@ -1,4 +1,5 @@
-/* What the browser does alone: colour scheme, heartbeat, keyboard, URL of filters, cluster map. It fetches only /api/v1/health. */
+/* What the browser does alone: colour scheme, heartbeat, drawing anew only what changed, keyboard, URL of filters, cluster map. It fetches
+   only /api/v1/health. */
 (function () {
     'use strict';
 
@@ -167,7 +168,7 @@
             return noUpdate();
         },
 
-        openOn: function (_clicks) { return _clicks ? true : noUpdate(); },
+        openOn: function (pressed) { return pressed ? true : noUpdate(); },
 
         openRound: function (clicked, rows) {
             if (rows && rows.length) { go('/rounds/' + rows[0].number); }
@@ -182,6 +183,31 @@
     };
 
     window.maatGo = go;
+
+    /* ---- drawing anew ---- */
+
+    /* Dash builds whatever an answer draws from nothing (plotly/dash#3846): focus, selected text and a press half done are gone with
+       what stood there. So an answer loses what stands there already. */
+    window.maatOnlyChanged = function (_asked, answer) {
+        Object.keys(answer).forEach(function (id) {
+            var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : window.dash_component_api.getLayout(id);
+            ['children', 'figure'].forEach(function (prop) {
+                if (standing && prop in answer[id] && JSON.stringify(answer[id][prop]) === JSON.stringify(standing.props[prop])) { delete answer[id][prop]; }
+            });
+        });
+    };
+
+    /* What did change takes the focus with it: the control that does the same, if there is one, gets it. */
+    var focused = null;
+    document.addEventListener('focusin', function (event) { focused = event.target; });
+    new MutationObserver(function () {
+        if (!focused || focused.isConnected || document.activeElement !== document.body) { return; }
+        var alike = ['id', 'href', 'aria-label'].filter(function (name) { return focused.getAttribute(name); }).map(function (name) {
+            return focused.tagName + '[' + name + '=' + JSON.stringify(focused.getAttribute(name)) + ']';
+        })[0];
+        var again = alike && document.querySelector(alike);
+        if (again) { again.focus({preventScroll: true}); } else { focused = null; }
+    }).observe(document.documentElement, {childList: true, subtree: true});
 
     /* ---- keyboard ---- */
 
@@ -218,6 +244,13 @@
     }
     document.addEventListener('change', checkSize, true);
     document.addEventListener('drop', checkSize, true);
+
+    // Not by the button's own n_clicks: see presses() in routing.py.
+    document.addEventListener('click', function (event) {
+        var button = event.target.closest && event.target.closest('[data-press]');
+        if (!button || button.disabled) { return; }
+        window.dash_clientside.set_props(button.dataset.press, {data: Object.assign({at: Date.now()}, JSON.parse(button.dataset.what))});
+    });
 
     document.addEventListener('keydown', function (event) {
         var form = event.target.closest && event.target.closest('[data-submit]');

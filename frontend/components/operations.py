@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components.cards import card, link_button
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
-from frontend.routing import aria
+from frontend.routing import aria, presses
 from maat.client import calls
 from maat.client.calls import Call
 
@@ -33,11 +33,18 @@ def progress(operation: Mapping[str, Any], *, failed: str) -> Any:
     return card(None, [dmc.Group(line, justify="space-between"), bar], mb=12)
 
 
-def actions(prefix: str, state: str, again: str, href: str) -> Any:
+def actions(prefix: str, operation: Mapping[str, Any], again: str, href: str) -> Any:
     """Cancel while it runs, then the way to the next one."""
-    if state in FINAL_STATES:
+    if operation["state"] in FINAL_STATES:
         return link_button(again, href)
-    return dmc.Button("Cancel", id=f"{prefix}-cancel", variant="default", size="xs")
+    if operation["cancel_requested"]:
+        return html.Span("cancelling", className="caption")
+    return dmc.Button("Cancel", id=f"{prefix}-cancel", variant="default", size="xs", **presses(f"{prefix}-cancelled"))
+
+
+def cancel_store(prefix: str) -> dcc.Store:
+    """Where the button of `actions` is pressed; stands in the page's layout."""
+    return dcc.Store(id=f"{prefix}-cancelled")
 
 
 def register_cancel(app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str) -> None:
@@ -45,12 +52,12 @@ def register_cancel(app: Dash, api: Api, prefix: str, find: Callable[[str], Call
 
     @app.callback(
         Output("notices", "sendNotifications", allow_duplicate=True),
-        Input(f"{prefix}-cancel", "n_clicks"),
+        Input(f"{prefix}-cancelled", "data"),
         State(f"{prefix}-id", "data"),
         prevent_initial_call=True,
     )
-    async def cancel(clicks: int | None, found_id: str) -> Any:
-        if not clicks:
+    async def cancel(pressed: dict[str, Any] | None, found_id: str) -> Any:
+        if not pressed:
             return no_update
         try:
             async with api.visitor() as maat:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, empty_state, error_state, graph, page_title, skeleton
@@ -25,7 +25,7 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
-from frontend.routing import add_page, aria, in_browser
+from frontend.routing import add_page, aria, in_browser, presses
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
@@ -58,6 +58,7 @@ def layout(**_query: Any) -> html.Div:
                 className="columns",
             ),
             reservation_dialog(),
+            dcc.Store(id="cluster-pressed"),
         ]
     )
 
@@ -110,7 +111,7 @@ def register(app: Dash, api: Api) -> None:
         pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
         note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
         action = "resume" if cluster["paused"] else "pause"
-        button = dmc.Button(f"{action.capitalize()} cluster", id={"cluster-act": action}, variant="default", size="xs")
+        button = dmc.Button(f"{action.capitalize()} cluster", variant="default", size="xs", **presses("cluster-pressed", action=action))
         return (
             cluster_map_figure(state["gpus"], scheme=scheme),
             legend(state["gpus"]),
@@ -124,20 +125,15 @@ def register(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output("notices", "sendNotifications", allow_duplicate=True),
-        Input({"node-act": ALL, "node": ALL}, "n_clicks"),
-        Input({"cluster-act": ALL}, "n_clicks"),
+        Input("cluster-pressed", "data"),
         State("cluster-select", "value"),
         prevent_initial_call=True,
     )
-    async def act(_node_clicks: list[int | None], _cluster_clicks: list[int | None], cluster_id: str) -> Any:
-        if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
+    async def act(pressed: dict[str, Any] | None, cluster_id: str) -> Any:
+        if not pressed:
             return no_update
-        target = ctx.triggered_id
-        call: Call[Any] = (
-            calls.act_on_cluster(cluster_id, target["cluster-act"])
-            if "cluster-act" in target
-            else calls.act_on_node(cluster_id, target["node"], target["node-act"])
-        )
+        action, node = pressed["action"], pressed.get("node")
+        call: Call[Any] = calls.act_on_node(cluster_id, node, action) if node else calls.act_on_cluster(cluster_id, action)
         try:
             async with api.visitor() as maat:
                 await maat.send(call)
@@ -149,7 +145,7 @@ def register(app: Dash, api: Api) -> None:
             "pause": "Cluster paused",
             "resume": "Cluster runs on",
         }
-        return notice(done[target.get("cluster-act") or target["node-act"]])
+        return notice(done[action])
 
 
 def free_table(state: Mapping[str, Any]) -> Any:
@@ -181,9 +177,9 @@ def _nodes_table(nodes: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str
         action = "restore" if node["drained_gpus"] else "drain"
         button = dmc.Button(
             action.capitalize(),
-            id={"node-act": action, "node": node["id"]},
             variant="subtle",
             size="compact-xs",
+            **presses("cluster-pressed", action=action, node=node["id"]),
             **aria(f"{action} {node['name']}"),
         )
         rows.append(

@@ -17,7 +17,7 @@ from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, number, percent
 from frontend.pages.jobs import wanted
-from frontend.routing import add_page, aria, in_browser, one
+from frontend.routing import add_page, aria, in_browser, one, presses
 from maat.client import ApiError, calls
 
 EVENTS_SHOWN = 100
@@ -28,6 +28,7 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
         [
             dcc.Store(id="job-id", data=one(job_id) or ""),
             dcc.Store(id="job-over", data=False),
+            dcc.Store(id="job-cancel-pressed"),
             dmc.Group(
                 [html.Div(skeleton(28), id="job-head", style={"minWidth": "320px"}), html.Div(id="job-actions")],
                 justify="space-between",
@@ -109,7 +110,7 @@ def register(app: Dash, api: Api) -> None:
             if job["cancel_requested"] and not finished
             else []
             if finished
-            else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs")
+            else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs", **presses("job-cancel-pressed"))
         )
         return _head(job), actions, _why(job, explanation), timeline, _now(job), _spec(job), events_table(events["items"]), finished
 
@@ -117,7 +118,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         "openOn",
         Output("job-cancel-ask", "opened", allow_duplicate=True),
-        Input("job-cancel", "n_clicks"),
+        Input("job-cancel-pressed", "data"),
         prevent_initial_call=True,
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components.cards import card, empty_state, error_state, link_button, page_title
@@ -15,7 +15,7 @@ from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import spread
-from frontend.routing import add_page, aria, submits
+from frontend.routing import add_page, aria, presses, submits
 from maat.client import calls
 from maat.client.errors import FieldProblem
 from maat.client.laboratory import MeasurementBody
@@ -75,6 +75,7 @@ def layout(**_query: Any) -> html.Div:
                 className="columns",
             ),
             _question(),
+            dcc.Store(id="measurements-pressed"),
         ]
     )
 
@@ -180,14 +181,14 @@ def _register_deleting(app: Dash, api: Api) -> None:
         Output("measurements-ask", "opened"),
         Output("measurements-ask-text", "children"),
         Output("measurements-chosen-id", "data"),
-        Input({"delete-measurement": ALL, "name": ALL}, "n_clicks"),
+        Input("measurements-pressed", "data"),
         prevent_initial_call=True,
     )
-    async def ask(_clicks: list[int | None]) -> tuple[Any, Any, Any]:
-        if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
+    async def ask(pressed: dict[str, Any] | None) -> tuple[Any, Any, Any]:
+        if not pressed:
             return no_update, no_update, no_update
-        words = f"{ctx.triggered_id['name']} can be named no more. Simulations and sweeps that were asked for with it keep it."
-        return True, words, ctx.triggered_id["delete-measurement"]
+        words = f"{pressed['name']} can be named no more. Simulations and sweeps that were asked for with it keep it."
+        return True, words, pressed["measurement"]
 
     @app.callback(
         Output("measurements-ask", "opened", allow_duplicate=True),
@@ -241,9 +242,9 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     digest = html.Code(one["digest"][:8], title=f"{one['digest']}\n" + "\n".join(f"{f['sha256']}  {f['name']}" for f in one["files"]))
     delete = dmc.Button(
         "Delete",
-        id={"delete-measurement": one["id"], "name": one["name"]},
         variant="subtle",
         size="compact-xs",
+        **presses("measurements-pressed", measurement=one["id"], name=one["name"]),
         **aria(f"Delete the measurements {one['name']}"),
     )
     cells = [

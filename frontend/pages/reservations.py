@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components.cards import card, skeleton
@@ -17,7 +17,7 @@ from frontend.components.reservation_fields import hours_of, reservation_fields,
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
 from frontend.forms import spread
-from frontend.routing import aria, in_browser
+from frontend.routing import aria, in_browser, presses
 from maat.client import calls
 from maat.client.errors import FieldProblem
 from maat.client.resources import ReservationBody
@@ -27,7 +27,9 @@ PREFIX = "cluster"
 
 
 def reservations_card() -> Any:
-    return card("Reserved", html.Div(skeleton(60), id="cluster-reserved", className="scroll-x"), aside=html.Div(id="cluster-reserve"))
+    table = html.Div(skeleton(60), id="cluster-reserved", className="scroll-x")
+    stores = [dcc.Store(id="cluster-reserve-pressed"), dcc.Store(id="cluster-remove-pressed")]
+    return card("Reserved", [table, *stores], aside=html.Div(id="cluster-reserve"))
 
 
 def reservation_dialog() -> Any:
@@ -45,7 +47,9 @@ def reservation_dialog() -> Any:
 
 
 def reserve_button(may: bool) -> Any:
-    return dmc.Button("Reserve GPUs", id="cluster-reserve-open", variant="subtle", size="compact-xs") if may else None
+    if not may:
+        return None
+    return dmc.Button("Reserve GPUs", id="cluster-reserve-open", variant="subtle", size="compact-xs", **presses("cluster-reserve-pressed"))
 
 
 def register_reservations(app: Dash, api: Api) -> None:
@@ -53,7 +57,7 @@ def register_reservations(app: Dash, api: Api) -> None:
         app,
         "openOn",
         Output("cluster-reserve-ask", "opened", allow_duplicate=True),
-        Input("cluster-reserve-open", "n_clicks"),
+        Input("cluster-reserve-pressed", "data"),
         prevent_initial_call=True,
     )
 
@@ -87,16 +91,16 @@ def register_reservations(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output("notices", "sendNotifications", allow_duplicate=True),
-        Input({"remove-reservation": ALL}, "n_clicks"),
+        Input("cluster-remove-pressed", "data"),
         State("cluster-select", "value"),
         prevent_initial_call=True,
     )
-    async def remove(_clicks: list[int | None], cluster_id: str) -> Any:
-        if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
+    async def remove(pressed: dict[str, Any] | None, cluster_id: str) -> Any:
+        if not pressed:
             return no_update
         try:
             async with api.visitor() as maat:
-                await maat.send(calls.remove_reservation(cluster_id, ctx.triggered_id["remove-reservation"]))
+                await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
         except Failure as error:
             return refusal(error)
         return notice("Reservation removed", "From the next round on its GPUs are anybody's.")
@@ -138,7 +142,11 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     job = dcc.Link("a job", href=f"/jobs/{one['job_id']}", title=one["job_id"])
     whom = job if one["job_id"] else f"tenant {one['tenant']}"
     button = dmc.Button(
-        "Remove", id={"remove-reservation": one["id"]}, variant="subtle", size="compact-xs", **aria(f"Remove the reservation of {what}")
+        "Remove",
+        variant="subtle",
+        size="compact-xs",
+        **presses("cluster-remove-pressed", reservation=one["id"]),
+        **aria(f"Remove the reservation of {what}"),
     )
     told = [
         dmc.Group([gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(whom)], gap=6),

@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, skeleton
-from frontend.components.operations import actions, progress, register_cancel
+from frontend.components.operations import actions, cancel_store, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
@@ -72,6 +72,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
+            cancel_store("simulation"),
             dmc.Group(
                 [html.Div(skeleton(28), id="simulation-head", style={"minWidth": "320px"}), html.Div(id="simulation-actions")],
                 justify="space-between",
@@ -189,7 +190,7 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(simulation["name"] or simulation_id, className="page-title"), state_chip(operation["state"])], gap=12)
-        buttons = actions("simulation", operation["state"], "New simulation", "/simulate")
+        buttons = actions("simulation", operation, "New simulation", "/simulate")
         upper: tuple[Any, ...] = (
             {},
             head,

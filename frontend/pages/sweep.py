@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, skeleton
-from frontend.components.operations import actions, progress, register_cancel
+from frontend.components.operations import actions, cancel_store, progress, register_cancel
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
@@ -36,6 +36,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            cancel_store("sweep"),
             dmc.Group(
                 [html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}), html.Div(id="sweep-actions")],
                 justify="space-between",
@@ -89,7 +90,7 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             return _failed(error, scheme)
         head = dmc.Group([html.H1(sweep["name"] or sweep_id, className="page-title"), state_chip(sweep["state"])], gap=12)
-        buttons = actions("sweep", sweep["state"], "New sweep", "/sweeps")
+        buttons = actions("sweep", operation, "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
         told = progress(operation, failed="A point failed")
         return head, buttons, told, drawn, caption(sweep), table(sweep), request_facts(sweep), {}

@@ -1,0 +1,92 @@
+"""A press of a button counts even while the page draws that button anew, as every page does on every beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pages import press_while_redrawn
+from playwright.sync_api import expect
+
+from maat.client import calls
+
+pytestmark = pytest.mark.needs_chromium
+
+TRACE = "name,time,application,num_replicas,batch_size\nonly,0,cifar10,2,256\n"
+
+
+def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
+    made = server.client.simulate(
+        name="nobody plays it", traces=[{"kind": "csv", "text": TRACE}], cluster="t4=1x4", runs=[{"policy": "fifo"}]
+    )
+    page = tab.open(f"{server.url}/simulations/{made['id']}")
+    press_while_redrawn(page, "#simulation-cancel", "simulation-actions.children")
+
+    expect(page.locator(".page-head .state, #simulation-actions .caption", has_text="cancel").first).to_be_visible()
+    assert server.client.operation(made["operation_id"])["cancel_requested"]
+
+
+def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    drains = page.get_by_role("button", name="drain ")
+    drains.first.wait_for()
+    before = drains.count()
+
+    press_while_redrawn(page, "[aria-label^='drain ']", "cluster-nodes.children")
+    expect(page.get_by_role("button", name="restore ")).to_have_count(1)
+    press_while_redrawn(page, "[aria-label^='restore ']", "cluster-nodes.children")
+    expect(drains).to_have_count(before)
+
+    press_while_redrawn(page, "#cluster-actions button", "cluster-actions.children")
+    page.get_by_role("button", name="Resume cluster").click()
+    expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
+
+
+def test_gpus_are_reserved_and_the_reservation_removed(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    press_while_redrawn(page, "#cluster-reserve-open", "cluster-reserve.children")
+    page.fill("#cluster-reserve-type", "t4")
+    page.fill("#cluster-reserve-holder", server.client.send(calls.me())["tenant"])
+    page.click("#cluster-reserve-add")
+    remove = page.get_by_role("button", name="Remove the reservation of")
+    expect(remove).to_have_count(1)
+    press_while_redrawn(page, "[aria-label^='Remove the reservation']", "cluster-reserved.children")
+
+    expect(remove).to_have_count(0)
+
+
+def test_a_job_is_cancelled(server: Any, tab: Any) -> None:
+    job = server.client.submit_job(name="pressed", model="imagenet")
+    page = tab.open(f"{server.url}/jobs/{job['id']}")
+    press_while_redrawn(page, "#job-cancel", "job-actions.children")
+    page.click("#job-cancel-yes")
+
+    expect(page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
+
+
+def test_measurements_are_deleted(server: Any, tab: Any) -> None:
+    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+    file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
+    server.client.upload_measurement(kind="interference", name="old pairs", files=[file])
+    page = tab.open(f"{server.url}/measurements")
+    delete = page.get_by_role("button", name="Delete the measurements old pairs")
+    press_while_redrawn(page, "[aria-label='Delete the measurements old pairs']", "measurements-list.children")
+    page.click("#measurements-yes")
+
+    expect(delete).to_have_count(0)
+
+
+def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    buttons = page.locator("#cluster-nodes button")
+    buttons.first.focus()
+    label = buttons.first.get_attribute("aria-label")
+    page.evaluate("window.pause = document.querySelector('#cluster-actions button')")
+    (node, *_) = server.client.send(calls.nodes(server.cluster_id))["items"][::-1]
+
+    server.client.send(calls.act_on_node(server.cluster_id, node["id"], "drain"))
+    expect(page.get_by_role("button", name=f"restore {node['name']}")).to_be_visible()
+
+    page.wait_for_function("label => document.activeElement.getAttribute('aria-label') === label", arg=label)
+    assert page.evaluate("window.pause.isConnected")
+    server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
