@@ -163,7 +163,7 @@ def _tab(context: BrowserContext) -> Tab:
     page, witness = context.new_page(), Witness()
     page.set_default_timeout(PATIENCE_MILLISECONDS)
     page.on("console", lambda message: witness.errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: witness.errors.append(str(error)))
+    page.on("pageerror", lambda error: witness.errors.append(error.stack or str(error)))
     page.on(
         "request",
         lambda request: witness.foreign.append(request.url) if urlsplit(request.url).hostname not in ("127.0.0.1", None) else None,
