@@ -29,7 +29,7 @@ from maat.simulation.comparison import (
     spreads,
 )
 from maat.simulation.contest import Contest, Played, run_contest
-from maat.simulation.figures import FIGURES, clock_notes
+from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
 from maat.simulation.setup import GeneratedTrace
 
 PolicyNames = Annotated[
@@ -134,7 +134,8 @@ def _as_json(contest: Contest, outcomes: Sequence[Outcome], against: Contestant)
 
 
 def _notes(contest: Contest, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    return (*contest.notes(), *clock_notes([outcome.figures for outcome in outcomes]))
+    played = [PlayedRun(outcome.contestant.policy, outcome.contestant.placer, outcome.figures) for outcome in outcomes]
+    return (*contest.notes(), *notes_on_played(played))
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:

@@ -17,7 +17,7 @@ from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.figures import FIGURES, clock_notes
+from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
 from maat.simulation.notes import notes_on_all
 from maat.simulation.setup import Setup
 from maat.simulation.sweep import Point, Row, Sweep, Varied
@@ -130,8 +130,10 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
 
 
 def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
-    played = {point.key: point.figures for point in result.points}
-    return (*notes_on_all(point.scenario for point in points), *clock_notes(list(played.values())))
+    figures = {point.key: point.figures for point in result.points}
+    scenarios = {point.key: point.scenario for point in points}
+    played = [PlayedRun(scenarios[key].policy, scenarios[key].placer, found) for key, found in figures.items()]
+    return (*notes_on_all(scenarios.values()), *notes_on_played(played))
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:

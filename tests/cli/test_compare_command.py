@@ -160,6 +160,16 @@ def test_what_is_declared_and_who_lacks_what_is_told(compare: Compare, capsys: p
     assert shown.count("The placer pal weighs how slow GPUs are; here all of a type are alike") == 1
 
 
+def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "fifo", "--placer", "random,random-sticky", "--round-seconds", "400", "--json")
+    found = json.loads(capsys.readouterr().out)
+
+    moves, kept = (run["figures"]["restarts_by_placer"] for run in found["runs"])
+    assert moves > 0 == kept
+    told = "restarts were moves by the placer random alone, of jobs that fifo left as they were: the placer random-sticky leaves them on their GPUs."
+    assert [note for note in found["notes"] if "by the placer" in note] == [f"{moves} of {moves} {told}"]
+
+
 def test_that_a_clock_ended_a_solver_is_told_also_of_what_was_kept(
     compare: Compare, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
