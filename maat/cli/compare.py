@@ -158,6 +158,8 @@ def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -
     if differences:
         say(f"Job by job against {against.name}; in brackets the 95 % interval {BASES[differences[0].basis]}")
         _print_differences(differences)
+        for note in (d.note for d in differences if d.note is not None):
+            say(note)
     for line in _notes(contest, outcomes):
         say(line)
 

@@ -18,6 +18,7 @@ from maat.simulation.figures import Figures, common
 
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
+NOTED_DIGITS = 3  # as the tables show them: what is smaller contradicts nothing
 LEAST_JOBS = 10  # of one run, below which its jobs tell nobody apart
 
 
@@ -124,6 +125,18 @@ class PairedDifference:
         if low is None or high is None or low <= 0 <= high:
             return Verdict.NOT_TOLD_APART
         return Verdict.FASTER if high < 0 else Verdict.SLOWER
+
+    @property
+    def note(self) -> str | None:
+        """Why mean difference and ratio are both true though one is in favour of the contestant and the other is not; None where they agree."""
+        hours, ratio = self.difference_hours.estimate, self.ratio.estimate
+        if round(hours, NOTED_DIGITS) * round(ratio - 1, NOTED_DIGITS) >= 0:
+            return None
+        lost = "finished later lost on average more hours than the others gained"
+        gained = "finished sooner gained on average more hours than the others lost"
+        both = f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and difference {hours:+.{NOTED_DIGITS}f} h are both true."
+        alike = f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
+        return f"{both} {alike}, the difference counts hours: the jobs that {lost if hours > 0 else gained}."
 
 
 def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
