@@ -178,7 +178,7 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
         {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}} for who, figures in found.items()
     ]
     differences = [
-        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict}
+        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict, "note": d.note}
         for d in paired(outcomes, baseline)
     ]
     return {"baseline": number[baseline], "contestants": contestants, "paired": differences}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.comparison import Basis, Contestant, Outcome, Verdict, paired, spreads
+from maat.simulation.comparison import Basis, Contestant, Outcome, Verdict, paired, report, spreads
 from maat.simulation.contest import Contest, run_contest
 from maat.simulation.models import catalog_models
 from maat.simulation.setup import GeneratedTrace, GivenTrace, Trace
@@ -130,6 +130,7 @@ def test_a_mean_and_a_ratio_of_opposite_sign_are_explained() -> None:
         "sia + whole-node: JCT ratio 0.707 and difference +1.750 h are both true. The ratio counts every job alike, long or short (75% finished "
         "sooner), the difference counts hours: the jobs that finished later lost on average more hours than the others gained."
     )
+    assert [row["note"] for row in report([ours, theirs], OTHER)["paired"]] == [slower.note]
     assert faster.note == (
         "fifo + packed-sticky: JCT ratio 1.414 and difference -1.750 h are both true. The ratio counts every job alike, long or short (25% finished "
         "sooner), the difference counts hours: the jobs that finished sooner gained on average more hours than the others lost."
