@@ -10,6 +10,9 @@ from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs
 from maat.simulation.scenario import Scenario
+from maat.simulation.workloads import Workload
+
+MANY_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,20 @@ def notes_on(scenario: Scenario) -> tuple[str, ...]:
 def notes_on_all(scenarios: Iterable[Scenario]) -> tuple[str, ...]:
     """What holds of any of several runs, each sentence once."""
     return tuple(dict.fromkeys(note for scenario in scenarios for note in notes_on(scenario)))
+
+
+def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, ...]:
+    """What to know before a run: that the rounds that were asked for are very many. They are counted up to the last submission, for how long
+    jobs run after it nobody knows yet. `round_seconds`: None where the policy's own stand.
+    """
+    if round_seconds is None or not workload.jobs:
+        return ()
+    submitted = [job.submit_seconds for job in workload.jobs]
+    rounds = (max(submitted) - min(submitted)) / round_seconds
+    if rounds < MANY_ROUNDS:
+        return ()
+    until = f"round_seconds {round_seconds:g} makes {rounds:,.0f} rounds until the last job of {workload.name} is submitted"
+    return (f"{until}, of which those that can change nothing are passed over: a larger round_seconds takes less time.",)
 
 
 def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:

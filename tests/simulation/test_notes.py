@@ -12,7 +12,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import synthetic
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.notes import PlacerMoves, notes_on, notes_on_all, notes_on_moves
+from maat.simulation.notes import PlacerMoves, notes_before, notes_on, notes_on_all, notes_on_moves
 from maat.simulation.record import Cancelled, Position
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
@@ -52,6 +52,16 @@ def test_what_holds_of_several_runs_is_told_once() -> None:
     unequal = under(SCENARIO, variability=UNEQUAL)
 
     assert len(notes_on_all([unequal, unequal, SCENARIO])) == 1
+
+
+def test_very_many_rounds_are_told_before_they_are_played() -> None:
+    assert notes_before(SCENARIO.workload, 0.9) == (
+        "round_seconds 0.9 makes 100,000 rounds until the last job of two is submitted, of which those that can change nothing are passed over: "
+        "a larger round_seconds takes less time.",
+    )
+    late = replace(SCENARIO.workload, jobs=tuple(replace(job, submit_seconds=job.submit_seconds + 1.5e9) for job in JOBS))
+    assert notes_before(late, 1.0) == notes_before(SCENARIO.workload, 1.0) == (), "time counts from the first submission"
+    assert notes_before(replace(SCENARIO.workload, jobs=()), 1.0) == notes_before(late, None) == ()
 
 
 LONG_JOBS = tuple(TraceJob(name, 0.0, "resnet50", 1, work_scale=2000.0) for name in ("a", "b"))
