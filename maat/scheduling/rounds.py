@@ -232,7 +232,7 @@ class RoundResult:
     def round_number(self) -> int:
         return self.round_input.round_number
 
-    @property
+    @cached_property
     def evicted(self) -> tuple[JobId, ...]:
         """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
 
