@@ -11,7 +11,7 @@ import typer
 
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, write_csv
+from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import read_contestants
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
@@ -29,7 +29,8 @@ from maat.simulation.comparison import (
     spreads,
 )
 from maat.simulation.contest import Contest, Played, run_contest
-from maat.simulation.figures import FIGURES, clock_notes
+from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
+from maat.simulation.notes import notes_before
 from maat.simulation.setup import GeneratedTrace
 
 PolicyNames = Annotated[
@@ -91,6 +92,7 @@ def compare_command(
     contest = Contest(models, cluster, contestants, workloads.read(models), runs.seeds(), conditions)
     if output.csv_path is not None:
         check_writable(output.csv_path, inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()])
+    warn(note for workload in contest.first_workloads() for note in notes_before(workload, conditions.round_seconds))
     outcomes = _run(contest, runs, quiet=output.as_json)
     if output.csv_path is not None:
         _write_csv(outcomes, output.csv_path)
@@ -134,7 +136,8 @@ def _as_json(contest: Contest, outcomes: Sequence[Outcome], against: Contestant)
 
 
 def _notes(contest: Contest, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    return (*contest.notes(), *clock_notes([outcome.figures for outcome in outcomes]))
+    played = [PlayedRun(outcome.contestant.policy, outcome.contestant.placer, outcome.figures) for outcome in outcomes]
+    return (*contest.notes(), *notes_on_played(played))
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
@@ -157,6 +160,8 @@ def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -
     if differences:
         say(f"Job by job against {against.name}; in brackets the 95 % interval {BASES[differences[0].basis]}")
         _print_differences(differences)
+        for note in (d.note for d in differences if d.note is not None):
+            say(note)
     for line in _notes(contest, outcomes):
         say(line)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.numbers import whole_argument, whole_option
+from maat.cli.numbers import number_option, whole_argument, whole_option
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, WorkloadKind
@@ -32,23 +31,40 @@ Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of t
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1  # as the service has them
+MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1  # as the service has them, and the next
+MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
 
 
 def submit(
     name: Annotated[str, typer.Argument(help="A name for the job.")],
     model: Annotated[str, typer.Option(help="Model of the catalog that it trains.")],
     adaptivity: Annotated[Adaptivity, typer.Option(help="What the scheduler may vary.")] = Adaptivity.ADAPTIVE,
-    gpu_count: Annotated[int | None, typer.Option("--gpus", help="GPUs that it asks for (rigid jobs: needs).")] = None,
-    min_gpus: Annotated[int | None, typer.Option(help="Fewest GPUs that it can run on.")] = None,
-    max_gpus: Annotated[int | None, typer.Option(help="Most GPUs that it may get.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Total batch size, where it is fixed.")] = None,
-    max_batch_size: Annotated[int | None, typer.Option(help="Largest total batch size that the scheduler may choose.")] = None,
+    gpu_count: Annotated[
+        int | None, whole_option("--gpus", least=1, most=MAX_GPUS, help="GPUs that it asks for (rigid jobs: needs).")
+    ] = None,
+    min_gpus: Annotated[int | None, whole_option("--min-gpus", least=1, most=MAX_GPUS, help="Fewest GPUs that it can run on.")] = None,
+    max_gpus: Annotated[int | None, whole_option("--max-gpus", least=1, most=MAX_GPUS, help="Most GPUs that it may get.")] = None,
+    batch_size: Annotated[
+        int | None, whole_option("--batch-size", least=1, most=MAX_BATCH_SIZE, help="Total batch size, where it is fixed.")
+    ] = None,
+    max_batch_size: Annotated[
+        int | None,
+        whole_option("--max-batch-size", least=1, most=MAX_BATCH_SIZE, help="Largest total batch size that the scheduler may choose."),
+    ] = None,
     gpu_type: Annotated[list[str] | None, typer.Option(help="GPU type that it may use. May be repeated.")] = None,
-    work_scale: Annotated[float | None, typer.Option(help="Share of the model's standard training; by default 1.")] = None,
+    work_scale: Annotated[
+        float | None,
+        number_option("--work-scale", least=0, most=MAX_WORK_SCALE, help="Share of the model's standard training; by default 1."),
+    ] = None,
     kind: Annotated[WorkloadKind, typer.Option(help="What it does, and so what counts as goodput.")] = WorkloadKind.TRAINING,
     promised_seconds: Annotated[
-        float | None, typer.Option(help="Of latency-bound inference: in which it answers --batch-size requests together.")
+        float | None,
+        number_option(
+            "--promised-seconds",
+            least=0,
+            most=MAX_PROMISED_SECONDS,
+            help="Of latency-bound inference: in which it answers --batch-size requests together.",
+        ),
     ] = None,
     preemptible: Annotated[bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")] = True,
     external_id: Annotated[str | None, typer.Option(help="Your own id, unique in your tenant.")] = None,
@@ -65,8 +81,8 @@ def submit(
         "batch_size": batch_size,
         "max_batch_size": max_batch_size,
         "gpu_types": gpu_type or None,
-        "work_scale": _finite("work_scale", work_scale),
-        "promised_seconds": _finite("promised_seconds", promised_seconds),
+        "work_scale": work_scale,
+        "promised_seconds": promised_seconds,
         "external_id": external_id,
         "cluster_id": cluster,
     }
@@ -219,13 +235,6 @@ def _cluster(maat: Client, named: str | None) -> str:
     if not known:
         raise ParameterError("is missing: the service has none", field="cluster", remedy="Create one with POST /api/v1/clusters.")
     return known[0]["id"]
-
-
-def _finite(field: str, value: float | None) -> float | None:
-    """JSON has no other numbers."""
-    if value is not None and not math.isfinite(value):
-        raise ParameterError("is no finite number", field=field, value=value, remedy="Give a number above zero, such as 0.5.")
-    return value
 
 
 def _client(url: str) -> Client:

@@ -70,6 +70,12 @@ def say(text: str) -> None:
         raise MaatError(f"the output cannot be written ({failed.strerror}). Send it where there is room.") from failed
 
 
+def warn(lines: Iterable[str]) -> None:
+    """Say beside the output, each once, what a reader should know before it comes."""
+    for line in dict.fromkeys(lines):
+        typer.echo(f"maat: {line}", err=True)
+
+
 def print_json(value: object) -> None:
     say(json.dumps(value, indent=2))
 

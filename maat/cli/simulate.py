@@ -12,7 +12,7 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, print_json, print_table, say, write_csv
+from maat.cli.output import Bar, check_writable, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.scheduling.errors import InputError
@@ -20,6 +20,7 @@ from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import simulate
 from maat.simulation.fairness import Fairness, IsolatedRuns, fairness, static_fairness
 from maat.simulation.generators import MAX_SEED
+from maat.simulation.notes import notes_before
 from maat.simulation.record import Position, SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.setup import Setup
@@ -97,6 +98,7 @@ def simulate_command(
         Setup(trace, models, cluster, policy=name, placer=placer, policy_parameters=parameters, conditions=conditions, seed=seed).scenario()
         for name in names
     ]
+    warn(notes_before(scenarios[0].workload, conditions.round_seconds))
     results = [_run(scenario, quiet=output.as_json) for scenario in scenarios]
     summaries = [_summary(result, output.csv_path) for result in results]
     if output.with_fairness:

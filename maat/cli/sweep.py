@@ -11,14 +11,14 @@ import typer
 
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, write_csv
+from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.figures import FIGURES, clock_notes
-from maat.simulation.notes import notes_on_all
+from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
+from maat.simulation.notes import notes_before, notes_on_all
 from maat.simulation.setup import Setup
 from maat.simulation.sweep import Point, Row, Sweep, Varied
 from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
@@ -76,6 +76,7 @@ def sweep_command(
     if output.csv_path is not None:
         check_writable(output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()])
     points = sweep.points()
+    warn(note for point in points for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds))
     result = _run(points, runs, quiet=output.as_json)
     _say_repaired(result)
     if output.csv_path is not None:
@@ -130,8 +131,10 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
 
 
 def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
-    played = {point.key: point.figures for point in result.points}
-    return (*notes_on_all(point.scenario for point in points), *clock_notes(list(played.values())))
+    figures = {point.key: point.figures for point in result.points}
+    scenarios = {point.key: point.scenario for point in points}
+    played = [PlayedRun(scenarios[key].policy, scenarios[key].placer, found) for key, found in figures.items()]
+    return (*notes_on_all(scenarios.values()), *notes_on_played(played))
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:

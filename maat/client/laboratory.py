@@ -165,7 +165,9 @@ class ComparedContestant(TypedDict):
 
 
 class PairedDifference(TypedDict):
-    """A contestant (by number) against the baseline, job by job. `basis`: what the intervals speak of."""
+    """A contestant (by number) against the baseline, job by job. `basis`: what the intervals speak of. `note`: why mean difference and ratio are
+    both true where they seem to contradict each other, else None.
+    """
 
     contestant: int
     basis: Literal["traces", "seeds", "jobs"]
@@ -176,6 +178,7 @@ class PairedDifference(TypedDict):
     ratio: Interval
     sooner: float
     verdict: Literal["faster", "slower", "not told apart"]
+    note: NotRequired[str | None]
 
 
 class Comparison(TypedDict):

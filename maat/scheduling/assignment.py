@@ -21,11 +21,17 @@ from maat.scheduling.solving.report import SolveReport
 
 
 def assign(
-    round_input: RoundInput, matrix: GoodputMatrix, value: FloatArray, *, options: SolveOptions, with_batch: bool = True
+    round_input: RoundInput,
+    matrix: GoodputMatrix,
+    value: FloatArray,
+    *,
+    idle_penalty: float,
+    options: SolveOptions,
+    with_batch: bool = True,
 ) -> Decision:
     """The grants that maximise the summed value of the chosen pairs, pins and limits kept.
 
-    `value`, shape (P,): what each pair of the matrix is worth above getting nothing.
+    `value`, shape (P,): what each pair of the matrix is worth above getting nothing, `idle_penalty` times the job's weight included.
     """
     pairs = matrix.pairs
     rows = membership(
@@ -55,7 +61,7 @@ def assign(
     ):
         plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
         grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
-    reasons = AssignmentReasons(round_input, matrix, value, rows, grants, answer.report)
+    reasons = AssignmentReasons(round_input, matrix, value, rows, grants, answer.report, idle_penalty)
     return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
 
 
@@ -86,6 +92,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     membership: BoolArray
     grants: Mapping[JobId, Grant]
     report: SolveReport
+    idle_penalty: float
 
     @cached_property
     def _row_of(self) -> Mapping[JobId, int]:
@@ -106,7 +113,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         if start == end:
             needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
             return never_fits(job, self.round_input, needed=needed)
-        return self._chosen(job, int(start), int(end)) if job_id in self.grants else self._waiting(int(start), int(end))
+        return self._chosen(job, int(start), int(end)) if job_id in self.grants else self._waiting(job, int(start), int(end))
 
     def _chosen(self, job: Job, start: int, end: int) -> Reasons:
         grant, pairs = self.grants[job.id], self.matrix.pairs
@@ -123,18 +130,29 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
             },
         )
 
-    def _waiting(self, start: int, end: int) -> Reasons:
-        """Priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be elsewhere."""
+    def _waiting(self, job: Job, start: int, end: int) -> Reasons:
+        """Worth no GPUs at all; or priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be
+        elsewhere."""
         places = np.array([limit.places for limit in self.round_input.limits], dtype=np.int64)
         used = self.membership[start:end] * self.matrix.pairs.gpu_count[start:end, None]
         too_large = used > places
         if too_large.any(axis=1).all():
             return exceeds([limit for limit, over in zip(self.round_input.limits, too_large[0], strict=True) if over])
+        most = float(self.value[start:end][~too_large.any(axis=1)].max())
+        if most <= 0 and not self.report.fallback:
+            return self._worth_nothing(job, most)
         net = np.where(too_large.any(axis=1), -np.inf, self._net(start, end))
         best = int(np.argmax(net))
         binding = self._binding(used[best])
         code = ReasonCode.SOLVER_FALLBACK if self.report.fallback else waiting_for(binding)
         return Reasons(code, {**self._described(start + best, ""), "binding_limit": None if binding is None else binding.name})
+
+    def _worth_nothing(self, job: Job, most: float) -> Reasons:
+        """`most`: what the best configuration is worth above getting nothing. A job without weight is worth nothing whatever the penalty."""
+        if not job.spec.weight:
+            return Reasons(ReasonCode.IDLE_COSTS_LESS, {"weight": job.spec.weight})
+        above = self.idle_penalty - most / job.spec.weight
+        return Reasons(ReasonCode.IDLE_COSTS_LESS, {"value": most, "idle_penalty": self.idle_penalty, "idle_penalty_above": above})
 
     def _binding(self, used: IntArray) -> Limit | None:
         """The dearest limit of those that lack the places, shape (R,), which a pair uses; the dearest of all its limits where none does."""

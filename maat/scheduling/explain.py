@@ -18,12 +18,14 @@ class ReasonCode(StrEnum):
     NO_CONFIGURATION = "NO_CONFIGURATION"
     EXCEEDS_QUOTA_LIMIT = "EXCEEDS_QUOTA_LIMIT"
     PROFILE_INCOMPLETE = "PROFILE_INCOMPLETE"
+    IDLE_COSTS_LESS = "IDLE_COSTS_LESS"
     WAITING_QUOTA = "WAITING_QUOTA"
     WAITING_RESERVATION = "WAITING_RESERVATION"
     WAITING_CAPACITY = "WAITING_CAPACITY"
     FRAGMENTED = "FRAGMENTED"
     BEHIND_IN_ORDER = "BEHIND_IN_ORDER"
     SHARING_NO_GAIN = "SHARING_NO_GAIN"
+    NOT_SEARCHED = "NOT_SEARCHED"
     LOWER_GOODPUT_GAIN = "LOWER_GOODPUT_GAIN"
     SOLVER_FALLBACK = "SOLVER_FALLBACK"
     NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
@@ -38,12 +40,14 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.NO_CONFIGURATION: "Nothing that the policy may give it fits what it asks for: GPU counts, whole replicas, batch size per GPU.",
     ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant may ever hold.",
     ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
+    ReasonCode.IDLE_COSTS_LESS: "Leaving it idle costs the policy's objective no more than any GPUs that it could have.",
     ReasonCode.WAITING_QUOTA: "Its tenant holds all that it may.",
     ReasonCode.WAITING_RESERVATION: "GPUs that it could use are reserved for others.",
     ReasonCode.WAITING_CAPACITY: "All GPUs that it could use are held by jobs that make more of them.",
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
     ReasonCode.SHARING_NO_GAIN: "It could only share GPUs, and with nobody who runs: memory has no room, or the two would end later on average.",
+    ReasonCode.NOT_SEARCHED: "GPUs are free for it, but the policy's search may run no generation and found no place for it: set generations above 0.",
     ReasonCode.LOWER_GOODPUT_GAIN: "Another job gains more from the GPUs that are left.",
     ReasonCode.SOLVER_FALLBACK: "The solver gave no better answer in time; the present allocation stays.",
     ReasonCode.NOT_YET_CONSIDERED: "No round has considered it yet.",
@@ -89,9 +93,25 @@ class DeferredReasons(Mapping[str, Reasons]):
 
 
 def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
-    """The sentence of a stored reason; a reservation that keeps a job out is named, as its limit is."""
-    sentence, limit = _SENTENCES[ReasonCode(code)], evidence.get("binding_limit")
-    if code != ReasonCode.WAITING_RESERVATION or not isinstance(limit, str):
+    """The sentence of a stored reason, which names what its evidence says: who reserved the GPUs, which penalty would be enough."""
+    match ReasonCode(code):
+        case ReasonCode.WAITING_RESERVATION as reason:
+            return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
+        case ReasonCode.IDLE_COSTS_LESS as reason:
+            return _idle(_SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above"))
+        case reason:
+            return _SENTENCES[reason]
+
+
+def _reserved(sentence: str, limit: object) -> str:
+    if not isinstance(limit, str):
         return sentence
     _, gpu_type, holders = limit.split(":", 2)
     return f"{sentence[:-1]}: {gpu_type} for {holders}."
+
+
+def _idle(sentence: str, given: object, above: object) -> str:
+    if not isinstance(given, int | float) or not isinstance(above, int | float):
+        return sentence
+    costs = f"leaving it idle costs the objective no more than any GPUs that it could have: set idle_penalty above {above:g}."
+    return f"With the policy's idle_penalty of {given:g}, {costs}"

@@ -6,6 +6,7 @@ observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> di
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -231,7 +232,7 @@ class RoundResult:
     def round_number(self) -> int:
         return self.round_input.round_number
 
-    @property
+    @cached_property
     def evicted(self) -> tuple[JobId, ...]:
         """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
 
@@ -239,6 +240,20 @@ class RoundResult:
         was placed nowhere. A placer that places everybody anew each round evicts whomever it moves.
         """
         return tuple(job.id for job in self.round_input.jobs if job.allocation is not None and self._is_evicted(job, job.allocation))
+
+    @property
+    def moved_by_placer(self) -> tuple[JobId, ...]:
+        """Jobs that the policy left just as they were, on GPUs that are all in service, and that the placer put on others."""
+        evicted = (self.round_input.job_by_id[job_id] for job_id in self.evicted)
+        return tuple(job.id for job in evicted if job.id in self.placement.placement.by_job and not self._chosen_elsewhere(job))
+
+    def _chosen_elsewhere(self, job: Job) -> bool:
+        """Whether the policy itself named other nodes or GPUs than the job holds, or partners to share with."""
+        grant, cluster = self.decision.grants[job.id], self.round_input.cluster
+        held = () if job.allocation is None else job.allocation.gpus
+        by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held)].tolist())
+        other_nodes = grant.gpus_by_node is not None and by_node != grant.gpus_by_node
+        return other_nodes or grant.gpus not in (None, held) or bool(grant.share_with)
 
     def _is_evicted(self, job: Job, held: Allocation) -> bool:
         grant = self.decision.grants.get(job.id)

@@ -18,6 +18,7 @@ from maat.simulation.figures import Figures, common
 
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
+NOTED_DIGITS = 3  # as the tables show them: what is smaller contradicts nothing
 LEAST_JOBS = 10  # of one run, below which its jobs tell nobody apart
 
 
@@ -125,6 +126,18 @@ class PairedDifference:
             return Verdict.NOT_TOLD_APART
         return Verdict.FASTER if high < 0 else Verdict.SLOWER
 
+    @property
+    def note(self) -> str | None:
+        """Why mean difference and ratio are both true though one is in favour of the contestant and the other is not; None where they agree."""
+        hours, ratio = self.difference_hours.estimate, self.ratio.estimate
+        if round(hours, NOTED_DIGITS) * round(ratio - 1, NOTED_DIGITS) >= 0:
+            return None
+        lost = "finished later lost on average more hours than the others gained"
+        gained = "finished sooner gained on average more hours than the others lost"
+        both = f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and difference {hours:+.{NOTED_DIGITS}f} h are both true."
+        alike = f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
+        return f"{both} {alike}, the difference counts hours: the jobs that {lost if hours > 0 else gained}."
+
 
 def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
     """Every figure of every contestant over its runs, contestants in the order in which they first stand."""
@@ -165,7 +178,7 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
         {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}} for who, figures in found.items()
     ]
     differences = [
-        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict}
+        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict, "note": d.note}
         for d in paired(outcomes, baseline)
     ]
     return {"baseline": number[baseline], "contestants": contestants, "paired": differences}

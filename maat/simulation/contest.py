@@ -58,10 +58,7 @@ class Contest:
             twice = next((name for name in given if given.count(name) > 1), None)
             if twice is not None:
                 raise InputError("names one twice", field=what, value=twice, remedy="Name each once.")
-        first = min(self.seeds)
-        check_different(
-            [(trace.name, trace.source.workload(seed=first, copies=1, jobs_per_hour=None)) for trace in self.traces], field="trace"
-        )
+        check_different(list(zip((trace.name for trace in self.traces), self.first_workloads(), strict=True)), field="trace")
         if self.size > MAX_RUNS:
             raise InputError(
                 "are more runs than one comparison may have", field="runs", value=self.size, remedy=f"Compare at most {MAX_RUNS}."
@@ -70,6 +67,11 @@ class Contest:
     @property
     def size(self) -> int:
         return len(self.contestants) * len(self.traces) * len(self.seeds)
+
+    def first_workloads(self) -> tuple[Workload, ...]:
+        """The jobs of every trace, as drawn with the least seed where they are drawn."""
+        first = min(self.seeds)
+        return tuple(trace.source.workload(seed=first, copies=1, jobs_per_hour=None) for trace in self.traces)
 
     def scenarios(self) -> Iterator[tuple[Contestant, Trace, int, Scenario]]:
         for contestant, trace, seed in itertools.product(self.contestants, self.traces, self.seeds):

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from maat.simulation.fairness import Fairness, fairness
-from maat.simulation.notes import notes_on_clock
+from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves
 from maat.simulation.record import SimulationResult
 
 Figures = Mapping[str, float | int | bool]
 OUT_OF_TIME = "rounds_out_of_time"
+BY_PLACER = "restarts_by_placer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ FIGURES: Mapping[str, Figure] = {
         Figure("makespan_hours", "Makespan", "h", of_finished=True),
         Figure("gpu_hours_per_job", "GPU-h per job"),
         Figure("restarts_per_job", "Restarts per job"),
+        Figure(BY_PLACER, "Restarts by the placer"),
         Figure("avg_queueing_hours", "Queueing delay", "h"),
         Figure("contention_mean", "Mean contention", "jobs"),
         Figure("contention_max", "Most contention", "jobs"),
@@ -48,7 +50,12 @@ FIGURES: Mapping[str, Figure] = {
 
 def figures_of(result: SimulationResult) -> Figures:
     """The figures of a schedule, with those of finish-time fairness."""
-    of_run = {"complete": result.complete, "rounds": result.rounds, OUT_OF_TIME: result.rounds_out_of_time}
+    of_run = {
+        "complete": result.complete,
+        "rounds": result.rounds,
+        OUT_OF_TIME: result.rounds_out_of_time,
+        BY_PLACER: result.restarts_by_placer,
+    }
     known = {**of_run, **vars(result.metrics), **_of_fairness(fairness(result))}
     return chosen(known, finished=result.metrics.unfinished < result.metrics.jobs)
 
@@ -59,9 +66,25 @@ def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) ->
     return {name: value for name, value in found.items() if value is not None}
 
 
-def clock_notes(runs: Sequence[Figures]) -> tuple[str, ...]:
-    """One sentence where a clock ended a solver's search in any of the runs."""
-    return notes_on_clock([int(figures.get(OUT_OF_TIME, 0)) for figures in runs])
+@dataclass(frozen=True, slots=True)
+class PlayedRun:
+    """The figures of a run, and by which policy and placer they came about."""
+
+    policy: str
+    placer: str
+    figures: Figures
+
+
+def notes_on_played(runs: Sequence[PlayedRun]) -> tuple[str, ...]:
+    """What a reader should know that only playing shows: that a clock ended a solver's search, that a placer restarted jobs by itself."""
+    clock = notes_on_clock([int(run.figures.get(OUT_OF_TIME, 0)) for run in runs])
+    return (*clock, *notes_on_moves(_moves(run) for run in runs))
+
+
+def _moves(run: PlayedRun) -> PlacerMoves:
+    jobs = int(run.figures.get("jobs", 0))
+    restarts = round(float(run.figures.get("restarts_per_job", 0.0)) * jobs)
+    return PlacerMoves(run.policy, run.placer, int(run.figures.get(BY_PLACER, 0)), restarts, jobs)
 
 
 def common(runs: Sequence[Figures]) -> list[str]:

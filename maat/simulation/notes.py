@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs
 from maat.simulation.scenario import Scenario
+from maat.simulation.workloads import Workload
+
+MANY_ROUNDS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlacerMoves:
+    """Of a run, or of several of the same policy and placer: restarts of jobs that the policy left as they were and the placer moved
+    (`by_placer`), all restarts, and jobs.
+    """
+
+    policy: str
+    placer: str
+    by_placer: int
+    restarts: int
+    jobs: int
+
+    @property
+    def prevail(self) -> bool:
+        """More than half of the restarts, and more than one of every job: no repair of scattered GPUs now and then."""
+        return self.by_placer > max(self.restarts / 2, self.jobs)
 
 
 def notes_on(scenario: Scenario) -> tuple[str, ...]:
@@ -21,11 +43,41 @@ def notes_on_all(scenarios: Iterable[Scenario]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for scenario in scenarios for note in notes_on(scenario)))
 
 
+def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, ...]:
+    """What to know before a run: that the rounds that were asked for are very many. They are counted up to the last submission, for how long
+    jobs run after it nobody knows yet. `round_seconds`: None where the policy's own stand.
+    """
+    if round_seconds is None or not workload.jobs:
+        return ()
+    submitted = [job.submit_seconds for job in workload.jobs]
+    rounds = (max(submitted) - min(submitted)) / round_seconds
+    if rounds < MANY_ROUNDS:
+        return ()
+    until = f"round_seconds {round_seconds:g} makes {rounds:,.0f} rounds until the last job of {workload.name} is submitted"
+    return (f"{until}, of which those that can change nothing are passed over: a larger round_seconds takes less time.",)
+
+
 def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:
     """One sentence where a clock ended a solver's search. `rounds`: of each run, in how many of them."""
     hit = sum(many > 0 for many in rounds)
     of_runs = f" of {hit} of {len(rounds)} runs" if len(rounds) > 1 else ""
     return (f"The solver's time ran out in {sum(rounds)} rounds{of_runs}: another machine may get another result.",) if hit else ()
+
+
+def notes_on_moves(runs: Iterable[PlacerMoves]) -> tuple[str, ...]:
+    """One sentence of every policy and placer whose restarts are mostly the placer's doing."""
+    together: dict[tuple[str, str], PlacerMoves] = {}
+    for run in runs:
+        before = together.get((run.policy, run.placer), PlacerMoves(run.policy, run.placer, 0, 0, 0))
+        counts = (before.by_placer + run.by_placer, before.restarts + run.restarts, before.jobs + run.jobs)
+        together[run.policy, run.placer] = PlacerMoves(run.policy, run.placer, *counts)
+    return tuple(_moved(run) for run in together.values() if run.prevail)
+
+
+def _moved(run: PlacerMoves) -> str:
+    sticky = next((f"the placer {name}" for name in PLACERS.names if name == f"{run.placer}-sticky"), "a sticky placer")
+    moves = f"{run.by_placer} of {run.restarts} restarts were moves by the placer {run.placer} alone"
+    return f"{moves}, of jobs that {run.policy} left as they were: {sticky} leaves them on their GPUs."
 
 
 def _declared(scenario: Scenario) -> Iterator[str]:

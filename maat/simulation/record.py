@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maat.scheduling.events import Event, EventKind
+from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
-from maat.simulation.notes import notes_on, notes_on_clock
+from maat.simulation.notes import PlacerMoves, notes_on, notes_on_clock, notes_on_moves
 from maat.simulation.scenario import Scenario
 
 Progress = Callable[["Position"], None]
@@ -55,8 +55,9 @@ class SimulationResult:
     its first and its last; `rounds` counts them all. `policy_seconds`: of the rounds that had jobs and were played.
     `cpu_seconds`, `wall_seconds`: what playing took, of this process; imports, reading and what was played before do not count.
     `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs. `rounds_out_of_time`: rounds in
-    which a clock ended a solver's search, so that another machine may come to another result. `stopped`: somebody ended it before its end, and
-    the records are of the jobs that had arrived by then.
+    which a clock ended a solver's search, so that another machine may come to another result. `restarts_by_placer`: restarts of jobs that the
+    policy left as they were and the placer moved. `stopped`: somebody ended it before its end, and the records are of the jobs that had arrived
+    by then.
     """
 
     scenario: Scenario
@@ -74,6 +75,7 @@ class SimulationResult:
     complete: bool
     unfinished_because: Mapping[str, str] = field(default_factory=dict)
     rounds_out_of_time: int = 0
+    restarts_by_placer: int = 0
     stopped: bool = False
 
     def _figures(self) -> dict[str, object]:
@@ -98,7 +100,8 @@ class SimulationResult:
             notes.append(
                 f"The run was stopped at hour {self.end_time / 3600:.1f}: its figures are of the {arrived} that had arrived by then."
             )
-        return [*notes, *notes_on_clock([self.rounds_out_of_time])]
+        moves = PlacerMoves(self.scenario.policy, self.scenario.placer, self.restarts_by_placer, self.metrics.restarts, self.metrics.jobs)
+        return [*notes, *notes_on_clock([self.rounds_out_of_time]), *notes_on_moves([moves])]
 
     def summary(self) -> dict[str, object]:
         """The figures of `maat simulate --json`, not rounded."""
@@ -119,6 +122,7 @@ class SimulationResult:
             **self._figures(),
             "unfinished_because": dict(list(self.unfinished_because.items())[:MOST_NAMED]),
             "rounds_out_of_time": self.rounds_out_of_time,
+            "restarts_by_placer": self.restarts_by_placer,
             "notes": [*notes_on(scenario), *self._notes()],
             "policy_seconds_median": float(np.median(seconds)),
             "policy_seconds_p95": float(np.percentile(seconds, 95)),
@@ -139,6 +143,8 @@ class Recorder:
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
         self._out_of_time = 0
+        self._moved: tuple[str, ...] = ()
+        self._restarts_by_placer = 0
         self._last: RoundResult | None = None
 
     def load(self) -> StoredState:
@@ -149,6 +155,7 @@ class Recorder:
             return False
         self._last = result
         self._out_of_time += result.decision.report.out_of_time
+        self._moved = result.moved_by_placer
         self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
         cluster = observed.cluster
         held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
@@ -169,6 +176,7 @@ class Recorder:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        self._restarts_by_placer += sum(event.state is JobState.RESTARTING and event.job_id in self._moved for event in events)
         self._tell(changes.round_number, changes.time)
 
     def passed_over(self, ahead: RoundsAhead, count: int) -> None:
@@ -211,6 +219,7 @@ class Recorder:
             unfinished_because=self._waiting(),
             stopped=stopped,
             rounds_out_of_time=self._out_of_time,
+            restarts_by_placer=self._restarts_by_placer,
         )
 
     def _waiting(self) -> dict[str, str]:

@@ -13,6 +13,8 @@ import pytest
 from maat.__main__ import main
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.solving.report import SolveReport
+from maat.simulation.comparison import Outcome
+from maat.simulation.contest import Contest
 
 Compare = Callable[..., int]
 SMALL = ("--generate", "philly", "--jobs", "3", "--hours", "0.5", "--cluster", "t4=4x4", "--workers", "1")
@@ -158,6 +160,29 @@ def test_what_is_declared_and_who_lacks_what_is_told(compare: Compare, capsys: p
     assert "philly (generated) on t4=4x4, fidelity paper" in shown
     assert "Up to 2 jobs per GPU, interference: synthetic (declared, not measured)" in shown
     assert shown.count("The placer pal weighs how slow GPUs are; here all of a type are alike") == 1
+
+
+def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+    compare("--policy", "fifo", "--placer", "random,random-sticky", "--round-seconds", "400", "--json")
+    found = json.loads(capsys.readouterr().out)
+
+    moves, kept = (run["figures"]["restarts_by_placer"] for run in found["runs"])
+    assert moves > 0 == kept
+    told = "restarts were moves by the placer random alone, of jobs that fifo left as they were: the placer random-sticky leaves them on their GPUs."
+    assert [note for note in found["notes"] if "by the placer" in note] == [f"{moves} of {moves} {told}"]
+
+
+def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
+    compare: Compare, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played(contest: Contest, **_: object) -> tuple[Outcome, ...]:
+        hours = ({"a": 2.0, "b": 2.0, "long": 10.0}, {"a": 1.0, "b": 1.0, "long": 20.0})
+        figures = {"jobs": 3, "unfinished": 0}
+        return tuple(Outcome(who, "t", 0, figures, jct) for who, jct in zip(contest.contestants, hours, strict=True))
+
+    monkeypatch.setattr("maat.cli.compare.run_contest", played)
+    assert compare("--policy", "fifo,srtf") == 0
+    assert "srtf + packed-sticky: JCT ratio 0.794 and difference +2.667 h are both true." in capsys.readouterr().out
 
 
 def test_that_a_clock_ended_a_solver_is_told_also_of_what_was_kept(

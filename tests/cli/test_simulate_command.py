@@ -74,6 +74,19 @@ def figures(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare", "sweep"])
+def test_that_many_rounds_were_asked_for_is_said_before_they_are_played(command: str, tmp_path: Path) -> None:
+    trace = tmp_path / "sparse.csv"
+    trace.write_text(HEADER + "a,0,cifar10,1,128,0.001\nb,200000,cifar10,1,128,0.001\n", encoding="utf-8")
+    varied = ("--vary", "round_seconds=2,60") if command == "sweep" else ("--round-seconds", "2")
+    done = maat(command, str(trace), *SMALL, "--policy", "fifo", *varied, "--json")
+    assert json.loads(done.stdout)
+    assert done.stderr == (
+        f"maat: round_seconds 2 makes 100,000 rounds until the last job of {tmp_path.name}/sparse is submitted, of which those that can change nothing are passed "
+        "over: a larger round_seconds takes less time.\n"
+    )
+
+
 def test_json_is_one_object_of_unrounded_figures(trace: Path) -> None:
     found = figures(str(trace), *SMALL, "--policy", "sia")
     assert set(found) >= KEYS

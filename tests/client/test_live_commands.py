@@ -90,12 +90,24 @@ def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
     assert "Use one of: t4 (24 GPUs)" in refused.value.by_field["gpu_type"]
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
-@pytest.mark.parametrize("option", ["--work-scale", "--promised-seconds"])
-def test_what_is_no_finite_number_is_refused_before_it_is_sent(maat: Client, run: Run, option: str, value: str) -> None:
-    field = option.removeprefix("--").replace("-", "_")
-    with pytest.raises(ParameterError, match=rf"^{field}: is no finite number \(got {value}\)\. Give a number above zero, such as 0\.5\.$"):
-        run("submit", "train", "--model", "bert", f"{option}={value}")
+WHOLE = [("gpus", 1_000_000), ("min_gpus", 1_000_000), ("max_gpus", 1_000_000), ("batch_size", 2**31 - 1), ("max_batch_size", 2**31 - 1)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        *((field, "x", f"is no whole number (got 'x'). Give a whole number from 1 to {most}.") for field, most in WHOLE),
+        *((field, "0", f"is not between 1 and {most} (got '0'). Give a whole number in that range.") for field, most in WHOLE),
+        ("work_scale", "x", "is no number (got 'x'). Give a plain decimal number."),
+        ("work_scale", "nan", "is no number (got 'nan'). Give a plain decimal number."),
+        ("work_scale", "inf", "is not between 0 and 1000 (got 'inf'). Give a number in that range."),
+        ("promised_seconds", "-inf", "is not between 0 and 1e+06 (got '-inf'). Give a number in that range."),
+    ],
+)
+def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(maat: Client, run: Run, field: str, value: str, says: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        run("submit", "train", "--model", "bert", f"--{field.replace('_', '-')}={value}")
+    assert str(refused.value) == f"{field}: {says}"
     assert maat.jobs()["items"] == []
 
 
@@ -107,6 +119,7 @@ def test_what_is_no_finite_number_is_refused_before_it_is_sent(maat: Client, run
         (("reserve", "t4", "x", "--tenant", "x"), "gpu_count: is no whole number (got 'x'). Give a whole number from 1 to 1000000."),
         (("demo", "--count", "201"), "count: is not between 1 and 200 (got '201'). Give a whole number in that range."),
         (("demo", "--seed", "-1"), "seed: is not between 0 and 2147483647 (got '-1'). Give a whole number in that range."),
+        (("submit", "a", "--model", "bert", "--gpus", "x"), "gpus: is no whole number (got 'x'). Give a whole number from 1 to 1000000."),
         (("up", "--port", "65536"), "port: is not between 1 and 65535 (got '65536'). Give a whole number in that range."),
     ],
 )

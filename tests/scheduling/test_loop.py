@@ -118,6 +118,29 @@ def test_a_job_that_the_policy_moves_preempts_or_leaves_is_not_evicted() -> None
     assert evicted({"a": Grant("t4", 1)}, {}, job(spec("a"))) == ()
 
 
+def moved_by_placer(grant: Grant, gpus: dict[str, Sequence[int]], *, cluster: Cluster = CLUSTER) -> tuple[str, ...]:
+    round_input = round_of(cluster, job(spec("a"), held=(0,)))
+    found, where = decided(a=grant), placed(**gpus)
+    return RoundResult(round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)).moved_by_placer
+
+
+def test_a_job_is_moved_by_the_placer_where_the_policy_left_it_and_it_is_placed_elsewhere() -> None:
+    same, node = Grant("t4", 1), CLUSTER.nodes[0].id
+    assert moved_by_placer(same, {"a": (1,)}) == ("a",)
+    assert moved_by_placer(replace(same, gpus_by_node={node: 1}), {"a": (1,)}) == ("a",)
+    assert moved_by_placer(replace(same, gpus=(0,)), {"a": (1,)}) == ("a",)
+
+
+def test_a_job_that_stays_gets_nothing_or_whose_policy_chose_other_gpus_is_not_moved_by_the_placer() -> None:
+    same = Grant("t4", 1)
+    assert moved_by_placer(same, {"a": (0,)}) == ()
+    assert moved_by_placer(same, {}) == ()
+    assert moved_by_placer(Grant("t4", 2), {"a": (2, 3)}) == ()
+    assert moved_by_placer(replace(same, gpus_by_node={CLUSTER.nodes[1].id: 1}), {"a": (2,)}) == ()
+    assert moved_by_placer(replace(same, gpus=(1,)), {"a": (1,)}) == ()
+    assert moved_by_placer(replace(same, share_with=("b",)), {"a": (1,)}) == ()
+
+
 def test_a_job_whose_gpu_is_out_of_service_is_not_evicted() -> None:
     broken = Cluster.of([Node("t4-0", "t4", 4, drained=frozenset({0}))])
     assert evicted({"a": Grant("t4", 1)}, {"a": (1,)}, job(spec("a"), held=(0,)), cluster=broken) == ()

@@ -287,6 +287,14 @@ def test_a_search_starts_from_what_the_last_round_found() -> None:
     assert same.report.objective >= first.report.objective > without.report.objective
 
 
+def test_a_job_that_no_generation_was_run_for_is_not_told_that_others_gain_more() -> None:
+    decision = decide(round_of("t4=2x4", grown("a"), grown("b")), generations=0, remembered=0)
+    assert not decision.grants
+    assert {reasons.primary for reasons in decision.reasons.values()} == {ReasonCode.NOT_SEARCHED}
+    sentence = "GPUs are free for it, but the policy's search may run no generation and found no place for it: set generations above 0."
+    assert {reasons.sentence for reasons in decision.reasons.values()} == {sentence}
+
+
 def test_nothing_need_be_remembered() -> None:
     first = decide(round_of("t4=2x4", grown("a"), grown("b")), remembered=0)
     again = Pollux(remembered=0).allocate(replace(round_of("t4=2x4", grown("a"), grown("b")), state=first.state, round_number=2))

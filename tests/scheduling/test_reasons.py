@@ -45,6 +45,33 @@ def test_a_job_of_which_nothing_is_known_claims_no_goodput() -> None:
     assert why(round_of("t4=1x1", job(spec("x"))), "x").evidence["goodput_samples_per_second"] is None
 
 
+@pytest.mark.parametrize(("given", "value"), [(0.0, "0"), (0.5, "0.5")])
+def test_a_job_that_is_worth_no_gpus_to_the_objective_learns_which_parameter_keeps_it_idle(given: float, value: str) -> None:
+    round_input = round_of("t4=1x2,rtx=1x1", known("x"))
+    decision = Sia(idle_penalty=given).allocate(round_input)
+    reason = decision.reasons["x"]
+    assert not decision.grants
+    assert reason.primary is ReasonCode.IDLE_COSTS_LESS
+    enough = reason.evidence["idle_penalty_above"]
+    assert isinstance(enough, float)
+    costs = f"With the policy's idle_penalty of {value}, leaving it idle costs the objective no more than any GPUs that it could have"
+    assert reason.sentence == f"{costs}: set idle_penalty above {enough:g}."
+    assert not Sia(idle_penalty=enough).allocate(round_input).grants
+    assert Sia(idle_penalty=enough + 1e-6).allocate(round_input).grants
+
+
+def test_a_job_of_no_weight_is_not_told_to_change_a_parameter() -> None:
+    reason = Sia(idle_penalty=0.0).allocate(round_of("t4=1x2", known("x", weight=0.0))).reasons["x"]
+    assert reason.primary is ReasonCode.IDLE_COSTS_LESS
+    assert reason.sentence == Reasons(ReasonCode.IDLE_COSTS_LESS).sentence
+
+
+def test_a_job_that_others_outbid_waits_for_capacity_whatever_the_idle_penalty() -> None:
+    decision = Sia(p=0.5, idle_penalty=0.0).allocate(round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",))))
+    (waiting,) = {"a", "b"} - set(decision.grants)
+    assert decision.reasons[waiting].primary is ReasonCode.WAITING_CAPACITY
+
+
 def test_a_waiting_job_learns_which_limit_binds_and_at_what_price() -> None:
     decision = Sia().allocate(round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",))))
     (waiting,) = {"a", "b"} - set(decision.grants)

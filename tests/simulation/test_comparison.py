@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.comparison import Basis, Contestant, Outcome, Verdict, paired, spreads
+from maat.simulation.comparison import Basis, Contestant, Outcome, Verdict, paired, report, spreads
 from maat.simulation.contest import Contest, run_contest
 from maat.simulation.models import catalog_models
 from maat.simulation.setup import GeneratedTrace, GivenTrace, Trace
@@ -118,6 +118,30 @@ def test_fewer_than_ten_jobs_of_one_run_tell_nobody_apart() -> None:
         return paired([ours, theirs], OTHER)[0].verdict
 
     assert (verdict(9), verdict(10)) == (Verdict.NOT_TOLD_APART, Verdict.FASTER)
+
+
+def test_a_mean_and_a_ratio_of_opposite_sign_are_explained() -> None:
+    ours = outcome(ONE, {"a": 1.0, "b": 1.0, "c": 1.0, "long": 20.0})
+    theirs = outcome(OTHER, {"a": 2.0, "b": 2.0, "c": 2.0, "long": 10.0})
+
+    (slower,), (faster,) = paired([ours, theirs], OTHER), paired([ours, theirs], ONE)
+
+    assert slower.note == (
+        "sia + whole-node: JCT ratio 0.707 and difference +1.750 h are both true. The ratio counts every job alike, long or short (75% finished "
+        "sooner), the difference counts hours: the jobs that finished later lost on average more hours than the others gained."
+    )
+    assert [row["note"] for row in report([ours, theirs], OTHER)["paired"]] == [slower.note]
+    assert faster.note == (
+        "fifo + packed-sticky: JCT ratio 1.414 and difference -1.750 h are both true. The ratio counts every job alike, long or short (25% finished "
+        "sooner), the difference counts hours: the jobs that finished sooner gained on average more hours than the others lost."
+    )
+
+
+@pytest.mark.parametrize("hours", [(1.0, 5.0), (2.0, 10.0), (3.0, 30.0), (1.9, 10.1001)], ids=["better", "equal", "worse", "nearly"])
+def test_a_mean_and_a_ratio_that_agree_need_no_explanation(hours: tuple[float, float]) -> None:
+    ours, theirs = outcome(ONE, dict(zip("ab", hours, strict=True))), outcome(OTHER, {"a": 2.0, "b": 10.0})
+
+    assert [found.note for found in (*paired([ours, theirs], OTHER), *paired([ours, theirs], ONE))] == [None, None]
 
 
 def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:

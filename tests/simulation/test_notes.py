@@ -9,9 +9,10 @@ from simulation.small import under
 
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate
+from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import synthetic
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.notes import notes_on, notes_on_all
+from maat.simulation.notes import PlacerMoves, notes_before, notes_on, notes_on_all, notes_on_moves
 from maat.simulation.record import Cancelled, Position
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
@@ -51,6 +52,52 @@ def test_what_holds_of_several_runs_is_told_once() -> None:
     unequal = under(SCENARIO, variability=UNEQUAL)
 
     assert len(notes_on_all([unequal, unequal, SCENARIO])) == 1
+
+
+def test_very_many_rounds_are_told_before_they_are_played() -> None:
+    assert notes_before(SCENARIO.workload, 0.9) == (
+        "round_seconds 0.9 makes 100,000 rounds until the last job of two is submitted, of which those that can change nothing are passed over: "
+        "a larger round_seconds takes less time.",
+    )
+    late = replace(SCENARIO.workload, jobs=tuple(replace(job, submit_seconds=job.submit_seconds + 1.5e9) for job in JOBS))
+    assert notes_before(late, 1.0) == notes_before(SCENARIO.workload, 1.0) == (), "time counts from the first submission"
+    assert notes_before(replace(SCENARIO.workload, jobs=()), 1.0) == notes_before(late, None) == ()
+
+
+LONG_JOBS = tuple(TraceJob(name, 0.0, "resnet50", 1, work_scale=2000.0) for name in ("a", "b"))
+LONG = replace(SCENARIO, workload=Workload("two", LONG_JOBS, "pal"))
+
+
+def test_a_placer_that_restarts_jobs_which_the_policy_left_alone_is_told_with_what_keeps_them() -> None:
+    result = simulate(replace(LONG, placer="random", max_rounds=20))
+    kept = simulate(replace(LONG, placer="random-sticky", max_rounds=20))
+
+    restarts = result.metrics.restarts
+    assert result.restarts_by_placer == result.summary()["restarts_by_placer"] == restarts > 2
+    assert result.summary()["notes"] == [
+        f"{restarts} of {restarts} restarts were moves by the placer random alone, of jobs that fifo left as they were: "
+        "the placer random-sticky leaves them on their GPUs."
+    ]
+    assert (kept.restarts_by_placer, kept.summary()["notes"]) == (0, [])
+
+
+def test_moves_that_cost_no_restart_are_no_restarts_by_the_placer() -> None:
+    free = replace(FIDELITIES["paper"], free_moves_of_same_shape=True)
+    result = simulate(under(replace(LONG, placer="random", max_rounds=20), fidelity=free))
+
+    assert result.metrics.evictions > 2
+    assert (result.metrics.restarts, result.restarts_by_placer) == (0, 0)
+
+
+def test_moves_by_a_placer_are_told_of_several_runs_together_and_not_where_they_are_few() -> None:
+    def run(by_placer: int, restarts: int) -> PlacerMoves:
+        return PlacerMoves("las", "pal", by_placer, restarts, jobs=4)
+
+    (note,) = notes_on_moves([run(9, 10), run(20, 22), replace(run(0, 50), placer="packed-sticky")])
+
+    assert note.startswith("29 of 32 restarts were moves by the placer pal alone, of jobs that las left as they were: a sticky placer ")
+    assert notes_on_moves([run(4, 4)]) == (), "one of every job at most"
+    assert notes_on_moves([run(20, 40)]) == (), "the policy's own are as many"
 
 
 def test_a_run_that_was_stopped_says_of_which_jobs_its_figures_are() -> None:

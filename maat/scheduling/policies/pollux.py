@@ -65,7 +65,8 @@ class Pollux:
         grants, goodput = _granted(round_input, jobs, nodes, found.population[0])
         remembered = PolicyState(state.owner, state.parameter_hash, _remembered(found.population[: self.remembered], jobs, nodes))
         report = _report(problem, found, time.process_time() - began)
-        return Decision(grants, report, _reasons(round_input, jobs, known, grants, goodput), remembered)
+        reasons = _reasons(round_input, jobs, known, grants, goodput, evolved=self.generations > 0)
+        return Decision(grants, report, reasons, remembered)
 
     def search_options(self, problem: SearchProblem) -> SearchOptions:
         """As many individuals as were asked for, fewer on a large cluster; the less patience, the fewer jobs there are."""
@@ -279,7 +280,10 @@ def _reasons(
     known: Options,
     grants: Mapping[JobId, Grant],
     goodput: Mapping[JobId, float | None],
+    *,
+    evolved: bool,
 ) -> dict[JobId, Reasons]:
+    """`evolved`: whether the search might run any generation; exchanges alone find nothing where nobody holds anything."""
     reasons = {
         job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in round_input.pinned
     }
@@ -287,7 +291,7 @@ def _reasons(
     for j, job in enumerate(jobs):
         grant = grants.get(job.id)
         if grant is None:
-            reasons[job.id] = _waiting(round_input, job, grants, promise_broken=not speedup[j].any())
+            reasons[job.id] = _waiting(round_input, job, grants, promise_broken=not speedup[j].any(), evolved=evolved)
             continue
         spread = int((grant.node_count or 1) > 1)
         evidence: dict[str, float | int | str | None] = {
@@ -300,8 +304,8 @@ def _reasons(
     return reasons
 
 
-def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *, promise_broken: bool) -> Reasons:
-    """Why a job got nothing: it never fits, a limit has no place for its smallest count, or others gain more.
+def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *, promise_broken: bool, evolved: bool) -> Reasons:
+    """Why a job got nothing: it never fits, a limit has no place for its smallest count, nothing was searched, or others gain more.
 
     `promise_broken`: nothing here would keep what the job promises, if it promises anything.
     """
@@ -321,7 +325,8 @@ def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *
     name = next(name for name in smallest if not too_small[name])
     lacking = next((limit for limit in rows[name] if limit.places - _used(limit, round_input, grants) < smallest[name]), None)
     if lacking is None:
-        return Reasons(ReasonCode.LOWER_GOODPUT_GAIN, {"needed_gpus": smallest[name], "gpu_type": name})
+        why = ReasonCode.LOWER_GOODPUT_GAIN if evolved else ReasonCode.NOT_SEARCHED
+        return Reasons(why, {"needed_gpus": smallest[name], "gpu_type": name})
     return Reasons(waiting_for(lacking), {"needed_gpus": smallest[name], "gpu_type": name, "binding_limit": lacking.name})
 
 

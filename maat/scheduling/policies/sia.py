@@ -88,7 +88,7 @@ class Sia:
         round_input = replace(round_input, limits=round_input.limits + shape_limits(round_input.cluster))
         value = self._value(round_input, matrix)
         options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
-        return assign(round_input, matrix, value, options=options, with_batch=False)
+        return assign(round_input, matrix, value, idle_penalty=self.idle_penalty, options=options, with_batch=False)
 
     def _tie_seed(self, round_input: RoundInput) -> int | None:
         return int(round_input.rng.integers(1 << 62)) if self.random_ties else None
