@@ -61,7 +61,7 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
 def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
     """What the request sets of what a sweep can vary: name of the axis -> where, and to what."""
     given: dict[str, tuple[str, Any]] = {name: (f"/policy_parameters/{name}", value) for name, value in body.policy_parameters.items()}
-    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "policy"):
+    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "locality_penalty", "policy"):
         value = getattr(body, name)
         if name in body.model_fields_set and value not in (None, 0.0) and not (name == "profiling" and _is_of_fidelity(body)):
             given[name] = (f"/{name}", value)

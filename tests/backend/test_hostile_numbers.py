@@ -35,6 +35,8 @@ CONDITIONS = {
     "jobs_per_gpu": 2,
     "interference": 1.25,
     "variability": None,
+    "variability_draw": None,
+    "locality_penalty": {"bert": 1.5},
     "tuned": "any-pair",
     "tuned_gpus": 16,
     "failures": {"mtbf_hours": 10, "repair_seconds": 60},
