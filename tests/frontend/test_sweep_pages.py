@@ -41,6 +41,8 @@ FORM: dict[str, Any] = {
     "mtbf_hours": "",
     "repair_minutes": "",
     "variability": "alike",
+    "variability_draw": "fidelity",
+    "locality_penalty": "",
     "parameters": {"ids": [], "values": []},
     "reserve": {"type": "", "holder": ""},
     "reservations": [],
