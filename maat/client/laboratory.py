@@ -289,6 +289,7 @@ class SweepBody(ConditionsBody, total=False):
     policy: str
     policy_parameters: dict[str, object]
     placer: str | None
+    placer_parameters: dict[str, object]
     vary: list[VaryBody]
     seeds: list[int]
 

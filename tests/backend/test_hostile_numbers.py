@@ -54,6 +54,8 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
             "round_seconds": None,
             "trace": {"kind": "generated", "jobs": 3, "hours": 1},
             "policy_parameters": {"p": 0.5},
+            "placer": "pal",
+            "placer_parameters": {"binning": "two"},
             "vary": VARY,
             "seeds": [0],
         },

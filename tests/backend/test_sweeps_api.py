@@ -72,6 +72,18 @@ def test_what_all_points_are_simulated_under_is_part_of_their_content(client: Te
     assert len(set(keys)) == len(keys)
 
 
+def test_the_placer_and_its_parameters_are_part_of_the_points_content(client: TestClient) -> None:
+    asked: list[dict[str, Any]] = [
+        {},
+        {"placer": "pal"},
+        {"placer": "pal", "placer_parameters": {"binning": "two"}},
+        {"placer": "pal", "placer_parameters": {"binning": "silhouette"}},
+    ]
+    keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in asked]
+    assert len(set(keys)) == 3
+    assert keys[1] == keys[3], "a parameter at its default is no other simulation"
+
+
 def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
     first = client.post(SWEEPS, json=body()).json()
     end_points(database, *(point["key"] for point in first["points"]))
@@ -140,6 +152,10 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"cluster": "h100=2x8"}, "/cluster"),
         ({"policy": "luck"}, "/policy"),
         ({"policy_parameters": {"power": 1}}, "/policy_parameters/power"),
+        ({"placer": "luck"}, "/placer"),
+        ({"placer": "pal", "placer_parameters": {"binning": "none"}}, "/placer_parameters/binning"),
+        ({"placer_parameters": {"binning": "two"}}, "/placer_parameters/binning"),
+        ({"vary": [{"name": "policy", "values": ["fifo"]}], "policy_parameters": {"p": 1}}, "/policy_parameters/p"),
         ({"fidelity": "exact"}, "/fidelity"),
         ({"trace": {**GENERATED, "family": "azure"}}, "/trace/family"),
         ({"trace": {**GENERATED, "jobs": 20_000}, "seeds": [0, 1, 2]}, "/trace"),
