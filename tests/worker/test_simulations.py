@@ -181,6 +181,24 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(d
     assert again_second.result["jobs"] == second.result["jobs"]
 
 
+def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("srtf", "fifo", "las"))
+    left, played, _ = runs_of(database, simulation_id)
+    long_ago = utc_now() - timedelta(minutes=5)
+    set_run(database, left.id, state="running", heartbeat_at=long_ago)
+    set_run(database, played.id, state="running", heartbeat_at=utc_now())
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
+
+    assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
+    assert simulations.waiting_simulations(database) == [], "it counts as sent"
+    set_run(database, left.id, heartbeat_at=long_ago)
+    assert simulations.waiting_simulations(database) == [(simulation_id, 1)], "its message was lost"
+
+    assert simulations.run_simulation(database, simulation_id) is None
+    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded", "running", "succeeded"]
+
+
 def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
     request_simulation(database)
     with database.session_scope() as session:
