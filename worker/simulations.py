@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any
@@ -29,7 +30,7 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.models import Model
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.workloads import Workload
-from worker.claims import free, take
+from worker.claims import free, gone, take, unsent
 from worker.operations import PROGRESS_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
@@ -41,12 +42,30 @@ STALLED_ROUNDS = 50_000  # a month of rounds of a minute
 
 
 def waiting_simulations(database: Database) -> list[tuple[str, int]]:
-    """Simulations that no worker is at, and how many of their runs are left; they count as sent from now on."""
+    """Simulations with runs that no worker is at, and how many messages they want; they count as sent from now on."""
     operations = waiting_operations(database, kind=SIMULATION)
     with database.session_scope(writes=False) as session:
         left = sa.func.count().filter(col(SimulationRun.state).not_in(ENDED))
         statement = select(Simulation.id, left).join(SimulationRun).where(col(Simulation.operation_id).in_(operations))
-        return [(found, max(count, 1)) for found, count in session.exec(statement.group_by(col(Simulation.id)))]
+        waiting = {found: max(count, 1) for found, count in session.exec(statement.group_by(col(Simulation.id)))}
+    return sorted((_left_runs(database) | waiting).items())
+
+
+def _left_runs(database: Database) -> Counter[str]:
+    """Of every simulation the runs that a worker left which is gone, and those so left whose message waits for too long.
+
+    Another worker at the same simulation keeps its operation alive, and may be busy with a run of its own for long: this one would wait for it.
+    """
+    now = utc_now()
+    left = sa.or_(gone(SimulationRun, now), sa.and_(col(SimulationRun.heartbeat_at).is_not(None), unsent(SimulationRun, now)))
+    live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
+    wanted = (col(SimulationRun.simulation_id).in_(live), left)
+    with database.session_scope(writes=False) as session:
+        if session.exec(select(SimulationRun.id).where(*wanted).limit(1)).first() is None:
+            return Counter()
+    again = sa.update(SimulationRun).where(*wanted).values(state=OperationState.QUEUED, heartbeat_at=now)
+    with database.session_scope() as session:
+        return Counter(session.connection().execute(again.returning(col(SimulationRun.simulation_id))).scalars())
 
 
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:

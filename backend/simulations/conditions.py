@@ -14,19 +14,21 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.simulation.adaptivity_shares import check_shares
-from maat.simulation.conditions import Conditions, check_interference
+from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
 from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import fidelity
+from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.interference import SYNTHETIC, Interference, synthetic
+from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario, interference_of, with_scores
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
+from maat.simulation.variability import ScoreDraw
 
 
 def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Conditions:
     """Of a stored request, also of one from before there were some of them. `measured`: of the measurements it names. Raises InputError."""
     failures, rule = request.get("failures"), request.get("tuned")
     return Conditions(
-        fidelity=fidelity(request["fidelity"], profiling=request.get("profiling")),
+        fidelity=_fidelity(request, measured),
         round_seconds=request["round_seconds"],
         rigid_share=request.get("rigid_share", 0.0),
         strong_scaling_share=request.get("strong_scaling_share", 0.0),
@@ -34,8 +36,19 @@ def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASU
         reservations=tuple(_reservation(given) for given in request.get("reservations", ())),
         interference=_interference(request.get("interference"), measured),
         variability=measured.variability,
+        locality_penalties=_penalties(request.get("locality_penalty")),
         tuned=None if rule is None else TunedJobs(TuningRule(rule), request["tuned_gpus"]),
     )
+
+
+def _fidelity(request: Mapping[str, Any], measured: Measured) -> Fidelity:
+    draw = request.get("variability_draw")
+    preset = fidelity(request["fidelity"], profiling=request.get("profiling"))
+    return with_draw(preset, None if draw is None else ScoreDraw(draw), measured=measured.variability is not None)
+
+
+def _penalties(given: float | Mapping[str, float] | None) -> Mapping[str, float]:
+    return {} if given is None else penalties_of(given, shipped_models())
 
 
 def _interference(given: str | float | None, measured: Measured) -> Interference | None:
@@ -56,7 +69,11 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
     """The cluster to be simulated. Raises Invalid at the field that cannot be used."""
     cluster = _checked_cluster(body.cluster)
     with pointing_at("/fidelity"):
-        fidelity(body.fidelity)
+        preset = fidelity(body.fidelity)
+    with pointing_at("/variability_draw"):
+        with_draw(preset, body.variability_draw, measured=measured.variability is not None)
+    with pointing_at("/locality_penalty"):
+        _penalties(body.locality_penalty)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
     with pointing_at("/interference"):

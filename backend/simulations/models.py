@@ -27,7 +27,8 @@ class Simulation(SQLModel, table=True):
 class SimulationRun(SQLModel, table=True):
     """`position` orders the runs as they were asked for; `trace` numbers those of the request. `state`: as an operation's.
 
-    `done`: jobs that have finished. `heartbeat_at`: when its worker last said that it is alive. `result` is large: lists must not load it.
+    `done`: jobs that have finished. `heartbeat_at`: when its worker last said that it is alive; of a run that its worker left, when a message
+    for it was last sent. `result` is large: lists must not load it.
     """
 
     __tablename__ = "simulation_runs"

@@ -17,6 +17,7 @@ from maat.simulation.fidelity import ProfilingMode
 from maat.simulation.generators import MAX_HOURS
 from maat.simulation.interference import MAX_SLOWDOWN, SYNTHETIC
 from maat.simulation.tuned_jobs import TuningRule
+from maat.simulation.variability import ScoreDraw
 from maat.simulation.workloads import MAX_SECONDS
 
 MAX_RUNS = 200  # traces x entries of `runs`
@@ -27,26 +28,41 @@ MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
 MAX_RESERVATIONS = 64
 MAX_FAILURES_PER_HOUR = 1000
 MAX_TUNED_GPUS = 1024
+MAX_PENALTIES = 1000  # more than there are models
 
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _told_once(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+def _told_once(remedy: str) -> WrapValidator:
     """One refusal at the field itself, instead of one for each of the types that it is not."""
-    try:
-        return check(value)
-    except ValidationError:
-        raise ValueError(f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements.") from None
+
+    def check_all(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return check(value)
+        except ValidationError:
+            raise ValueError(remedy) from None
+
+    return WrapValidator(check_all)
 
 
 # The name or the id of uploaded measurements.
 MeasurementName = Annotated[str, Field(min_length=1, max_length=400)]
-Interference = Annotated[MeasurementName | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)], WrapValidator(_told_once)]
+Interference = Annotated[
+    MeasurementName | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)],
+    _told_once(f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements."),
+]
+# That it is at least 1, the library checks.
+Factor = Annotated[float, Field(json_schema_extra={"minimum": 1})]
+LocalityPenalty = Annotated[
+    Factor | Annotated[dict[str, Factor], Field(min_length=1, max_length=MAX_PENALTIES)],
+    _told_once('Give a factor of at least 1 for all models, such as 1.7, or one by model, such as {"resnet50": 1.2}.'),
+]
 # Of the library's enumerations JSON has the values.
 Profiling = Annotated[ProfilingMode, Field(strict=False)]
 Tuned = Annotated[TuningRule, Field(strict=False)]
+Draw = Annotated[ScoreDraw, Field(strict=False)]
 
 
 class DrawnTrace(Body):
@@ -119,6 +135,18 @@ class ConditionsBody(Body):
     variability: MeasurementName | None = Field(
         default=None,
         description="How unequal the GPUs of a type are: the name or id of uploaded measurements. All of a type are alike where absent.",
+    )
+    variability_draw: Draw | None = Field(
+        default=None,
+        description="What a simulated GPU is as slow as: a measured GPU by its median, none twice (`medians`), or any single measurement (`rows`); "
+        "drawn by the run's seed. The fidelity's own where absent; needs `variability`.",
+        examples=["rows"],
+    )
+    locality_penalty: LocalityPenalty | None = Field(
+        default=None,
+        description="How many times as long a job takes across nodes, at least 1: one factor for all models, or a factor by model. "
+        "The models' own where absent.",
+        examples=[1.7, {"resnet50": 1.2}],
     )
     tuned: Tuned | None = Field(
         default=None,

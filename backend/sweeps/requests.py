@@ -20,7 +20,7 @@ def sweep_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) 
 
 
 def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Setup:
-    """What all points have in common. Raises InputError."""
+    """What all points have in common; also of a request from before sweeps had parameters of placers. Raises InputError."""
     return Setup(
         trace=_source(request["trace"]),
         models=shipped_models(),
@@ -28,6 +28,7 @@ def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -
         policy=request["policy"],
         placer=request["placer"],
         policy_parameters=request["policy_parameters"],
+        placer_parameters=request.get("placer_parameters", {}),
         conditions=conditions_of(request, measured),
     )
 

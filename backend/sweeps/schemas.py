@@ -34,6 +34,7 @@ class SweepBody(ConditionsBody):
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
+    placer_parameters: Parameters = Field(default_factory=dict)
     vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(default_factory=lambda: [0])
 

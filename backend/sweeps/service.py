@@ -47,7 +47,7 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
     varied = [vary.name for vary in body.vary]
     parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
     refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
-    check_parts(body.policy, body.policy_parameters, body.placer, {})
+    check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
     if body.trace.kind == "cluster":
         request["trace"] = _frozen(session, body.trace.cluster_id)
     members = _members(request, found)
@@ -61,7 +61,7 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
 def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
     """What the request sets of what a sweep can vary: name of the axis -> where, and to what."""
     given: dict[str, tuple[str, Any]] = {name: (f"/policy_parameters/{name}", value) for name, value in body.policy_parameters.items()}
-    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "policy"):
+    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "locality_penalty", "policy"):
         value = getattr(body, name)
         if name in body.model_fields_set and value not in (None, 0.0) and not (name == "profiling" and _is_of_fidelity(body)):
             given[name] = (f"/{name}", value)
@@ -143,6 +143,9 @@ def _pointer(field: str, request: dict[str, Any]) -> str:
     names = [vary["name"] for vary in request["vary"]]
     if field in names:
         return f"/vary/{names.index(field)}/values"
+    for parameters in ("policy_parameters", "placer_parameters"):
+        if field in request[parameters]:
+            return f"/{parameters}/{field}"
     if field == "vary" or (field in AXES and field not in request):
         unknown = next((i for i, name in enumerate(names) if name not in AXES), None)
         return "/vary" if unknown is None else f"/vary/{unknown}/name"

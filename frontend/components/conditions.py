@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -31,12 +32,13 @@ PROFILING = (
 )
 INTERFERENCE = (("none", "Not given"), ("synthetic", "Synthetic: the shipped table"), ("constant", "Constant: the same for all"))
 VARIABILITY = (("alike", "Alike"),)
+DRAW = (("fidelity", "As the fidelity has it"), ("medians", "The median of a measured GPU"), ("rows", "A single measurement"))
 TUNED = (("none", "Not tuned"), ("best-batch", "Tuned: best batch size of a GPU count"), ("any-pair", "Tuned: any good pair"))
 MAX_JOBS_PER_GPU = 8
 MAX_TUNED_GPUS = 1024
 NUMBERS = ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu", "mtbf_hours", "repair_minutes")
-VALUES = ("profiling", "tuned", "interference", "slowdown", "variability", *NUMBERS)
-ERRORS = ("tuned", "interference", "variability", *NUMBERS)
+VALUES = ("profiling", "tuned", "interference", "slowdown", "variability", "variability_draw", "locality_penalty", *NUMBERS)
+ERRORS = ("tuned", "interference", "variability", "variability_draw", "locality_penalty", *NUMBERS)
 UPLOADED = "uploaded:"
 # Field of a refusal -> where in the form it stands.
 PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
@@ -59,7 +61,7 @@ def conditions_fields(prefix: str) -> list[Any]:
         ),
         *_tuned_fields(prefix),
         *_sharing_fields(prefix),
-        _select(prefix, "variability", "GPUs of one type", VARIABILITY),
+        *_unequal_fields(prefix),
         html.Div(
             ["Measured interference and GPUs are offered once they are ", dcc.Link("uploaded", href="/measurements"), "."], className="hint"
         ),
@@ -97,6 +99,20 @@ def _sharing_fields(prefix: str) -> list[Any]:
     jobs = dmc.NumberInput(id=f"{prefix}-jobs_per_gpu", label="Jobs per GPU", value=1, min=1, max=MAX_JOBS_PER_GPU, allowDecimal=False)
     slowdown = dmc.NumberInput(id=f"{prefix}-slowdown", label="Constant slowdown", value=1.25, min=1, step=0.05, decimalScale=4)
     return [html.Div([jobs, _select(prefix, "interference", "Interference", INTERFERENCE), slowdown], className="form-row narrow")]
+
+
+def _unequal_fields(prefix: str) -> list[Any]:
+    """How unequal the GPUs of a type are, what is drawn for each of them, and what nodes apart cost."""
+    of_type, draw = _select(prefix, "variability", "GPUs of one type", VARIABILITY), _select(prefix, "variability_draw", "Each is", DRAW)
+    penalty = dmc.TextInput(
+        id=f"{prefix}-locality_penalty",
+        label="Slowdown across nodes",
+        description="1.7 for every model, or by model: resnet50=1.2, vgg19=3.",
+        placeholder="each model's own",
+        value="",
+        inputWrapperOrder=["label", "input", "description", "error"],
+    )
+    return [html.Div([of_type, draw], className="form-row"), penalty]
 
 
 def _select(prefix: str, name: str, label: str, offered: Sequence[tuple[str, str]]) -> dmc.Select:
@@ -196,12 +212,14 @@ def condition_states(prefix: str) -> dict[str, Any]:
 
 
 def half_set(form: Mapping[str, Any]) -> dict[str, str]:
-    """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails."""
+    """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails, a slowdown that does not read."""
     wrong: dict[str, str] = {}
     if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):
         wrong["reservations"] = "This reservation is not added yet: press Reserve, or empty its fields."
     if hours_of(form["repair_minutes"]) is not None and hours_of(form["mtbf_hours"]) is None:
         wrong["repair_minutes"] = "No node fails: say about how often one does, or leave this empty."
+    if not _is_penalty(form["locality_penalty"] or ""):
+        wrong["locality_penalty"] = "Give one factor, such as 1.7, or one for each model that you name, such as resnet50=1.2, vgg19=3."
     return wrong
 
 
@@ -220,6 +238,11 @@ def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
     _add_sharing(given, form)
     if form["variability"].startswith(UPLOADED):
         given["variability"] = form["variability"].removeprefix(UPLOADED)
+    if form["variability_draw"] != "fidelity":
+        given["variability_draw"] = form["variability_draw"]
+    penalty = penalty_of(form["locality_penalty"] or "")
+    if penalty is not None:
+        given["locality_penalty"] = penalty
     mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
     if mtbf is not None:
         given["failures"] = {"mtbf_hours": mtbf} if repair is None else {"mtbf_hours": mtbf, "repair_seconds": repair * 60}
@@ -240,6 +263,31 @@ def _add_sharing(given: ConditionsBody, form: Mapping[str, Any]) -> None:
         given["interference"] = form["slowdown"]
 
 
+def penalty_of(text: str) -> float | dict[str, float] | None:
+    """`1.7` as one factor, `resnet50=1.2, vgg19=3` by model; None of nothing. Raises ValueError for what does not read."""
+    if "=" not in text:
+        return _factor(text) if text.strip() else None
+    named = [part.rpartition("=") for part in text.split(",")]
+    if not all(model.strip() for model, _, _ in named):
+        raise ValueError("a factor of no model")
+    return {model.strip(): _factor(factor) for model, _, factor in named}
+
+
+def _factor(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError("no number that JSON can carry")
+    return value
+
+
+def _is_penalty(text: str) -> bool:
+    try:
+        penalty_of(text)
+    except ValueError:
+        return False
+    return True
+
+
 def told(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]] = ()) -> list[tuple[str, str]]:
     """The conditions of a request that are not as they always are, in words. `measurements`: those that it was asked for with."""
     named = {used["kind"]: used["name"] + (f", {used['gpu_type']}" if used["gpu_type"] else "") for used in measurements}
@@ -258,7 +306,10 @@ def told(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]] =
             ("Jobs per GPU", f"up to {request['jobs_per_gpu']}, interference {named.get('interference', request['interference'])}")
         )
     if request.get("variability"):
-        lines.append(("GPUs of one type", f"unequal as {named.get('variability', request['variability'])} measured"))
+        drawn = _DRAWN.get(request.get("variability_draw") or "", "")
+        lines.append(("GPUs of one type", f"unequal as {named.get('variability', request['variability'])} measured{drawn}"))
+    if request.get("locality_penalty"):
+        lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"])))
     failures = request.get("failures")
     if failures:
         lines.append(("Failures", f"each node about every {number(failures['mtbf_hours'])} h, for {duration(failures['repair_seconds'])}"))
@@ -268,6 +319,13 @@ def told(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]] =
 
 
 _BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
+_DRAWN = {"medians": ", each the median of a measured GPU", "rows": ", each a single measurement"}
+
+
+def _slowdown(given: float | Mapping[str, float]) -> str:
+    if isinstance(given, Mapping):
+        return ", ".join(f"{number(factor)} for {model}" for model, factor in given.items())
+    return f"{number(given)} for every model"
 
 
 def reserved(one: Mapping[str, Any]) -> str:

@@ -28,13 +28,13 @@ def parameter_fields(prefix: str) -> html.Details:
     return folded("Parameters of policies and placers", fields, box_id=f"{prefix}-parameters-box")
 
 
-def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str | None) -> None:
-    """`policies`, `placers`: the fields that choose them, None where the form leaves placers to their policies."""
-    chosen = {"policies": Input(policies, "value"), "fidelity": Input(f"{prefix}-fidelity", "value")}
+def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:
+    """`policies`, `placers`: the fields that choose them."""
+    chosen = {"policies": Input(policies, "value"), "placers": Input(placers, "value"), "fidelity": Input(f"{prefix}-fidelity", "value")}
 
     @app.callback(
         Output(f"{prefix}-parameters", "children"),
-        inputs={"chosen": chosen if placers is None else chosen | {"placers": Input(placers, "value")}},
+        inputs={"chosen": chosen},
         state={"given": parameter_states(prefix)},
     )
     async def offer(chosen: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -49,8 +49,21 @@ def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, plac
         preset = next((one for one in presets["items"] if one["name"] == chosen["fidelity"]), None)
         wanted = _listed(chosen["policies"])
         described = [(f"policy:{one['name']}", one) for one in known["items"] if one["name"] in wanted]
-        described += [(f"placer:{one['name']}", one) for one in places["items"] if one["name"] in _listed(chosen.get("placers"))]
+        described += [(f"placer:{one['name']}", one) for one in places["items"] if one["name"] in _listed(chosen["placers"])]
         return groups(prefix, described, preset, parameters_of(given))
+
+
+def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:
+    """`placers`: the field that offers them."""
+
+    @app.callback(Output(placers, "data"), Input(f"{prefix}-key", "data"))
+    async def offer_placers(_key: str) -> Any:
+        try:
+            async with api.visitor() as maat:
+                known = (await maat.send(calls.placers()))["items"]
+        except Failure:
+            return no_update
+        return [{"value": placer["name"], "label": placer["title"]} for placer in known]
 
 
 def groups(prefix: str, described: Sequence[tuple[str, Described]], preset: Fidelity | None, given: Chosen) -> list[Any]:
@@ -146,6 +159,16 @@ def parameters_of(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def errors_of(given: Mapping[str, Any], beside: Mapping[str, str]) -> list[str]:
     """What stands beside each field, in their order. `beside`: as `place_of` names them."""
     return [beside.get(f"{field_id['of']}/{field_id['name']}", "") for field_id in given["ids"]]
+
+
+def told_parameters(request: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The parameters that a request sets of its policy and of its placer, in words."""
+    owners = ((name, request.get(f"{name}_parameters") or {}) for name in ("policy", "placer"))
+    return [
+        (f"Parameters of the {name}", ", ".join(f"{key.replace('_', ' ')} {_words(value)}" for key, value in given.items()))
+        for name, given in owners
+        if given
+    ]
 
 
 def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:

@@ -7,13 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title
 from frontend.components.laboratory_form import SEEDS_WRONG, LaboratoryForm, cluster_field, name_field, register_run, seeds_field
-from frontend.components.parameter_fields import Chosen, parameter_fields, parameters_of, place_of, register_parameters
+from frontend.components.parameter_fields import Chosen, parameter_fields, parameters_of, place_of, register_parameters, register_placers
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import MAX_TRACES, missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock, plural
@@ -95,15 +95,7 @@ def register(app: Dash, api: Api) -> None:
     register_trace_fields(app, "simulate")
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(app, api, "simulate", policies="simulate-policies", placers="simulate-placers")
-
-    @app.callback(Output("simulate-placers", "data"), Input("simulate-key", "data"))
-    async def offer_placers(_key: str) -> Any:
-        try:
-            async with api.visitor() as maat:
-                placers = (await maat.send(calls.placers()))["items"]
-        except Failure:
-            return no_update
-        return [{"value": placer["name"], "label": placer["title"]} for placer in placers]
+    register_placers(app, api, "simulate", placers="simulate-placers")
 
     @app.callback(
         Output("simulate-runs", "children"),

@@ -12,6 +12,7 @@ from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, skeleton
 from frontend.components.operations import actions, cancel_store, progress, register_cancel
+from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
@@ -133,6 +134,8 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
             ("Trace", trace),
             ("Cluster", request["cluster"]),
             ("Policy", request["policy"]),
+            ("Placer", request.get("placer") or "the one that suits the policy"),
+            *told_parameters(request),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
             *conditions.told(request, sweep.get("measurements") or ()),

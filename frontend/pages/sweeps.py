@@ -22,7 +22,7 @@ from frontend.components.laboratory_form import (
     register_run,
     seeds_field,
 )
-from frontend.components.parameter_fields import parameter_fields, parameters_of, place_of, register_parameters
+from frontend.components.parameter_fields import parameter_fields, parameters_of, place_of, register_parameters, register_placers
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
 from frontend.formatting import clock
@@ -48,9 +48,24 @@ VARIED = (
 )
 EXAMPLES = {name: example for name, _, example in VARIED}
 # Field of a refusal -> field of the form.
-PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy")} | conditions.PLACES
-ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "values1", "values2", *conditions.ERRORS)
-FORM = ("name", "kind", "family", "jobs", "hours", "cluster", "policy", "fidelity", "vary1", "values1", "vary2", "values2", "seeds")
+PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer")} | conditions.PLACES
+ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer", "values1", "values2", *conditions.ERRORS)
+FORM = (
+    "name",
+    "kind",
+    "family",
+    "jobs",
+    "hours",
+    "cluster",
+    "policy",
+    "placer",
+    "fidelity",
+    "vary1",
+    "values1",
+    "vary2",
+    "values2",
+    "seeds",
+)
 
 
 def layout(**_query: Any) -> html.Div:
@@ -63,8 +78,11 @@ def layout(**_query: Any) -> html.Div:
             cluster_field("sweeps"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                conditions.fidelity_field("sweeps"),
+                dmc.Select(
+                    id="sweeps-placer", label="Placer", placeholder="the one that suits the policy", data=[], value=None, clearable=True
+                ),
             ),
+            conditions.fidelity_field("sweeps"),
             _row(
                 dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
                 dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES["p"]),
@@ -118,7 +136,8 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
     register_trace_fields(app, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
-    register_parameters(app, api, "sweeps", policies="sweeps-policy", placers=None)
+    register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")
+    register_placers(app, api, "sweeps", placers="sweeps-placer")
 
     for which in ("1", "2"):  # in the browser: an answer from the service could come after the reader has typed values of his own
         in_browser(
@@ -213,15 +232,22 @@ def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id:
         "seeds": parse_seeds(form["seeds"]) or [],
         **conditions.conditions_of(form),  # type: ignore[typeddict-item]  # what is left out has its default
     }
-    if "policy" in varied:
-        return body
-    given = parameters_of(form["parameters"]).get(f"policy:{form['policy']}")
-    return {**body, "policy": form["policy"], **({"policy_parameters": given} if given else {})}
+    typed = parameters_of(form["parameters"])
+    if form["placer"]:
+        body["placer"] = form["placer"]
+        if of_placer := typed.get(f"placer:{form['placer']}"):
+            body["placer_parameters"] = of_placer
+    if "policy" not in varied:
+        body["policy"] = form["policy"]
+        if of_policy := typed.get(f"policy:{form['policy']}"):
+            body["policy_parameters"] = of_policy
+    return body
 
 
 def place(problem: FieldProblem, body: SweepBody) -> str | None:
     """Where in the form a refused field stands."""
-    if (parameter := place_of(problem, {"/policy_parameters": f"policy:{body.get('policy')}"})) is not None:
+    owners = {f"/{part}_parameters": f"{part}:{body.get(part)}" for part in ("policy", "placer")}
+    if (parameter := place_of(problem, owners)) is not None:
         return parameter
     first, *rest = problem.pointer.strip("/").split("/")
     if problem.pointer == "/trace/text":

@@ -11,10 +11,10 @@ import typer
 
 from maat.cli.availability_options import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.numbers import number_option, whole_option
-from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties, with_draw
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties
 from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.conditions import Conditions, check_interference
+from maat.simulation.conditions import Conditions, check_interference, with_draw
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs, TuningRule
@@ -61,7 +61,9 @@ class ConditionOptions:
     def read(self, cluster: Cluster, models: Collection[str]) -> Conditions:
         """Raises InputError where one does not read, or says nothing without another one that is missing."""
         found = Conditions(
-            fidelity=with_draw(fidelity(self.fidelity_name, profiling=self.profiling), self.variability_draw, self.variability),
+            fidelity=with_draw(
+                fidelity(self.fidelity_name, profiling=self.profiling), self.variability_draw, measured=self.variability is not None
+            ),
             round_seconds=self.round_seconds,
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,

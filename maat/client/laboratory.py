@@ -88,7 +88,8 @@ class TraceReservationBody(TypedDict):
 
 
 class ConditionsBody(TypedDict, total=False):
-    """What simulations and sweeps are simulated under. `interference`: `synthetic`, a slowdown, or uploaded measurements by name or id."""
+    """What simulations and sweeps are simulated under. `interference`: `synthetic`, a slowdown, or uploaded measurements by name or id.
+    `locality_penalty`: slowdown across nodes, of all models or by model."""
 
     name: str
     cluster: str
@@ -100,6 +101,8 @@ class ConditionsBody(TypedDict, total=False):
     jobs_per_gpu: int
     interference: float | str | None
     variability: str | None
+    variability_draw: Literal["medians", "rows"] | None
+    locality_penalty: float | dict[str, float] | None
     tuned: Literal["any-pair", "best-batch"] | None
     tuned_gpus: int
     failures: FailuresBody | None
@@ -289,6 +292,7 @@ class SweepBody(ConditionsBody, total=False):
     policy: str
     policy_parameters: dict[str, object]
     placer: str | None
+    placer_parameters: dict[str, object]
     vary: list[VaryBody]
     seeds: list[int]
 

@@ -70,6 +70,22 @@ def test_points_of_the_same_measurements_are_the_same_points(client: TestClient)
     assert len(set(keys)) == 3
 
 
+def test_the_draw_is_part_of_a_points_content_and_single_measurements_serve_a_cluster_larger_than_the_measured_one(
+    client: TestClient,
+) -> None:
+    uploaded(client, unequal())
+    keys = [
+        client.post(SWEEPS, json=sweep(variability="unequal", fidelity="pal-artifact", **draw)).json()["points"][0]["key"]
+        for draw in ({}, {"variability_draw": "rows"}, {"variability_draw": "medians"})
+    ]
+    assert len(set(keys)) == 3
+    large = {"variability": "unequal", "cluster": "t4=16x4"}
+    for address, body in ((SIMULATIONS, simulation(**large)), (SWEEPS, sweep(**large))):
+        assert client.post(address, json=body | {"variability_draw": "rows"}).status_code == 202
+        refused = client.post(address, json=body | {"variability_draw": "medians"})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/variability")
+
+
 def test_of_gavels_table_a_gpu_type_may_be_chosen(client: TestClient, database: Database) -> None:
     uploaded(client, pairs(name="Gavel", text=GAVEL))
     for given, slowdown in {"Gavel": 2.0, "Gavel#p100": 4.0}.items():

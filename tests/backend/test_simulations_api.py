@@ -147,6 +147,11 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
             {"jobs_per_gpu": 2, "interference": "synthetic", "cluster": "v100=1x4", "traces": [{"kind": "csv", "text": UNKNOWN_PAIRS}]},
             "/interference",
         ),
+        ({"locality_penalty": "1.7"}, "/locality_penalty"),
+        ({"locality_penalty": {}}, "/locality_penalty"),
+        ({"locality_penalty": {"bert": None}}, "/locality_penalty"),
+        ({"variability_draw": "rows"}, "/variability_draw"),
+        ({"variability_draw": "by-hand"}, "/variability_draw"),
         ({"tuned": "by-hand"}, "/tuned"),
         ({"runs": [{"seed": 1}, {"seed": 2}, {"seed": 1}]}, "/runs/2"),
         ({"interference": "synthetic", "jobs_per_gpu": 1}, "/interference"),
@@ -263,6 +268,25 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_placers_are_part_of_the_stored
         {},
         {"binning": "two"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "says"),
+    [
+        ({"locality_penalty": 0.5}, "/locality_penalty", "is no factor of at least 1 (got 0.5). Write for example 1.7, or resnet50=1.2."),
+        ({"locality_penalty": {"vgg19": 0.5}}, "/locality_penalty", "is no factor of at least 1 (got 'vgg19=0.5')"),
+        ({"locality_penalty": {"lenet": 2}}, "/locality_penalty", "is no known model (got 'lenet'). Use one of: "),
+        ({"variability_draw": "rows"}, "/variability_draw", "draws from measured GPUs, of which there are none (got 'rows')."),
+    ],
+    ids=str,
+)
+def test_a_condition_is_refused_in_the_words_of_the_command_line(
+    client: TestClient, fields: dict[str, Any], pointer: str, says: str
+) -> None:
+    answer = client.post(SIMULATIONS, json=body(**fields))
+    assert answer.status_code == 422, answer.text
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    assert answer.json()["detail"].startswith(f"{pointer[1:]}: {says}")
 
 
 def test_policies_and_placers_may_lack_what_they_are_for_as_on_the_command_line(client: TestClient) -> None:

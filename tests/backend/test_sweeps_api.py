@@ -62,12 +62,26 @@ def test_what_all_points_are_simulated_under_is_part_of_their_content(client: Te
         {"failures": {"mtbf_hours": 10.0}},
         {"jobs_per_gpu": 2, "interference": "synthetic"},
         {"jobs_per_gpu": 2, "interference": 1.5},
+        {"locality_penalty": 1.5},
+        {"locality_penalty": {"bert": 1.5, "cifar10": 1.2}},
         {"tuned": "best-batch"},
         {"tuned": "best-batch", "tuned_gpus": 4},
         {"reservations": [{"gpu_type": "t4", "gpu_count": 2, "tenant": "vision", "end_seconds": 3600.0}]},
     ]
     keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in conditions]
     assert len(set(keys)) == len(keys)
+
+
+def test_the_placer_and_its_parameters_are_part_of_the_points_content(client: TestClient) -> None:
+    asked: list[dict[str, Any]] = [
+        {},
+        {"placer": "pal"},
+        {"placer": "pal", "placer_parameters": {"binning": "two"}},
+        {"placer": "pal", "placer_parameters": {"binning": "silhouette"}},
+    ]
+    keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in asked]
+    assert len(set(keys)) == 3
+    assert keys[1] == keys[3], "a parameter at its default is no other simulation"
 
 
 def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
@@ -130,12 +144,18 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"vary": [{"name": "cluster_size", "values": [1, 64]}], "cluster": "a100=50x8"}, "/vary"),
         ({"vary": [{"name": "p", "values": [i / 10 for i in range(1, 60)]}], "seeds": list(range(30))}, "/vary"),
         ({"vary": [{"name": "jobs_per_hour", "values": [5]}], "trace": {"kind": "csv", "text": CSV}}, "/vary/0/values"),
+        ({"locality_penalty": 0.5}, "/locality_penalty"),
+        ({"variability_draw": "rows"}, "/variability_draw"),
         ({"seeds": []}, "/seeds"),
         ({"seeds": [1, 1]}, "/seeds"),
         ({"cluster": "t4=0x4"}, "/cluster"),
         ({"cluster": "h100=2x8"}, "/cluster"),
         ({"policy": "luck"}, "/policy"),
         ({"policy_parameters": {"power": 1}}, "/policy_parameters/power"),
+        ({"placer": "luck"}, "/placer"),
+        ({"placer": "pal", "placer_parameters": {"binning": "none"}}, "/placer_parameters/binning"),
+        ({"placer_parameters": {"binning": "two"}}, "/placer_parameters/binning"),
+        ({"vary": [{"name": "policy", "values": ["fifo"]}], "policy_parameters": {"p": 1}}, "/policy_parameters/p"),
         ({"fidelity": "exact"}, "/fidelity"),
         ({"trace": {**GENERATED, "family": "azure"}}, "/trace/family"),
         ({"trace": {**GENERATED, "jobs": 20_000}, "seeds": [0, 1, 2]}, "/trace"),
@@ -212,6 +232,7 @@ VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("p", [-1, 1], {"round_seconds": 60, "policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
     ("profiling", ["oracle", "bootstrap"], {"profiling": "oracle"}, "/profiling"),
     ("rigid_share", [0, 1], {"rigid_share": 0.5}, "/rigid_share"),
+    ("locality_penalty", [1, 2], {"locality_penalty": 1.5}, "/locality_penalty"),
     ("policy", ["sia", "fifo"], {"policy": "sia"}, "/policy"),
     ("jobs_per_hour", [10, 20], {}, "/trace/jobs"),
     ("p", [-1, 1], {"tuned_gpus": 4}, "/tuned_gpus"),

@@ -222,12 +222,25 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     page.fill("#sweeps-seeds", "0")
     page.locator("#sweeps-seeds").blur()
     expect(page.locator("#sweeps-count")).to_contain_text("4 simulations")
+    choose(page, "#sweeps-placer", "PAL")
+    page.locator("#sweeps-parameters-box summary").click()
+    expect(page.locator("#sweeps-parameters")).to_contain_text("PAL (placer)")
+    page.locator("#sweeps-conditions summary").click()
+    page.fill("#sweeps-locality_penalty", "0.5")
+    page.locator("#sweeps-locality_penalty").blur()
+    page.click("#sweeps-button")
+    penalty = page.locator(".mantine-TextInput-root", has=page.locator("#sweeps-locality_penalty"))
+    expect(penalty).to_contain_text("locality_penalty is no factor of at least 1. Write for example 1.7")
+    page.fill("#sweeps-locality_penalty", "cifar10=1.5")
+    await_value(page, "sweeps-locality_penalty", "cifar10=1.5")
 
     page.click("#sweeps-button")
 
     expect(page.locator("#sweep-head .state")).to_contain_text("succeeded", timeout=PLAY_MILLISECONDS)
     assert [(line["name"], line["x"]) for line in plotted(page, "sweep-figure")] == [("policy = sia", [0, 1]), ("policy = fifo", [0, 1])]
     assert axes(page, "sweep-figure") == ("Share of rigid jobs", "Mean JCT (hours)")
+    expect(page.locator("#sweep-request")).to_contain_text("1.5 for cifar10")
+    expect(page.locator("#sweep-request")).to_contain_text("pal")
     choose(page, "#sweep-metric", "Worst ρ")
     page.wait_for_function("document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')")
     assert "metric=worst_rho" in page.url

@@ -360,7 +360,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
         (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8). Add --tuned best-batch, or leave"),
         (
             ("--variability-draw", "rows"),
-            "variability_draw: draws from measured GPUs, of which there are none (got 'rows'). Add --variability",
+            "variability_draw: draws from measured GPUs, of which there are none (got 'rows'). Say what was measured (variability), or leave it out.",
         ),
         (
             ("--interference", "1.5"),

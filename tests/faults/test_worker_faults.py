@@ -83,6 +83,31 @@ def test_a_simulation_whose_worker_is_killed_is_played_to_its_end_by_the_next(da
     assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded"] * 3
 
 
+@pytest.mark.long
+def test_a_run_whose_worker_is_killed_is_taken_again_while_another_worker_plays_on(database: Database, worker: Worker) -> None:
+    trace = {"kind": "generated", "family": "philly", "jobs": 3000, "hours": 150.0, "seed": 0}
+    simulation_id = request_simulation(database, policies=("sia", "sia"), trace=trace)
+    rounds, killed, other = worker.only("rounds", "rounds"), worker.only("simulations", "killed"), worker.only("simulations", "other")
+    try:
+        for one in (rounds, killed, other):
+            one.start()
+        wait_until(lambda: [run.state for run in runs_of(database, simulation_id)] == ["running"] * 2, "both play", log=killed.log)
+        before = [run.started_at for run in runs_of(database, simulation_id)]
+        killed.kill()
+        killed.start()
+        wait_until(
+            lambda: [run.started_at for run in runs_of(database, simulation_id)] != before,
+            "the killed worker's run is taken again",
+            log=rounds.log,
+        )
+        again = runs_of(database, simulation_id)
+        assert [run.state for run in again] == ["running"] * 2
+        assert sum(run.started_at == began for run, began in zip(again, before, strict=True)) == 1, "the other plays its own on"
+    finally:
+        for one in (killed, other, rounds):
+            one.kill()
+
+
 def test_of_four_processes_that_race_exactly_one_makes_each_round(database: Database, database_url: str) -> None:
     cluster_id = make_cluster(database, speed=100.0, round_seconds=1.0)
     submit(database, cluster_id, count=2, work_scale=20.0)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
@@ -16,10 +16,12 @@ PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
 
 @dataclass
 class Worker:
-    """A Celery worker with its beat, serving every queue, in a group of its own."""
+    """A Celery worker in a group of its own: with its beat, serving every queue, unless it is said to serve one."""
 
     environment: dict[str, str]
     log: Path
+    queues: str = "rounds,simulations"
+    beats: bool = True
     process: subprocess.Popen[bytes] | None = field(default=None)
 
     @classmethod
@@ -27,11 +29,16 @@ class Worker:
         settings = {"MAAT_DATABASE_URL": database_url, "MAAT_DATA_DIR": str(folder / "data"), "MAAT_BROKER_URL": broker_url}
         return cls({**os.environ, **settings, "OMP_NUM_THREADS": "1"}, folder / "worker.log")
 
+    def only(self, queue: str, name: str) -> Worker:
+        """Another on the same database and broker, to be stopped by who made it. The rounds' has the beat."""
+        return replace(self, log=self.log.with_name(f"{name}.log"), queues=queue, beats=queue == "rounds", process=None)
+
     def start(self) -> None:
-        command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-B", "--pool=solo", "--loglevel=WARNING"]
+        named = ["-n", f"{self.log.stem}@%h", *(["-B"] if self.beats else [])]
+        command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", *named, "--pool=solo", "--loglevel=WARNING"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "-Q", "rounds,simulations", "--without-mingle", "--without-gossip"],
+                [*command, "-Q", self.queues, "--without-mingle", "--without-gossip"],
                 env=self.environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,

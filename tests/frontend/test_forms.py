@@ -8,7 +8,7 @@ import pytest
 
 from backend import pagination
 from backend.simulations import schemas
-from frontend.components.conditions import MAX_JOBS_PER_GPU, MAX_TUNED_GPUS, PROFILING, TUNED, half_set, reservation_of, told
+from frontend.components.conditions import DRAW, MAX_JOBS_PER_GPU, MAX_TUNED_GPUS, PROFILING, TUNED, half_set, reservation_of, told
 from frontend.components.parameter_fields import described, errors_of, placeholder
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
@@ -25,6 +25,7 @@ from maat.scheduling import cluster
 from maat.simulation import generators
 from maat.simulation.fidelity import ProfilingMode
 from maat.simulation.tuned_jobs import TuningRule
+from maat.simulation.variability import ScoreDraw
 
 FORM: dict[str, Any] = {
     "name": "n",
@@ -50,6 +51,8 @@ FORM: dict[str, Any] = {
     "mtbf_hours": "",
     "repair_minutes": "",
     "variability": "alike",
+    "variability_draw": "fidelity",
+    "locality_penalty": "",
     "parameters": {"ids": [], "values": []},
     "reserve": {"type": "", "holder": ""},
     "reservations": [],
@@ -59,6 +62,7 @@ FORM: dict[str, Any] = {
 def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert {value for value, _ in PROFILING} == {"fidelity", *ProfilingMode}
     assert {value for value, _ in TUNED} == {"none", *TuningRule}
+    assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
     assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
     assert jobs.MAX_LIMIT == pagination.MAX_LIMIT
@@ -170,6 +174,10 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
         ({"reserve": {"type": "a100", "holder": ""}}, "reservations"),
         ({"reserve": {"type": "", "holder": "vision"}}, "reservations"),
         ({"repair_minutes": 20}, "repair_minutes"),
+        ({"locality_penalty": "much"}, "locality_penalty"),
+        ({"locality_penalty": "nan"}, "locality_penalty"),
+        ({"locality_penalty": "1.7, vgg19=3"}, "locality_penalty"),
+        ({"locality_penalty": "vgg19="}, "locality_penalty"),
     ],
 )
 def test_what_was_begun_in_a_form_and_would_be_lost_is_said_beside_its_field(change: dict[str, Any], field: str) -> None:
@@ -292,3 +300,20 @@ def test_uploaded_measurements_are_sent_by_their_id() -> None:
         {"kind": "variability", "name": "TACC", "gpu_type": None},
     ]
     assert told(body, used) == [("Jobs per GPU", "up to 2, interference Gavel, p100"), ("GPUs of one type", "unequal as TACC measured")]
+
+
+def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and_told_in_words() -> None:
+    asked = {"variability": "uploaded:mea_2", "variability_draw": "rows", "locality_penalty": " 1.7"}
+
+    one = simulation_body({**FORM, **asked}, texts=[""], cluster_id=None)
+    by_model = simulation_body({**FORM, "locality_penalty": "resnet50=1.2, vgg19=3"}, texts=[""], cluster_id=None)
+
+    assert not {"variability_draw", "locality_penalty"} & set(simulation_body(FORM, texts=[""], cluster_id=None))
+    assert (one["variability_draw"], one["locality_penalty"]) == ("rows", 1.7)
+    assert by_model["locality_penalty"] == {"resnet50": 1.2, "vgg19": 3.0}
+    used = [{"kind": "variability", "name": "TACC", "gpu_type": None}]
+    assert told(one, used) == [
+        ("GPUs of one type", "unequal as TACC measured, each a single measurement"),
+        ("Slowdown across nodes", "1.7 for every model"),
+    ]
+    assert told(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]

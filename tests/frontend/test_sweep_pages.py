@@ -10,7 +10,7 @@ from sweep_samples import axis, row, sweep
 
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
-from frontend.pages.sweep import caption, table
+from frontend.pages.sweep import caption, request_facts, table
 from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
@@ -24,6 +24,7 @@ FORM: dict[str, Any] = {
     "hours": 1,
     "cluster": "t4=1x4",
     "policy": "sia",
+    "placer": None,
     "fidelity": "paper",
     "vary1": "p",
     "values1": "-1, 0.5",
@@ -41,6 +42,8 @@ FORM: dict[str, Any] = {
     "mtbf_hours": "",
     "repair_minutes": "",
     "variability": "alike",
+    "variability_draw": "fidelity",
+    "locality_penalty": "",
     "parameters": {"ids": [], "values": []},
     "reserve": {"type": "", "holder": ""},
     "reservations": [],
@@ -160,3 +163,22 @@ def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | No
 def test_what_the_form_can_see_itself_is_said_beside_the_field(change: dict[str, Any], field: str) -> None:
     assert set(unfinished({**FORM, **change}, None, None)) == {field}
     assert unfinished(FORM, None, None) == {}
+
+
+def test_a_placer_and_its_parameters_are_sent_beside_the_policys_and_told_on_the_page() -> None:
+    fields = {("policy:sia", "p"): -1, ("placer:pal", "binning"): "two", ("placer:pm-first", "binning"): "one"}
+    given = {"ids": [{"of": of, "name": name} for of, name in fields], "values": list(fields.values())}
+    form = {**FORM, "placer": "pal", "parameters": given, "vary1": "round_seconds", "values1": "60"}
+
+    body = body_of(form, texts=None, cluster_id=None)
+    varied = body_of({**form, "vary2": "policy", "values2": "fifo"}, texts=None, cluster_id=None)
+
+    assert (body["placer"], body["placer_parameters"], body["policy_parameters"]) == ("pal", {"binning": "two"}, {"p": -1})
+    assert (varied["placer"], varied["placer_parameters"]) == ("pal", {"binning": "two"})
+    assert not {"policy", "policy_parameters"} & set(varied)
+    assert not {"placer", "placer_parameters"} & set(body_of(FORM, texts=None, cluster_id=None))
+    assert place(FieldProblem("/placer_parameters/binning", "", ""), body) == "placer:pal/binning"
+    assert place(FieldProblem("/placer", "", ""), body) == "placer"
+    shown = text_of(request_facts(sweep(request={**sweep()["request"], **body})))
+    assert all(words in shown for words in ('"pal"', "Parameters of the placer", "binning two", "Parameters of the policy", "p -1"))
+    assert "the one that suits the policy" in text_of(request_facts(sweep()))

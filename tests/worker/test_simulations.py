@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -22,6 +23,11 @@ from maat.simulation.record import Position
 from worker import simulations
 from worker.scenarios import scenario_of
 from worker.simulations import Progress
+
+APART = {
+    "kind": "csv",
+    "text": "job_id,num_gpus,submit_time,duration,model\n0,4,0,20000,resnet50\n1,6,10,20000,vgg19\n2,2,10,20000,resnet50\n",
+}
 
 
 def test_every_run_is_kept_with_its_figures_and_the_operation_succeeds(database: Database) -> None:
@@ -175,6 +181,24 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(d
     assert again_second.result["jobs"] == second.result["jobs"]
 
 
+def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("srtf", "fifo", "las"))
+    left, played, _ = runs_of(database, simulation_id)
+    long_ago = utc_now() - timedelta(minutes=5)
+    set_run(database, left.id, state="running", heartbeat_at=long_ago)
+    set_run(database, played.id, state="running", heartbeat_at=utc_now())
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
+
+    assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
+    assert simulations.waiting_simulations(database) == [], "it counts as sent"
+    set_run(database, left.id, heartbeat_at=long_ago)
+    assert simulations.waiting_simulations(database) == [(simulation_id, 1)], "its message was lost"
+
+    assert simulations.run_simulation(database, simulation_id) is None
+    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded", "running", "succeeded"]
+
+
 def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
     request_simulation(database)
     with database.session_scope() as session:
@@ -216,16 +240,7 @@ def request_cancel(database: Database, simulation_id: str) -> None:
 
 def test_a_run_is_played_with_the_measurements_it_was_asked_for_with_also_once_they_are_deleted(database: Database) -> None:
     simulation_id = request_simulation(database, policies=("fifo", "fifo"), cluster="t4=1x4", variability="unequal")
-    times = "uuid,perf\n" + "".join(f"gpu-{n},{1 if n < 3 else 30}\n" for n in range(5))
-    with database.session_scope() as session:
-        stored = session.get_one(Simulation, simulation_id)
-        given = {"kind": "variability", "name": "unequal", "owner_id": stored.owner_id, "tenant_id": stored.tenant_id, "digest": ""}
-        gpus = Measurement(**given, files=[], covers={}, deleted_at=utc_now())
-        session.add(gpus)
-        session.flush()
-        texts = {f"{application}-t4.csv": times for application in ("resnet", "bert", "pagerank")}
-        session.add(MeasurementFiles(measurement_id=gpus.id, texts=texts))
-        session.add(MeasurementUse(operation_id=stored.operation_id, kind="variability", measurement_id=gpus.id))
+    measure(database, simulation_id, "".join(f"gpu-{n},{1 if n < 3 else 30}\n" for n in range(5)))
 
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
 
@@ -234,3 +249,50 @@ def test_a_run_is_played_with_the_measurements_it_was_asked_for_with_also_once_t
     simulations.run_simulation(database, alike_id)
     alike = [run.summary["avg_jct_hours"] for run in runs_of(database, alike_id) if run.summary]
     assert unequal[0] == unequal[1] > alike[0]
+
+
+def test_how_scores_are_drawn_and_what_nodes_apart_cost_change_what_a_run_finds(database: Database) -> None:
+    alike: dict[str, Any] = {"policies": ("fifo",), "cluster": "v100=2x4", "fidelity": "pal-artifact", "trace": APART}
+    unequal = alike | {"variability": "unequal"}
+    slow_once = "".join(f"gpu-{n},{30 if (n, time) == (0, 0) else 1 + n / 20}\n" for n in range(10) for time in range(5))
+
+    hours = [
+        played(database, slow_once, **asked)
+        for asked in (
+            alike,
+            alike | {"locality_penalty": 3.0},
+            alike | {"locality_penalty": {"vgg19": 3.0}},
+            alike | {"locality_penalty": {"resnet50": 3.0}},
+            unequal,
+            unequal | {"variability_draw": "medians"},
+        )
+    ]
+
+    plain, of_all, of_the_one_on_both_nodes, of_another, rows, medians = hours
+    assert of_all == of_the_one_on_both_nodes > plain == of_another
+    assert len({plain, rows, medians}) == 3
+
+
+def played(database: Database, times: str, **asked: Any) -> float:
+    """Mean JCT of the one run."""
+    simulation_id = request_simulation(database, **asked)
+    if "variability" in asked:
+        measure(database, simulation_id, times)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    assert run.summary is not None
+    return float(run.summary["avg_jct_hours"])
+
+
+def measure(database: Database, simulation_id: str, times: str) -> None:
+    """Measurements with which the simulation was asked for, and which were deleted since. `times`: rows of uuid and perf, for every application."""
+    with database.session_scope() as session:
+        stored = session.get_one(Simulation, simulation_id)
+        given = {"kind": "variability", "name": "unequal", "owner_id": stored.owner_id, "tenant_id": stored.tenant_id, "digest": ""}
+        gpus = Measurement(**given, files=[], covers={}, deleted_at=utc_now())
+        session.add(gpus)
+        session.flush()
+        gpu_type = stored.request["cluster"].partition("=")[0]
+        texts = {f"{application}-{gpu_type}.csv": "uuid,perf\n" + times for application in ("resnet", "bert", "pagerank")}
+        session.add(MeasurementFiles(measurement_id=gpus.id, texts=texts))
+        session.add(MeasurementUse(operation_id=stored.operation_id, kind="variability", measurement_id=gpus.id))

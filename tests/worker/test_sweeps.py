@@ -23,6 +23,8 @@ from maat.simulation import content
 from maat.simulation.sweep_runner import run_sweep
 from worker import sweeps
 
+FASTER = [{"name": "arrival_rate", "values": [1, 2]}]
+
 
 class Remembering:
     """A queue that only remembers."""
@@ -74,6 +76,18 @@ def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_t
     with database.session_scope(writes=False) as session:
         alone = run_sweep(sweep_of(session.get_one(Sweep, sweep_id).request).points())
     assert [(point.key, point.figures) for point in found.points] == [(point.key, point.figures) for point in alone.points]
+
+
+def test_a_point_is_played_with_the_parameters_of_its_placer(database: Database) -> None:
+    sweep_id, keys = ask(database, policy="fifo", placer="pal", placer_parameters={"binning": "two"}, vary=FASTER)
+    assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
+    assert shown(database, sweep_id).request["placer_parameters"] == {"binning": "two"}
+    other_id, others = ask(database, policy="fifo", placer="pal", vary=FASTER)
+    assert len(set(keys) | set(others)) == 4
+    with database.session_scope() as session:
+        other = session.get_one(Sweep, other_id)
+        other.request = {name: value for name, value in other.request.items() if name != "placer_parameters"}
+    assert [sweeps.run_point(database, key) for key in others] == ["succeeded", "succeeded"], "a request from before there were any"
 
 
 def test_a_point_that_two_sweeps_want_is_played_once_and_ends_both(database: Database) -> None:
