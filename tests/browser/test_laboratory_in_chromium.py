@@ -61,7 +61,7 @@ def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: P
     bars = plotted(comparison, "simulation-model-hours")
     assert {bar["type"] for bar in bars} == {"bar"}
     assert {bar["name"] for bar in bars} <= {"t4", "a100"}
-    assert {run for bar in bars for run in bar["x"]} == {"sia + whole-node", "fifo + packed-sticky"}
+    assert {run for bar in bars for run in bar["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
     times = plotted(comparison, "simulation-decisions")
     assert {place for time in times for place in time["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
     assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
