@@ -190,24 +190,43 @@
        what stood there. So an answer loses what stands there already. */
     window.maatOnlyChanged = function (_asked, answer) {
         Object.keys(answer).forEach(function (id) {
-            var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : window.dash_component_api.getLayout(id);
+            var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : layoutOf(id);
             ['children', 'figure'].forEach(function (prop) {
-                if (standing && prop in answer[id] && JSON.stringify(answer[id][prop]) === JSON.stringify(standing.props[prop])) { delete answer[id][prop]; }
+                if (standing && prop in answer[id] && drawn(answer[id][prop]) === drawn(standing.props[prop])) { delete answer[id][prop]; }
             });
         });
     };
 
-    /* What did change takes the focus with it: the control that does the same, if there is one, gets it. */
-    var focused = null;
-    document.addEventListener('focusin', function (event) { focused = event.target; });
+    /* getLayout knows nothing of what was left with its page, and throws. */
+    function layoutOf(id) {
+        try { return window.dash_component_api.getLayout(id); } catch (left) { return null; }
+    }
+
+    /* A button counts its presses in the layout, which draws nothing. */
+    function drawn(part) { return JSON.stringify(part, function (name, value) { return /^n_clicks/.test(name) ? undefined : value; }); }
+
+    /* What did change takes the focus with it: the control that does the same, if there is one, gets it; when a dialog is closed, the one
+       by which it was opened. But not what the reader has left himself. */
+    var focused = null, opener = null;
+    document.addEventListener('focusin', function (event) {
+        if (inDialog(event.target) && focused && !inDialog(focused)) { opener = focused; }
+        focused = event.target;
+    });
+    document.addEventListener('focusout', function (event) {
+        setTimeout(function () { if (focused === event.target && focused.isConnected && document.activeElement === document.body) { focused = null; } }, 0);
+    });
     new MutationObserver(function () {
         if (!focused || focused.isConnected || document.activeElement !== document.body) { return; }
-        var alike = ['id', 'href', 'aria-label'].filter(function (name) { return focused.getAttribute(name); }).map(function (name) {
-            return focused.tagName + '[' + name + '=' + JSON.stringify(focused.getAttribute(name)) + ']';
-        })[0];
-        var again = alike && document.querySelector(alike);
+        var again = alike(focused) || (inDialog(focused) && opener && alike(opener));
         if (again) { again.focus({preventScroll: true}); } else { focused = null; }
     }).observe(document.documentElement, {childList: true, subtree: true});
+
+    function inDialog(element) { return Boolean(element.closest('[role="dialog"]')); }
+
+    function alike(element) {
+        var name = ['id', 'href', 'aria-label'].filter(function (name) { return element.getAttribute(name); })[0];
+        return name && document.querySelector(element.tagName + '[' + name + '=' + JSON.stringify(element.getAttribute(name)) + ']');
+    }
 
     /* ---- keyboard ---- */
 
