@@ -20,7 +20,7 @@ from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, number, percent, plural
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
-from frontend.runs import run_names
+from frontend.runs import named_measurements, run_names
 from maat.client import ApiError, calls
 from maat.client.laboratory import DrawnRun
 
@@ -311,7 +311,7 @@ def _request(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
-            *conditions.told(request, measurements),
+            *conditions.told(request, named_measurements(measurements)),
         ]
     )
 
@@ -332,4 +332,4 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
         error_state(error),
         *("",) * 5,
     )
-    return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")
+    return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "failed")

@@ -17,6 +17,7 @@ from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
 from frontend.formatting import number, percent
 from frontend.routing import add_page, aria, in_browser, one
+from frontend.runs import named_measurements
 from maat.client import ApiError, calls
 
 HEIGHT = 420
@@ -136,7 +137,7 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
             ("Policy", request["policy"]),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
-            *conditions.told(request, sweep.get("measurements") or ()),
+            *conditions.told(request, named_measurements(sweep.get("measurements") or ())),
         ]
     )
 

@@ -10,7 +10,7 @@ from sweep_samples import axis, row, sweep
 
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
-from frontend.pages.sweep import caption, table
+from frontend.pages.sweep import caption, request_facts, table
 from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
@@ -49,6 +49,19 @@ FORM: dict[str, Any] = {
 
 def text_of(component: Any) -> str:
     return json.dumps(component.to_plotly_json(), default=lambda part: part.to_plotly_json())
+
+
+def test_measurements_that_were_deleted_since_are_said_to_be() -> None:
+    request = {"trace": {"kind": "csv"}, "cluster": "t4=1x4", "policy": "fifo", "fidelity": "paper", "variability": "m1", "jobs_per_gpu": 2}
+    used = [
+        {"kind": "variability", "name": "TACC", "gpu_type": None, "deleted": True},
+        {"kind": "interference", "name": "pairs", "gpu_type": None, "deleted": False},
+    ]
+    told = text_of(request_facts({"seeds": [0], "request": {**request, "interference": "m2"}, "measurements": used}))
+
+    assert "unequal as TACC (deleted) measured" in told
+    assert "interference pairs" in told
+    assert told.count("(deleted)") == 1
 
 
 def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_with_its_spread() -> None:
