@@ -6,6 +6,8 @@
     var STALE_SECONDS = 15;
     var MOST_VEILS = 1200;
     var lastAnswer = Date.now();
+    var shownPath = null;
+    var beatsAstray = 0;
     var noUpdate = function () { return window.dash_clientside.no_update; };
 
     function effective(choice) {
@@ -41,6 +43,12 @@
         if (worker.state === 'none' || age === null || age === undefined) { return ['no round yet', 'freshness waiting']; }
         if (worker.state === 'stale') { return ['stale · last round ' + span(age) + ' ago', 'freshness stale']; }
         return ['live · round ' + span(age) + ' ago', 'freshness live'];
+    }
+
+    /* Whether what is shown is not what the address names: that page was asked for in vain, and nothing else would ask for it again. */
+    function astray() {
+        beatsAstray = shownPath !== null && shownPath !== window.location.pathname && !window.maatBusy() ? beatsAstray + 1 : 0;
+        return beatsAstray > 1;
     }
 
     function go(path) { window.dash_clientside.set_props('navigate', {href: path}); }
@@ -98,6 +106,7 @@
                 if (!answer.ok && answer.status !== 503) { return [skip, 'no access (' + answer.status + ')', 'freshness stale']; }
                 var health = await answer.json();
                 lastAnswer = Date.now();
+                if (astray()) { window.location.reload(); }
                 var shown = freshness(health);
                 var idle = !document.hidden && !window.maatBusy();
                 return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1]];
@@ -188,7 +197,8 @@
 
     /* Dash builds whatever an answer draws from nothing (plotly/dash#3846): focus, selected text and a press half done are gone with
        what stood there. So an answer loses what stands there already. */
-    window.maatOnlyChanged = function (_asked, answer) {
+    window.maatOnlyChanged = function (asked, answer) {
+        if ('_pages_content' in answer) { shownPath = asked.inputs.filter(function (input) { return input.property === 'pathname'; })[0].value; }
         Object.keys(answer).forEach(function (id) {
             var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : layoutOf(id);
             ['children', 'figure'].forEach(function (prop) {

@@ -157,6 +157,25 @@ def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew
         server.client.send(calls.delete_measurement(one["id"]))
 
 
+def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_it_does(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    page.get_by_role("button", name="drain ").first.wait_for()
+    page.evaluate(
+        """() => {
+            const ask = window.fetch;
+            window.fetch = function (url, options) {
+                if (!String(options && options.body).includes('_pages_content')) { return ask.apply(this, arguments); }
+                window.fetch = ask;
+                return Promise.reject(new TypeError('no answer'));
+            };
+            window.maatGo('/measurements');
+        }"""
+    )
+
+    expect(page.locator(".page-title")).to_have_text("Measurements")
+    assert page.url.endswith("/measurements")
+
+
 def test_an_answer_that_comes_after_its_page_was_left_does_no_harm(server: Any, tab: Any) -> None:
     page = tab.open(f"{server.url}/cluster")
     page.get_by_role("button", name="drain ").first.wait_for()
