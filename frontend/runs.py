@@ -1,4 +1,4 @@
-"""What the runs of a simulation are called on its page."""
+"""What the runs of a simulation, and the measurements that it was asked for with, are called on its page."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
+
+
+def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each with the name that its page calls it by: it says where the measurements were deleted since."""
+    return [{**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]} for one in used]

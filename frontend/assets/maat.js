@@ -6,6 +6,8 @@
     var STALE_SECONDS = 15;
     var MOST_VEILS = 1200;
     var lastAnswer = Date.now();
+    var shownPath = null;
+    var beatsAstray = 0;
     var noUpdate = function () { return window.dash_clientside.no_update; };
 
     function effective(choice) {
@@ -41,6 +43,12 @@
         if (worker.state === 'none' || age === null || age === undefined) { return ['no round yet', 'freshness waiting']; }
         if (worker.state === 'stale') { return ['stale · last round ' + span(age) + ' ago', 'freshness stale']; }
         return ['live · round ' + span(age) + ' ago', 'freshness live'];
+    }
+
+    /* Whether what is shown is not what the address names: that page was asked for in vain, and nothing else would ask for it again. */
+    function astray() {
+        beatsAstray = shownPath !== null && shownPath !== window.location.pathname && !window.maatBusy() ? beatsAstray + 1 : 0;
+        return beatsAstray > 1;
     }
 
     function go(path) { window.dash_clientside.set_props('navigate', {href: path}); }
@@ -98,6 +106,7 @@
                 if (!answer.ok && answer.status !== 503) { return [skip, 'no access (' + answer.status + ')', 'freshness stale']; }
                 var health = await answer.json();
                 lastAnswer = Date.now();
+                if (astray()) { window.location.reload(); }
                 var shown = freshness(health);
                 var idle = !document.hidden && !window.maatBusy();
                 return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1]];
@@ -188,26 +197,46 @@
 
     /* Dash builds whatever an answer draws from nothing (plotly/dash#3846): focus, selected text and a press half done are gone with
        what stood there. So an answer loses what stands there already. */
-    window.maatOnlyChanged = function (_asked, answer) {
+    window.maatOnlyChanged = function (asked, answer) {
+        if ('_pages_content' in answer) { shownPath = asked.inputs.filter(function (input) { return input.property === 'pathname'; })[0].value; }
         Object.keys(answer).forEach(function (id) {
-            var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : window.dash_component_api.getLayout(id);
+            var standing = id.charAt(0) === '_' || id.charAt(0) === '{' ? null : layoutOf(id);
             ['children', 'figure'].forEach(function (prop) {
-                if (standing && prop in answer[id] && JSON.stringify(answer[id][prop]) === JSON.stringify(standing.props[prop])) { delete answer[id][prop]; }
+                if (standing && prop in answer[id] && drawn(answer[id][prop]) === drawn(standing.props[prop])) { delete answer[id][prop]; }
             });
         });
     };
 
-    /* What did change takes the focus with it: the control that does the same, if there is one, gets it. */
-    var focused = null;
-    document.addEventListener('focusin', function (event) { focused = event.target; });
+    /* getLayout knows nothing of what was left with its page, and throws. */
+    function layoutOf(id) {
+        try { return window.dash_component_api.getLayout(id); } catch (left) { return null; }
+    }
+
+    /* A button counts its presses in the layout, which draws nothing. */
+    function drawn(part) { return JSON.stringify(part, function (name, value) { return /^n_clicks/.test(name) ? undefined : value; }); }
+
+    /* What did change takes the focus with it: the control that does the same, if there is one, gets it; when a dialog is closed, the one
+       by which it was opened. But not what the reader has left himself. */
+    var focused = null, opener = null;
+    document.addEventListener('focusin', function (event) {
+        if (inDialog(event.target) && focused && !inDialog(focused)) { opener = focused; }
+        focused = event.target;
+    });
+    document.addEventListener('focusout', function (event) {
+        setTimeout(function () { if (focused === event.target && focused.isConnected && document.activeElement === document.body) { focused = null; } }, 0);
+    });
     new MutationObserver(function () {
         if (!focused || focused.isConnected || document.activeElement !== document.body) { return; }
-        var alike = ['id', 'href', 'aria-label'].filter(function (name) { return focused.getAttribute(name); }).map(function (name) {
-            return focused.tagName + '[' + name + '=' + JSON.stringify(focused.getAttribute(name)) + ']';
-        })[0];
-        var again = alike && document.querySelector(alike);
+        var again = alike(focused) || (inDialog(focused) && opener && alike(opener));
         if (again) { again.focus({preventScroll: true}); } else { focused = null; }
     }).observe(document.documentElement, {childList: true, subtree: true});
+
+    function inDialog(element) { return Boolean(element.closest('[role="dialog"]')); }
+
+    function alike(element) {
+        var name = ['id', 'href', 'aria-label'].filter(function (name) { return element.getAttribute(name); })[0];
+        return name && document.querySelector(element.tagName + '[' + name + '=' + JSON.stringify(element.getAttribute(name)) + ']');
+    }
 
     /* ---- keyboard ---- */
 

@@ -42,27 +42,31 @@ def actions(prefix: str, operation: Mapping[str, Any], again: str, href: str) ->
     return dmc.Button("Cancel", id=f"{prefix}-cancel", variant="default", size="xs", **presses(f"{prefix}-cancelled"))
 
 
-def cancel_store(prefix: str) -> dcc.Store:
-    """Where the button of `actions` is pressed; stands in the page's layout."""
-    return dcc.Store(id=f"{prefix}-cancelled")
+def cancel_stores(prefix: str) -> list[dcc.Store]:
+    """Where the button of `actions` is pressed, and when the service took it; both stand in the page's layout."""
+    return [dcc.Store(id=f"{prefix}-cancelled"), dcc.Store(id=f"{prefix}-cancelling")]
 
 
 def register_cancel(app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str) -> None:
-    """The callback of the button of `actions`. `find`: the call for what has the operation."""
+    """The callback of the button of `actions`; what draws it has `{prefix}-cancelling` among its inputs, and draws it anew at once.
+
+    `find`: the call for what has the operation.
+    """
 
     @app.callback(
+        Output(f"{prefix}-cancelling", "data"),
         Output("notices", "sendNotifications", allow_duplicate=True),
         Input(f"{prefix}-cancelled", "data"),
         State(f"{prefix}-id", "data"),
         prevent_initial_call=True,
     )
-    async def cancel(pressed: dict[str, Any] | None, found_id: str) -> Any:
+    async def cancel(pressed: dict[str, Any] | None, found_id: str) -> tuple[Any, Any]:
         if not pressed:
-            return no_update
+            return no_update, no_update
         try:
             async with api.visitor() as maat:
                 found = await maat.send(find(found_id))
                 await maat.send(calls.cancel_operation(found["operation_id"]))
         except Failure as error:
-            return refusal(error)
-        return notice("Cancelling", stays)
+            return no_update, refusal(error)
+        return pressed["at"], notice("Cancelling", stays)

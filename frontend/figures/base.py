@@ -11,6 +11,7 @@ from frontend.theme import legible, palette, template
 
 MAX_POINTS = 2000
 MAX_LABELLED_LINES = 4
+LABEL_SHARE = 0.12  # of the y axis: a label's line on the lowest chart
 
 
 def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> go.Figure:
@@ -84,8 +85,8 @@ def label_or_legend(
     placed: list[float] = []
     for name, (end, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
         at = y
-        if placed and span > 0 and at - placed[-1] < span * 0.075:
-            at = placed[-1] + span * 0.075
+        if placed and span > 0:
+            at = max(at, placed[-1] + span * LABEL_SHARE)
         placed.append(at)
         drawn.add_annotation(
             text=escape(name),

@@ -65,7 +65,7 @@ def job_timeline_figure(
         col=1,
     )
     drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", margin={"t": 36})
-    drawn.update_xaxes(range=[submitted_at, end])
+    drawn.update_xaxes(type="date", range=[submitted_at, end])
     drawn.update_xaxes(title_text="Time (UTC)", row=2, col=1)
     drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", **whole_ticks(max(span["gpu_count"] for span in kept)), row=1, col=1)
     drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)

@@ -14,6 +14,7 @@ from frontend.theme import palette
 
 MAX_JOBS = 60
 MAX_COLUMNS = 120
+LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
 
 
 def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0) -> go.Figure:
@@ -71,7 +72,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     drawn.update_xaxes(
         tickvals=list(range(len(columns))),
         ticktext=labels,
-        tickangle=-90 if len(columns) > 12 else 0,
+        tickangle=-90 if sum(map(len, labels)) > LABEL_CHARACTERS else 0,
         showline=False,
         side="top",
         range=[-0.5, len(columns) - 0.5],

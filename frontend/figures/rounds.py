@@ -12,6 +12,7 @@ from frontend.figures.base import empty_figure, figure, label_or_legend, step_li
 from frontend.theme import gpu_colour, gpu_order
 
 _CAPACITY = "capacity:"
+NO_PRICE = 1e-6  # what rounding leaves of the price of a type that is not scarce
 
 
 def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
@@ -41,6 +42,7 @@ def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None) ->
         known = [value for value in values if value is not None]
         ends[name] = (numbers[-1], known[-1], gpu_colour(name))
         highest = max([highest, *known])
-    drawn.update_yaxes(rangemode="tozero")
-    label_or_legend(drawn, scheme, ends, span=max(highest, 1e-9), x=(numbers[0], numbers[-1]))
+    scarce = highest > NO_PRICE
+    drawn.update_yaxes(**({"rangemode": "tozero"} if scarce else {"range": [0, 1]}))
+    label_or_legend(drawn, scheme, ends, span=highest if scarce else 1.0, x=(numbers[0], numbers[-1]))
     return drawn

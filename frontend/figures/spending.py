@@ -14,34 +14,43 @@ from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.client.laboratory import DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
-ROW_HEIGHT, MODELS_PER_ROW = 340, 5
+MODELS_PER_ROW = 3
+BAR_HEIGHT, GAP, ABOVE, BELOW = 26, 64, 64, 56  # pixels: of a run, between two rows, around all of them
 _TICKS = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 5)]
 
 
 def model_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None) -> go.Figure:
-    """One panel per model: run x mean GPU-hours per job of the model, stacked by GPU type. Each panel has its own scale: models differ by 100 times."""
+    """One panel per model: run x mean GPU-hours per job of the model, stacked by GPU type.
+
+    Each panel has its own scale, for models differ by 100 times; the runs are named once a row.
+    """
     hours = {name: _per_job(run) for name, run in runs.items()}
     models = sorted({model for of_run in hours.values() for model in of_run})
     if not models:
-        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=ROW_HEIGHT)
-    rows = -(-len(models) // MODELS_PER_ROW)
+        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=240)
     columns = min(len(models), MODELS_PER_ROW)
+    rows = -(-len(models) // columns)
+    panels = rows * (BAR_HEIGHT * len(runs) + GAP) - GAP
     counts = [
         max(run["gpu_hours_by_model"][model]["jobs"] for run in runs.values() if model in run["gpu_hours_by_model"]) for model in models
     ]
     titles = [f"{escape(model)} ({plural(count, 'job')})" for model, count in zip(models, counts, strict=True)]
-    drawn = make_subplots(rows=rows, cols=columns, subplot_titles=titles, horizontal_spacing=0.05, vertical_spacing=0.3 / rows)
+    drawn = make_subplots(
+        rows=rows, cols=columns, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03, vertical_spacing=min(GAP / panels, 1.0)
+    )
     named: set[str] = set()
     for index, model in enumerate(models):
         at = {"row": index // columns + 1, "col": index % columns + 1}
         for trace in _stack(hours, model, named):
             drawn.add_trace(trace, **at)
-        drawn.update_xaxes(title_text="Run", **at)
-        if at["col"] == 1:
-            drawn.update_yaxes(title_text="GPU-hours per job", **at)
-    drawn.update_layout(template=template(scheme), height=ROW_HEIGHT * rows, uirevision="keep", hovermode="x unified")
-    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, margin={"t": 64})
+        if index + columns >= len(models):
+            drawn.update_xaxes(title_text="GPU-hours per job", **at)
+    drawn.update_yaxes(title_text="Run", col=1)
+    drawn.update_layout(template=template(scheme), height=panels + ABOVE + BELOW, uirevision="keep", hovermode="y unified")
+    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, margin={"t": ABOVE, "b": BELOW})
     drawn.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"})
+    drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line, nticks=6, rangemode="tozero")
+    drawn.update_yaxes(autorange="reversed", showgrid=False)
     drawn.update_annotations(font={"size": 12, "color": palette(scheme).text})
     return drawn
 
@@ -63,10 +72,11 @@ def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, n
                 name=escape(kind),
                 legendgroup=escape(kind),
                 showlegend=kind not in named,
-                x=[escape(name) for name in of_runs],
-                y=[of_model.get(kind, 0.0) for of_model in of_runs.values()],
+                y=[escape(name) for name in of_runs],
+                x=[of_model.get(kind, 0.0) for of_model in of_runs.values()],
+                orientation="h",
                 marker={"color": gpu_colour(kind)},
-                hovertemplate="%{y:.3g} GPU-hours per job on " + escape(kind) + "<extra></extra>",
+                hovertemplate="%{x:.3g} GPU-hours per job on " + escape(kind) + "<extra></extra>",
             )
         )
         named.add(kind)

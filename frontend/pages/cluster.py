@@ -59,6 +59,7 @@ def layout(**_query: Any) -> html.Div:
             ),
             reservation_dialog(),
             dcc.Store(id="cluster-pressed"),
+            dcc.Store(id="cluster-acted"),
         ]
     )
 
@@ -88,8 +89,9 @@ def register(app: Dash, api: Api) -> None:
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
+        Input("cluster-acted", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, ...]:
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, _acted: Any) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
             return (no_update,) * 8
         if cluster_id == NO_CLUSTER:
@@ -124,28 +126,29 @@ def register(app: Dash, api: Api) -> None:
         )
 
     @app.callback(
+        Output("cluster-acted", "data"),
         Output("notices", "sendNotifications", allow_duplicate=True),
         Input("cluster-pressed", "data"),
         State("cluster-select", "value"),
         prevent_initial_call=True,
     )
-    async def act(pressed: dict[str, Any] | None, cluster_id: str) -> Any:
+    async def act(pressed: dict[str, Any] | None, cluster_id: str) -> tuple[Any, Any]:
         if not pressed:
-            return no_update
+            return no_update, no_update
         action, node = pressed["action"], pressed.get("node")
         call: Call[Any] = calls.act_on_node(cluster_id, node, action) if node else calls.act_on_cluster(cluster_id, action)
         try:
             async with api.visitor() as maat:
                 await maat.send(call)
         except Failure as error:
-            return refusal(error)
+            return no_update, refusal(error)
         done = {
             "drain": "Node drained: its jobs move at the next round",
             "restore": "Node back in service",
             "pause": "Cluster paused",
             "resume": "Cluster runs on",
         }
-        return notice(done[action])
+        return pressed["at"], notice(done[action])
 
 
 def free_table(state: Mapping[str, Any]) -> Any:

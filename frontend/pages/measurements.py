@@ -248,7 +248,7 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
         **aria(f"Delete the measurements {one['name']}"),
     )
     cells = [
-        html.Td([one["name"], html.Div(KINDS[one["kind"]], className="caption")]),
+        html.Td([one["name"], html.Div(KINDS[one["kind"]], className="caption")], className="wraps narrow"),
         html.Td(
             covers_text(one), className="wraps", title="; ".join(f"{kind}: {', '.join(names)}" for kind, names in one["covers"].items())
         ),

@@ -66,6 +66,7 @@ def register_reservations(app: Dash, api: Api) -> None:
         Output("cluster-reserve-error", "children"),
         Output("cluster-reserve-problem", "children"),
         Output("cluster-reserve-key", "data"),
+        Output("cluster-acted", "data", allow_duplicate=True),
         Output("notices", "sendNotifications", allow_duplicate=True),
         Input("cluster-reserve-add", "n_clicks"),
         State("cluster-select", "value"),
@@ -76,34 +77,35 @@ def register_reservations(app: Dash, api: Api) -> None:
     )
     async def reserve(clicks: int | None, cluster_id: str, key: str, values: dict[str, Any]) -> tuple[Any, ...]:
         if not clicks:
-            return (no_update,) * 5
+            return (no_update,) * 6
         wrong = unfinished_reservation(values)
         if wrong:
-            return no_update, wrong, None, no_update, no_update
+            return no_update, wrong, None, no_update, no_update, no_update
         try:
             async with api.visitor() as maat:
                 cluster = await maat.send(calls.cluster(cluster_id))
                 await maat.send(calls.reserve(cluster_id, body_of(values, now=cluster["now"]), idempotency_key=key))
         except Failure as error:
             beside, above = spread(error, _place, empty_name="")
-            return no_update, beside.get("error", ""), above, uuid4().hex, no_update
-        return False, "", None, uuid4().hex, notice("GPUs reserved", "Rounds leave them to their holder.")
+            return no_update, beside.get("error", ""), above, uuid4().hex, no_update, no_update
+        return False, "", None, uuid4().hex, key, notice("GPUs reserved", "Rounds leave them to their holder.")
 
     @app.callback(
+        Output("cluster-acted", "data", allow_duplicate=True),
         Output("notices", "sendNotifications", allow_duplicate=True),
         Input("cluster-remove-pressed", "data"),
         State("cluster-select", "value"),
         prevent_initial_call=True,
     )
-    async def remove(pressed: dict[str, Any] | None, cluster_id: str) -> Any:
+    async def remove(pressed: dict[str, Any] | None, cluster_id: str) -> tuple[Any, Any]:
         if not pressed:
-            return no_update
+            return no_update, no_update
         try:
             async with api.visitor() as maat:
                 await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
         except Failure as error:
-            return refusal(error)
-        return notice("Reservation removed", "From the next round on its GPUs are anybody's.")
+            return no_update, refusal(error)
+        return pressed["at"], notice("Reservation removed", "From the next round on its GPUs are anybody's.")
 
 
 def body_of(values: Mapping[str, Any], *, now: str) -> ReservationBody:

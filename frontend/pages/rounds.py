@@ -188,6 +188,8 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
         ("Moves", str(entry["changes"])),
     ]
     solved[7] = ("Decision", solved[7][1])
+    ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
+    timed_out = [html.Div(ended, className="state state-yellow wraps")] if _out_of_time(entry) else []
     prices = prices_by_type(entry["prices"] or {})
     chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
     fell_back = (
@@ -198,8 +200,15 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
     return [
         *fell_back,
         html.Div([html.Span([html.B(name), value]) for name, value in solved], className="strip"),
+        *timed_out,
         html.Div(chips, className="legend", style={"marginTop": "8px"}),
     ]
+
+
+def _out_of_time(entry: Mapping[str, Any]) -> bool:
+    """Whether a clock ended the solver; of a round whose record was pruned nobody knows."""
+    record = entry.get("record")
+    return bool(record and record["report"].get("out_of_time"))
 
 
 def _failed(error: Exception, scheme: str, number: str) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, skeleton
-from frontend.components.operations import actions, cancel_store, progress, register_cancel
+from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
@@ -20,7 +20,7 @@ from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, number, percent, plural
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
-from frontend.runs import run_names
+from frontend.runs import named_measurements, run_names
 from maat.client import ApiError, calls
 from maat.client.laboratory import DrawnRun
 
@@ -72,7 +72,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
-            cancel_store("simulation"),
+            *cancel_stores("simulation"),
             dmc.Group(
                 [html.Div(skeleton(28), id="simulation-head", style={"minWidth": "320px"}), html.Div(id="simulation-actions")],
                 justify="space-between",
@@ -170,10 +170,11 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-seen", "data"),
         Input("live", "data"),
         Input("scheme", "data"),
+        Input("simulation-cancelling", "data"),
         State("simulation-id", "data"),
         State("simulation-seen", "data"),
     )
-    async def show(_live: Any, scheme: str | None, simulation_id: str, seen: str) -> tuple[Any, ...]:
+    async def show(_live: Any, scheme: str | None, _cancelling: Any, simulation_id: str, seen: str) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
             return (no_update,) * (11 + len(FIGURES) + len(DEFINED))
@@ -310,7 +311,7 @@ def _request(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
-            *conditions.told(request, measurements),
+            *conditions.told(request, named_measurements(measurements)),
         ]
     )
 
@@ -331,4 +332,4 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
         error_state(error),
         *("",) * 5,
     )
-    return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "over:failed")
+    return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "failed")

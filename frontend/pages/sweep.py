@@ -11,13 +11,14 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, skeleton
-from frontend.components.operations import actions, cancel_store, progress, register_cancel
+from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
 from frontend.formatting import number, percent
 from frontend.routing import add_page, aria, in_browser, one
+from frontend.runs import named_measurements
 from maat.client import ApiError, calls
 
 HEIGHT = 420
@@ -37,7 +38,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
-            cancel_store("sweep"),
+            *cancel_stores("sweep"),
             dmc.Group(
                 [html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}), html.Div(id="sweep-actions")],
                 justify="space-between",
@@ -79,9 +80,10 @@ def register(app: Dash, api: Api) -> None:
         Input("live", "data"),
         Input("scheme", "data"),
         Input("sweep-metric", "value"),
+        Input("sweep-cancelling", "data"),
         State("sweep-id", "data"),
     )
-    async def show(_live: Any, scheme: str | None, metric: str, sweep_id: str) -> tuple[Any, ...]:
+    async def show(_live: Any, scheme: str | None, metric: str, _cancelling: Any, sweep_id: str) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 8
         try:
@@ -138,7 +140,7 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
             *told_parameters(request),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
-            *conditions.told(request, sweep.get("measurements") or ()),
+            *conditions.told(request, named_measurements(sweep.get("measurements") or ())),
         ]
     )
 

@@ -28,3 +28,8 @@ def press_while_redrawn(page: Page, button: str, output: str) -> None:
         })""",
         [button, output],
     )
+
+
+def without_beats(page: Page) -> None:
+    """From now on the page asks for nothing of its own accord: what it draws anew, it draws because of what was done on it."""
+    page.route("**/api/v1/health", lambda route: route.abort())

@@ -9,6 +9,8 @@ import pytest
 from pages import await_value
 from playwright.sync_api import Page, expect
 
+from maat.client import calls
+
 pytestmark = pytest.mark.needs_chromium
 
 PLAY_MILLISECONDS = 240_000
@@ -61,7 +63,7 @@ def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: P
     bars = plotted(comparison, "simulation-model-hours")
     assert {bar["type"] for bar in bars} == {"bar"}
     assert {bar["name"] for bar in bars} <= {"t4", "a100"}
-    assert {run for bar in bars for run in bar["x"]} == {"sia + whole-node", "fifo + packed-sticky"}
+    assert {run for bar in bars for run in bar["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
     times = plotted(comparison, "simulation-decisions")
     assert {place for time in times for place in time["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
     assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
@@ -162,6 +164,18 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(labora
     page.click("#measurements-yes")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
     assert [error for error in tab.witness.errors if "422" not in error] == []
+
+
+def test_measurements_with_long_names_are_listed_without_scrolling_sideways(server: Any, tab: Any) -> None:
+    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+    file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
+    made = server.client.upload_measurement(kind="interference", name="pairs_of_the_year_2025_" * 4, files=[file])
+    page = tab.open(f"{server.url}/measurements")
+
+    expect(page.get_by_role("button", name=f"Delete the measurements {made['name']}")).to_be_in_viewport(ratio=1)
+
+    assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('#measurements-list'))") <= 0
+    server.client.send(calls.delete_measurement(made["id"]))
 
 
 def give_table(page: Page, rows: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pages import press_while_redrawn
+from pages import press_while_redrawn, without_beats
 from playwright.sync_api import expect
 
 from maat.client import calls
+from maat.client.laboratory import VaryBody
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -24,6 +25,33 @@ def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
 
     expect(page.locator(".page-head .state, #simulation-actions .caption", has_text="cancel").first).to_be_visible()
     assert server.client.operation(made["operation_id"])["cancel_requested"]
+
+
+def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
+    trace: dict[str, object] = {"kind": "csv", "text": TRACE}
+    simulation = server.client.simulate(name="at once", traces=[trace], cluster="t4=1x4", runs=[{"policy": "fifo"}])
+    vary: VaryBody = {"name": "rigid_share", "values": [0, 1]}
+    sweep = server.client.send(
+        calls.start_sweep({"name": "at once", "trace": trace, "cluster": "t4=1x4", "policy": "fifo", "seeds": [0], "vary": [vary]})
+    )
+    job = server.client.submit_job(name="at-once", model="imagenet")
+    without_beats(tab.page)
+
+    for kind, made in (("simulation", simulation), ("sweep", sweep)):
+        page = tab.open(f"{server.url}/{kind}s/{made['id']}")
+        page.click(f"#{kind}-cancel")
+        expect(page.locator(f"#{kind}-head .state, #{kind}-actions .caption", has_text="cancel").first).to_be_visible()
+    page = tab.open(f"{server.url}/jobs/{job['id']}")
+    page.click("#job-cancel")
+    page.click("#job-cancel-yes")
+    expect(page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
+    page = tab.open(f"{server.url}/cluster")
+    page.get_by_role("button", name="drain ").first.click()
+    page.get_by_role("button", name="restore ").click()
+    expect(page.get_by_role("button", name="restore ")).to_have_count(0)
+    page.get_by_role("button", name="Pause cluster").click()
+    page.get_by_role("button", name="Resume cluster").click()
+    expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
 
 
 def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, tab: Any) -> None:
@@ -89,4 +117,83 @@ def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any,
 
     page.wait_for_function("label => document.activeElement.getAttribute('aria-label') === label", arg=label)
     assert page.evaluate("window.pause.isConnected")
+    page.mouse.click(700, 20)
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
+    expect(page.get_by_role("button", name=f"restore {node['name']}")).to_have_count(0)
+    assert page.evaluate("document.activeElement === document.body")
+
+
+def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_anew(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    page.click("#cluster-reserve-open")
+    page.evaluate("window.opener = document.querySelector('#cluster-reserve-open')")
+    page.keyboard.press("Escape")
+    (node, *_) = server.client.send(calls.nodes(server.cluster_id))["items"][::-1]
+
+    server.client.send(calls.act_on_node(server.cluster_id, node["id"], "drain"))
+    expect(page.get_by_role("button", name=f"restore {node['name']}")).to_be_visible()
+
+    assert page.evaluate("window.opener.isConnected")
+    server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
+
+
+def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew(server: Any, tab: Any) -> None:
+    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+    file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
+    made = [server.client.upload_measurement(kind="interference", name="first", files=[file])]
+    page = tab.open(f"{server.url}/measurements")
+    opener = page.get_by_role("button", name="Delete the measurements first")
+    opener.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+    made.append(server.client.upload_measurement(kind="interference", name="second", files=[file]))
+    expect(page.locator("#measurements-list")).to_contain_text("second")
+    page.keyboard.press("Escape")
+
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(opener).to_be_focused()
+    for one in made:
+        server.client.send(calls.delete_measurement(one["id"]))
+
+
+def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_it_does(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    page.get_by_role("button", name="drain ").first.wait_for()
+    page.evaluate(
+        """() => {
+            const ask = window.fetch;
+            window.fetch = function (url, options) {
+                if (!String(options && options.body).includes('_pages_content')) { return ask.apply(this, arguments); }
+                window.fetch = ask;
+                return Promise.reject(new TypeError('no answer'));
+            };
+            window.maatGo('/measurements');
+        }"""
+    )
+
+    expect(page.locator(".page-title")).to_have_text("Measurements")
+    assert page.url.endswith("/measurements")
+
+
+def test_an_answer_that_comes_after_its_page_was_left_does_no_harm(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/cluster")
+    page.get_by_role("button", name="drain ").first.wait_for()
+    page.evaluate(
+        """() => new Promise(left => {
+            const ask = window.fetch;
+            window.fetch = async function (url, options) {
+                const answer = await ask.apply(this, arguments);
+                if (String(options && options.body).includes('cluster-nodes.children')) {
+                    window.fetch = ask;
+                    window.maatGo('/measurements');
+                    while (document.querySelector('#cluster-nodes')) { await new Promise(drawn => requestAnimationFrame(drawn)); }
+                    setTimeout(left, 0);
+                }
+                return answer;
+            };
+        })"""
+    )
+
+    expect(page.locator("#measurements-list")).not_to_be_empty()
+    assert tab.witness.errors == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import frontend_samples as samples
 import pytest
 
@@ -88,7 +90,8 @@ def test_a_job_that_finished_in_one_run_only_is_no_pair() -> None:
 def test_gpu_hours_of_a_model_are_means_over_its_jobs_stacked_by_type() -> None:
     figure = model_hours_figure(DRAWN, scheme="light")
 
-    assert {trace.name: list(trace.y) for trace in figure.data} == {"t4": [1.0, 1.0], "a100": [2.0, 7.0]}
+    assert {trace.name: list(trace.x) for trace in figure.data} == {"t4": [1.0, 1.0], "a100": [2.0, 7.0]}
+    assert {tuple(trace.y) for trace in figure.data} == {("sia", "fifo")}
     assert {trace.name: trace.marker.color for trace in figure.data} == {"t4": gpu_colour("t4"), "a100": gpu_colour("a100")}
     assert figure.layout.barmode == "stack"
     assert [note.text for note in figure.layout.annotations] == ["cifar10 (40 jobs)"]
@@ -100,7 +103,24 @@ def test_models_that_one_policy_kept_off_a_type_still_stack_in_its_order() -> No
     figure = model_hours_figure(samples.drawn({"sia": samples.result(0.0), "fifo": other}), scheme="light")
 
     cifar = [trace for trace in figure.data if trace.xaxis == "x2"]
-    assert {trace.name: list(trace.y) for trace in cifar} == {"t4": [1.0, 0.2], "a100": [2.0, 0.0]}
+    assert {trace.name: list(trace.x) for trace in cifar} == {"t4": [1.0, 0.2], "a100": [2.0, 0.0]}
+
+
+@pytest.mark.parametrize("models", [1, 3, 4, 6, 8])
+def test_however_many_models_the_runs_are_named_once_a_row_and_each_has_room_for_its_name(models: int) -> None:
+    hours = {f"model {index}": {"t4": 1.0 + index} for index in range(models)}
+    runs = {f"policy {index} + placer": {**samples.result(0.0), "gpu_hours_by_model_type": hours} for index in range(6)}
+
+    layout = model_hours_figure(samples.drawn(runs), scheme="light").layout
+
+    panels = [axis for axis in layout if axis.startswith("yaxis")]
+    rows = {layout[axis].domain for axis in panels}
+    assert len(panels) >= models
+    assert sum(layout[axis].showticklabels is not False for axis in panels) == len(rows)
+    height = layout.height - layout.margin.t - layout.margin.b
+    assert all((top - bottom) * height / len(runs) >= 20 for bottom, top in rows)
+    ends = sorted(rows)
+    assert all((above[0] - below[1]) * height >= 48 for below, above in pairwise(ends))  # scale and title between them
 
 
 def test_decision_times_are_medians_with_quartiles_on_a_logarithmic_axis() -> None:

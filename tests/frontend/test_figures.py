@@ -73,7 +73,7 @@ UNITS = {
     "fairness": ("Finish-time fairness ρ (ratio)", "Share of jobs"),
     "gpu_hours": ("GPU-hours", "Run"),
     "contention": ("Time (hours)", "Contention (jobs active)"),
-    "model_hours": ("Run", "GPU-hours per job"),
+    "model_hours": ("GPU-hours per job", "Run"),
     "decision_time": ("Decision time per round (milliseconds)", "Run"),
     "paired": ("JCT under sia (hours)", "JCT under fifo (hours)"),
 }
@@ -206,6 +206,15 @@ def test_the_matrix_leaves_infeasible_cells_without_a_value_and_scales_each_job_
     assert "chosen" in figure.data[0].hovertext[0][1]
 
 
+@pytest.mark.parametrize(("count", "angle"), [(6, 0), (8, -90)])
+def test_names_of_configurations_stand_upright_where_they_would_run_into_one_another(count: int, angle: int) -> None:
+    configurations = [{"gpu_type": "a100", "gpu_count": 1 + index, "node_count": 1} for index in range(count)]
+    pairs = {"job": [0] * count, "column": list(range(count)), "goodput": [1.0] * count, "utility": None}
+    record = {**samples.record(), "job_names": ["a"], "chosen": [0], "configurations": configurations, "pairs": pairs}
+
+    assert matrix_figure(record, scheme="light").layout.xaxis.tickangle == angle
+
+
 def test_the_matrix_pages_through_many_jobs() -> None:
     count = MAX_JOBS + 5
     record = {
@@ -288,6 +297,20 @@ def test_few_lines_are_named_at_their_end_and_many_by_a_legend() -> None:
     assert many.layout.showlegend
 
 
+def test_prices_that_are_nothing_but_rounding_stand_at_the_bottom_of_an_ordinary_axis() -> None:
+    layout = prices_figure([{"number": 1, "prices": {"t4": 0.0, "a100": 2e-10}}], scheme="light").layout
+
+    assert tuple(layout.yaxis.range) == (0, 1)
+    assert max(note.y for note in layout.annotations) < 0.5
+
+
+def test_names_at_the_ends_of_lines_that_end_alike_stand_apart() -> None:
+    layout = pending_figure(samples.steps(20, 1, 0), samples.steps(1, 2, 0), scheme="light").layout
+
+    low, high = sorted(note.y for note in layout.annotations)
+    assert high - low >= 0.12 * 20
+
+
 def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
     span = {
         "gpu_type": "t4",
@@ -304,6 +327,14 @@ def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
 
     assert not job_timeline_figure([span], now="2026-11-20T11:00:00Z", **at).data
     assert job_timeline_figure([span], now="2026-11-20T11:01:00Z", **at).data
+
+
+def test_a_job_whose_batch_size_nobody_knows_yet_has_both_charts_on_an_axis_of_times() -> None:
+    spans = [{**span, "total_batch_size": None} for span in samples.spans()]
+
+    layout = job_timeline_figure(spans, now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme="light").layout
+
+    assert (layout.xaxis.type, layout.xaxis2.type) == ("date", "date")
 
 
 def test_a_narrow_range_of_completion_times_has_several_ticks() -> None:

@@ -54,6 +54,19 @@ def text_of(component: Any) -> str:
     return json.dumps(component.to_plotly_json(), default=lambda part: part.to_plotly_json())
 
 
+def test_measurements_that_were_deleted_since_are_said_to_be() -> None:
+    request = {"trace": {"kind": "csv"}, "cluster": "t4=1x4", "policy": "fifo", "fidelity": "paper", "variability": "m1", "jobs_per_gpu": 2}
+    used = [
+        {"kind": "variability", "name": "TACC", "gpu_type": None, "deleted": True},
+        {"kind": "interference", "name": "pairs", "gpu_type": None, "deleted": False},
+    ]
+    told = text_of(request_facts({"seeds": [0], "request": {**request, "interference": "m2"}, "measurements": used}))
+
+    assert "unequal as TACC (deleted) measured" in told
+    assert "interference pairs" in told
+    assert told.count("(deleted)") == 1
+
+
 def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_with_its_spread() -> None:
     drawn = sweep_figure(sweep(), "avg_jct_hours", scheme="light")
     assert [(line.name, list(line.x), list(line.y), list(line.error_y.array)) for line in drawn.data] == [

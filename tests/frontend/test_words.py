@@ -10,10 +10,12 @@ from frontend.components.conditions import told
 from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.reservations import reservations_table
+from frontend.pages.rounds import _facts_of
 from frontend.pages.side_by_side import partners_of
-from frontend.pages.simulation import _table
+from frontend.pages.simulation import _failed, _table
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
+from maat.client import ApiError, Unreachable
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,25 @@ def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
     assert "Remove" in str(reservations_table([one], may=True))
     assert "Remove" not in str(reservations_table([one], may=False))
     assert "Nothing is reserved" in str(reservations_table([], may=False))
+
+
+@pytest.mark.parametrize(
+    ("record", "ended"),
+    [({"report": {"out_of_time": True}}, True), ({"report": {"out_of_time": False}}, False), ({"report": {}}, False), (None, False)],
+)
+def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: bool) -> None:
+    times = dict.fromkeys(("solve_seconds", "policy_seconds", "place_seconds"), 0.1)
+    counts = dict.fromkeys(("gpus_used", "gpus_total", "running_jobs", "pending_jobs", "changes"), 1)
+    words = dict.fromkeys(("policy", "placer", "status", "method", "message"), "")
+    entry = {**times, **counts, **words, "objective": 1.0, "gap": 0.01, "prices": {}, "fallback": False, "record": record}
+
+    assert ("A clock ended the solver" in str(_facts_of(entry))) is ended
+
+
+def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> None:
+    for passing in (Unreachable("no answer"), ApiError(status=503, title="The database is busy", retryable=True)):
+        assert not _failed(passing, "light")[-1].startswith("over")
+    assert _failed(ApiError(status=404, title="No such simulation"), "light")[-1].startswith("over")
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
