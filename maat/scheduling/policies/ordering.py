@@ -328,8 +328,10 @@ class Walker:
         """What the job holds, then the fastest."""
         if row not in self._types:
             fastest, held = self._wanted.fastest_types(row), self._input.jobs[row].allocation
-            present = None if held is None else self._input.cluster.type_index[held.gpu_type]
-            self._types[row] = sorted(fastest, key=lambda t: t != present)
+            if held is not None and len(fastest) > 1:
+                present = self._input.cluster.type_index[held.gpu_type]
+                fastest.sort(key=lambda t: t != present)
+            self._types[row] = fastest
         return self._types[row]
 
     def _need(self, row: int, t: int) -> _Need:
