@@ -31,11 +31,12 @@ def check_placement(placed: PlacementResult, decision: Decision, round_input: Ro
         raise ContractViolation("a placement uses a drained GPU")
     if len(gpus) and np.bincount(gpus).max() > cluster.jobs_per_gpu:
         raise ContractViolation("a placement gives one place to two jobs")
+    type_of = cluster.gpu_type_of.tolist()
     for job_id, held in placed.placement.by_job.items():
         grant = decision.grants.get(job_id)
         if grant is None or len(held) != grant.gpu_count or len(set(held)) != len(held):
             raise ContractViolation(f"job {job_id} was granted {grant} and placed on GPUs {held}")
-        if {cluster.type_names[t] for t in cluster.gpu_type_of[list(held)]} != {grant.gpu_type}:
+        if {type_of[gpu] for gpu in held} != {cluster.type_index.get(grant.gpu_type)}:
             raise ContractViolation(f"job {job_id} was granted {grant.gpu_type} and placed on other types")
         if placed.as_named and grant.gpus is not None and held != tuple(sorted(grant.gpus)):
             raise ContractViolation(f"job {job_id} was granted GPUs {grant.gpus} and placed on {held}")

@@ -56,16 +56,22 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
 
 def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:
     """What the placement changes against what jobs hold now."""
-    cluster, by_job = round_input.cluster, placed.placement.by_job
+    by_job = placed.placement.by_job
     items = []
     for job in round_input.jobs:
         gpus = by_job.get(job.id, ())
-        after = Allocation(cluster.type_names[cluster.gpu_type_of[gpus[0]]], gpus) if gpus else None
+        after = _held_after(job, gpus, round_input.cluster) if gpus else None
         grant = decision.grants.get(job.id) if after else None
         kind = _change_kind(job, after, grant)
         if kind is not None:
             items.append(Change(job.id, kind, job.allocation, after, grant))
     return Changes(round_input.round_number, round_input.now, tuple(items))
+
+
+def _held_after(job: Job, gpus: tuple[int, ...], cluster: Cluster) -> Allocation:
+    if job.allocation is not None and job.allocation.gpus == gpus:
+        return job.allocation
+    return Allocation(cluster.type_names[cluster.gpu_type_of[gpus[0]]], gpus)
 
 
 def _change_kind(job: Job, after: Allocation | None, grant: Grant | None) -> ChangeKind | None:

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from maat.scheduling.errors import ParameterError
@@ -84,6 +85,7 @@ def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
     return cls(**checked)
 
 
+@lru_cache(maxsize=256)  # asked for in every round
 def parameter_hash(instance: Any) -> str:
     """A short digest of an instance's knobs: state left by other parameters is not read."""
     values = {p.name: getattr(instance, p.name) for p in parameters_of(type(instance))}

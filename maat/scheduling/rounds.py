@@ -256,12 +256,11 @@ class RoundResult:
         return other_nodes or grant.gpus not in (None, held) or bool(grant.share_with)
 
     def _is_evicted(self, job: Job, held: Allocation) -> bool:
-        grant = self.decision.grants.get(job.id)
-        if grant is None or not self.round_input.cluster.gpu_available[list(held.gpus)].all():
+        grant, placed = self.decision.grants.get(job.id), self.placement.placement.by_job.get(job.id)
+        if grant is None or placed == held.gpus:
             return False
-        placed = self.placement.placement.by_job.get(job.id)
         same_grant = (grant.gpu_type, grant.gpu_count) == (held.gpu_type, held.gpu_count)
-        return placed is None or (same_grant and placed != held.gpus)
+        return (placed is None or same_grant) and bool(self.round_input.cluster.gpu_available[list(held.gpus)].all())
 
 
 # ---- the parts that a loop is made of ---------------------------------------------------------------------------------------------

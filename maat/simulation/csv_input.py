@@ -11,9 +11,10 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from maat.scheduling.errors import InputError
 
@@ -34,8 +35,7 @@ class Blame:
         return self.error(problem, field=field, value=value, remedy=remedy, source=self.source, row=row)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One line of the file: its number and its cells by column name."""
 
     line: int
@@ -146,8 +146,11 @@ def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
         with path.open("rb") as raw:
             if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
                 raise blame("is a binary file, not CSV", field="file", remedy="Give a CSV text file in UTF-8.")
-            for number, line in enumerate(iter(lambda: raw.readline(MAX_LINE_CHARACTERS + 1), b""), start=1):
-                yield _checked(_decoded(line, number, blame), number, blame)
+            for number, line in enumerate(iter(partial(raw.readline, MAX_LINE_CHARACTERS + 1), b""), start=1):
+                if line.isascii() and len(line) <= MAX_LINE_CHARACTERS and b"\0" not in line:  # most are: nothing to look into
+                    yield line.decode("ascii")
+                else:
+                    yield _checked(_decoded(line, number, blame), number, blame)
     except OSError as problem:
         raise blame(
             f"cannot be read: {problem.strerror}", field="file", remedy="Check the path and that the file may be read."
@@ -194,7 +197,7 @@ def _cells(
             raise blame(f"is no CSV: {problem}", field="line", row=reader.line_num, remedy="Check quotes and commas.") from problem
         if cells is None:
             return
-        if any(cell.strip() for cell in cells):
+        if any(map(str.strip, cells)):
             yield reader.line_num, cells
 
 
@@ -214,4 +217,4 @@ def _rows(cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blam
                 row=line,
                 remedy="Complete the row.",
             )
-        yield Row(line, {column: value.strip() for column, value in zip(columns, values, strict=True)}, blame)
+        yield Row(line, dict(zip(columns, map(str.strip, values), strict=True)), blame)

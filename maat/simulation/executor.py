@@ -161,7 +161,7 @@ class SimulatedExecutor:
         begin, events, left = self._now, list[Event](), list(group)
         while left:
             before = [job.progress() for job in left]
-            lived = [list(self._live(job, failures, begin, now)) for job in left]
+            lived = [self._live(job, failures, begin, now) for job in left]
             ends = [_left_at(job, happened) for job, happened in zip(left, lived, strict=True)]
             first = min(range(len(left)), key=lambda i: ends[i])
             if ends[first] >= now:
@@ -176,28 +176,32 @@ class SimulatedExecutor:
             begin = ends[first]
         return events
 
-    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float) -> Iterable[Event]:
+    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float) -> list[Event]:
         """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
+        if not failures:
+            return self._advance(job, begin, now)
         hit = next((failure for failure in failures if begin < failure.time <= now and failure.node in self._nodes_of(job)), None)
-        yield from self._advance(job, begin, now if hit is None else hit.time)
+        events = self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
             undone = job.done_work - job.saved_work
             job.interrupt()
             data: dict[str, object] = {"cause": EventKind.NODE_FAILED.value, "node": hit.node, "lost_work": undone}
-            yield Event(hit.time, job.spec.id, EventKind.STATE, JobState.PREEMPTED, data)
+            events.append(Event(hit.time, job.spec.id, EventKind.STATE, JobState.PREEMPTED, data))
+        return events
 
     def _nodes_of(self, job: SimulatedJob) -> set[str]:
         return set() if job.allocation is None else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
 
-    def _advance(self, job: SimulatedJob, begin: float, now: float) -> Iterable[Event]:
-        left = job.restart_left
+    def _advance(self, job: SimulatedJob, begin: float, now: float) -> list[Event]:
+        events, left = list[Event](), job.restart_left
         job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
             job.finished_at = self._look
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
-            yield Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING)
+            events.append(Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING))
         if job.finished_at is not None:
-            yield Event(job.finished_at, job.spec.id, EventKind.STATE, JobState.SUCCEEDED)
+            events.append(Event(job.finished_at, job.spec.id, EventKind.STATE, JobState.SUCCEEDED))
+        return events
 
     def _arrivals(self, now: float) -> list[Event]:
         events = []

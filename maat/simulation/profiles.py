@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,8 +88,7 @@ def _suffixes(folder: Path, kind: str) -> list[str]:
 # --- step times ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Measurement:
+class _Measurement(NamedTuple):
     """One row of a step-time file as it stands there, and where."""
 
     row: Row
@@ -156,7 +157,7 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
 def _by_digits(row: Row) -> tuple[str, int, int]:
     text = row.cells["placement"]
-    key = normalised_placement(text) if _PLACEMENT.fullmatch(text) else ""
+    key, node_count, gpu_count = _digits(text)
     if not key:
         raise row.blame(
             "is no placement",
@@ -165,6 +166,13 @@ def _by_digits(row: Row) -> tuple[str, int, int]:
             row=row.line,
             remedy="Write one digit per node, the GPUs used on it: 44 is two nodes of four.",
         )
+    return key, node_count, gpu_count
+
+
+@lru_cache(maxsize=4096)
+def _digits(text: str) -> tuple[str, int, int]:
+    """A placement's normalised digits, nodes and GPUs; no digits where it is none. Many rows name the same."""
+    key = normalised_placement(text) if _PLACEMENT.fullmatch(text) else ""
     return key, len(key), sum(map(int, key))
 
 

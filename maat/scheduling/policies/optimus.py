@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import Requests, Walker, declared_plan
+from maat.scheduling.policies.ordering import Requests, Walker, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.throughput import pass_seconds, step_seconds
@@ -59,7 +58,7 @@ class _Growth:
     """Who has how many GPUs, and what the next one would bring each."""
 
     def __init__(self, round_input: RoundInput, walker: Walker) -> None:
-        self._input, self._walker = round_input, walker
+        self._walker = walker
         granted = [job for job in round_input.jobs if job.id in walker.grants and job.id not in round_input.pinned]
         self._tasks = [_Task(job, walker.grants[job.id], round_input) for job in granted]
 
@@ -74,19 +73,13 @@ class _Growth:
             else:
                 heapq.heappop(waiting)
 
-    def _more(self, task: _Task) -> Mapping[int, int]:
-        """Places that one more replica takes of each limit; a limit on large grants counts all of one that becomes large."""
-        spec, kind, now = task.job.spec, task.gpu_type, task.count
-        then = now + task.unit
-        limits = enumerate(self._input.limits)
-        return {r: then - (now if limit.counts(spec, kind, now) else 0) for r, limit in limits if limit.counts(spec, kind, then)}
-
     def _grow(self, task: _Task) -> bool:
         """One more replica; False where there is no room for it, now or later."""
-        places, free = self._more(task), self._walker.free
-        if any(free[r] < more for r, more in places.items()):
-            return False
-        for r, more in places.items():
+        places, free = task.more_places(), self._walker.free
+        for r, more in places:
+            if free[r] < more:
+                return False
+        for r, more in places:
             free[r] -= more
         task.grow()
         return True
@@ -115,6 +108,12 @@ class _Task:
         source = round_input.projection(job, self.gpu_type, cluster.type_names)
         self._known: TypeBelief | None = None if source is None else job.belief.by_type[source[0]]
         self._factor = 1.0 if source is None else source[1]
+        self._plans = declared_plans(spec, self.gpu_type)
+        self._limits = [
+            (r, limit.smallest_count)
+            for r, limit in enumerate(round_input.limits)
+            if limit.counts(spec, self.gpu_type, max(limit.smallest_count, self.count))
+        ]
         self._steps = remaining_steps(job)
         self._now, self._next = self._seconds(self.count), self._seconds(self.count + self.unit)
 
@@ -124,6 +123,11 @@ class _Task:
             return 0.0
         return (self._now - self._next) * self._steps
 
+    def more_places(self) -> list[tuple[int, int]]:
+        """Places that one more replica takes, by number of limit; a limit on large grants counts all of one that becomes large."""
+        now, then = self.count, self.count + self.unit
+        return [(r, self.unit if now >= smallest else then) for r, smallest in self._limits if then >= smallest]
+
     def grow(self) -> None:
         self.count += self.unit
         self._now, self._next = self._next, self._seconds(self.count + self.unit)
@@ -131,7 +135,7 @@ class _Task:
     def plan(self) -> BatchPlan | None:
         if not _grows(self.job.spec):
             return self.grant.batch
-        return declared_plan(self.job.spec, self.gpu_type, replicas=self.count // self.unit)
+        return self._plans(self.count // self.unit)
 
     def reason(self) -> Reasons:
         evidence: dict[str, float | int | str | None] = {"gpu_type": self.gpu_type, "gpu_count": self.count, "remaining_steps": self._steps}
@@ -141,9 +145,11 @@ class _Task:
 
     def _seconds(self, count: int) -> float | None:
         """Seconds of an optimiser step at the requested batch size; None where nothing is known, or no such batch fits."""
+        if self._known is None or count > self.most:
+            return None
         replicas = count // self.unit
-        plan = declared_plan(self.job.spec, self.gpu_type, replicas=replicas) if self._known is not None and count <= self.most else None
-        if self._known is None or plan is None:
+        plan = self._plans(replicas)
+        if plan is None:
             return None
         nodes = -(-count // self._per_node)
         return step_time(self._known, plan, node_count=nodes, replica_count=replicas) / self._factor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,10 +58,14 @@ class Requests:
     round_input: RoundInput
     gpus_of: Callable[[JobSpec, str], int] = asked_for
     _declared: dict[tuple[int, int], BatchPlan | None] = field(default_factory=dict)
+    _counts: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def gpu_count(self, row: int, t: int) -> int:
         """GPUs that the job of a row is to have on a type."""
-        return self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
+        count = self._counts.get((row, t))
+        if count is None:
+            count = self._counts[row, t] = self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
+        return count
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
@@ -160,15 +164,26 @@ class Requests:
 
 def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan | None:
     """The job's requested batch size on that many replicas with the fewest accumulation steps; None where memory has no room for it."""
+    return declared_plans(spec, gpu_type)(replicas)
+
+
+def declared_plans(spec: JobSpec, gpu_type: str) -> Callable[[int], BatchPlan | None]:
+    """The declared plan by number of replicas, for who asks for many of them."""
     total, memory = spec.requested_batch_size, spec.memory[gpu_type]
+    most, above = max(spec.max_batch_size, total), spec.initial_batch_size if spec.learns else total
+    return partial(_plan_within, total, memory.smallest_per_gpu, memory.largest_per_gpu, most, above)
+
+
+@lru_cache(maxsize=1 << 16)
+def _plan_within(
+    total: int, smallest_per_gpu: int, largest_per_gpu: int, largest_total: int, accumulate_above: int, replicas: int, /
+) -> BatchPlan | None:
+    if total < replicas * smallest_per_gpu:
+        return None
     plan = plan_for_batch(
-        total,
-        replicas=replicas,
-        largest_per_gpu=memory.largest_per_gpu,
-        largest_total=max(spec.max_batch_size, total),
-        accumulate_above=spec.initial_batch_size if spec.learns else total,
+        total, replicas=replicas, largest_per_gpu=largest_per_gpu, largest_total=largest_total, accumulate_above=accumulate_above
     )
-    return plan if plan.per_gpu_batch_size >= memory.smallest_per_gpu and total >= replicas * memory.smallest_per_gpu else None
+    return plan if plan.per_gpu_batch_size >= smallest_per_gpu else None
 
 
 def requests(round_input: RoundInput) -> Requests:
@@ -313,8 +328,10 @@ class Walker:
         """What the job holds, then the fastest."""
         if row not in self._types:
             fastest, held = self._wanted.fastest_types(row), self._input.jobs[row].allocation
-            present = None if held is None else self._input.cluster.type_index[held.gpu_type]
-            self._types[row] = sorted(fastest, key=lambda t: t != present)
+            if held is not None and len(fastest) > 1:
+                present = self._input.cluster.type_index[held.gpu_type]
+                fastest.sort(key=lambda t: t != present)
+            self._types[row] = fastest
         return self._types[row]
 
     def _need(self, row: int, t: int) -> _Need:
