@@ -5,6 +5,7 @@ The row is the queue: a message only says that it may be worth looking. One that
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState
 from worker.claims import gone, unsent
+
+log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 5.0
 PROGRESS_SECONDS = 0.5
@@ -52,12 +55,15 @@ def waiting_operations(database: Database, *, kind: str) -> list[str]:
 
 @contextmanager
 def beating(beat: Callable[[], None]) -> Iterator[None]:
-    """Call `beat` every few seconds from another thread while the block runs."""
+    """Call `beat` every few seconds from another thread while the block runs; a beat that fails is logged, and the next one tried."""
     done = threading.Event()
 
     def keep_on() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
-            beat()
+            try:
+                beat()
+            except Exception:
+                log.exception("A heartbeat failed; the next one is in %.0f s.", HEARTBEAT_SECONDS)
 
     thread = threading.Thread(target=keep_on, daemon=True)
     thread.start()
