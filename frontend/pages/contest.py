@@ -145,7 +145,9 @@ def differences(comparison: Mapping[str, Any]) -> Any:
     heads = ("Policy + placer", "JCT difference (h)", "JCT ratio", "Jobs sooner", "Compared", "Mean JCT is")
     rows = [_difference(row, names[row["contestant"]]) for row in comparison["paired"]]
     head = html.Tr([html.Th(heads[0]), *(html.Th(text, className="number") for text in heads[1:-1]), html.Th(heads[-1])])
-    return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table pinned")
+    table = html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table pinned")
+    notes = [html.Div(f"{names[row['contestant']]}: {row['note']}", className="caption") for row in comparison["paired"] if row.get("note")]
+    return html.Div([table, *notes])
 
 
 def _difference(row: Mapping[str, Any], name: str) -> html.Tr:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontend.pages.contest import _failed, means
+from frontend.pages.contest import _failed, differences, means
 from maat.client import ApiError
 
 
@@ -35,6 +35,17 @@ def test_where_every_job_finished_nothing_is_said_of_unfinished_ones() -> None:
     table = means({"contestants": [contestant("sia", 0.0)]})
 
     assert texts(table) == [["Policy + placer", "Runs", "Mean JCT (h)"], ["sia", "1", "2.000"]]
+
+
+def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> None:
+    interval = {"estimate": 1.1, "low": 0.9, "high": 1.3}
+    row = {"difference_hours": interval, "ratio": interval, "sooner": 0.5, "jobs": 3, "runs": 1, "left_out": 0, "verdict": "not told apart"}
+    names = [{"name": "fifo"}, {"name": "sia"}, {"name": "sjf"}]
+    paired = [row | {"contestant": 1, "note": "A few long jobs move the mean."}, row | {"contestant": 2, "note": None}]
+
+    _, *notes = differences({"contestants": names, "paired": paired}).children
+
+    assert [note.children for note in notes] == ["sia: A few long jobs move the mean."]
 
 
 @pytest.mark.parametrize("over", [False, True])
