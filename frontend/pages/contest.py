@@ -146,7 +146,7 @@ def differences(comparison: Mapping[str, Any]) -> Any:
     rows = [_difference(row, names[row["contestant"]]) for row in comparison["paired"]]
     head = html.Tr([html.Th(heads[0]), *(html.Th(text, className="number") for text in heads[1:-1]), html.Th(heads[-1])])
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table pinned")
-    notes = [html.Div(f"{names[row['contestant']]}: {row['note']}", className="caption") for row in comparison["paired"] if row.get("note")]
+    notes = [html.Div(row["note"], className="caption") for row in comparison["paired"] if row.get("note")]
     return html.Div([table, *notes])
 
 
