@@ -102,7 +102,7 @@ def _members(request: dict[str, Any], found: Measured) -> list[SweepMember]:
     """Every point by its content. Raises Invalid at the field that a refusal of the library is about."""
     try:
         sweep = sweep_of(request, found)
-        _check_size(sweep)
+        _check_size(sweep, request["trace"].get("jobs") or 0)
         return _checked(sweep)
     except InputError as error:
         raise invalid_input(error, _pointer(error.field, request)) from None
@@ -113,10 +113,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
     jobs = 0
     for position, point in enumerate(sweep.each()):
         jobs += len(point.scenario.workload)
-        if jobs > MAX_SWEEP_JOBS:
-            _refuse(
-                "/trace", "The sweep has more jobs than this service simulates.", f"Ask for at most {MAX_SWEEP_JOBS} over all points.", jobs
-            )
+        _check_jobs(jobs)
         if point.scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
             most = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs."
             _refuse("/vary", "The cluster becomes larger than this service simulates.", most, point.scenario.cluster.gpu_count)
@@ -129,9 +126,17 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
     return members
 
 
-def _check_size(sweep: EngineSweep) -> None:
+def _check_size(sweep: EngineSweep, jobs: int) -> None:
+    """`jobs`: at least so many has every point, as far as that is known before any is generated."""
     if sweep.size > MAX_SWEEP_POINTS:
         _refuse("/vary", "That is more points than one sweep may have.", f"Choose at most {MAX_SWEEP_POINTS}.", sweep.size)
+    _check_jobs(jobs * sweep.size)
+
+
+def _check_jobs(jobs: int) -> None:
+    if jobs > MAX_SWEEP_JOBS:
+        most = f"Ask for at most {MAX_SWEEP_JOBS} over all points."
+        _refuse("/trace", "The sweep has more jobs than this service simulates.", most, jobs)
 
 
 def _refuse(pointer: str, message: str, remedy: str, value: object) -> None:
