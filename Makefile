@@ -27,7 +27,7 @@ test: install ## the checks and the tests
 	@$(BIN)/pytest -n 2 --dist loadfile
 
 test-long: install ## all tests, the long ones too
-	@$(BIN)/pytest -m "long or not long"
+	@MAAT_TESTS_LONG=1 $(BIN)/pytest -m "long or not long"
 
 check: install ## ruff, mypy, import-linter
 	@$(BIN)/ruff check .

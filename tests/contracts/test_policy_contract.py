@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 from collections import Counter
 from dataclasses import replace
@@ -53,13 +54,18 @@ def pinned_places(round_input: RoundInput) -> Counter[str]:
     return used
 
 
-@settings(max_examples=20)
+def sampled(examples: int) -> int:
+    """All of them in `make test-long`, half of them in `make test`."""
+    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
+
+
+@settings(max_examples=sampled(40))
 @given(round_input=round_inputs())
 def test_the_rules_of_every_round_are_kept(policy: Policy, round_input: RoundInput) -> None:
     check_decision(policy.allocate(round_input), round_input)
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(policy: Policy, round_input: RoundInput) -> None:
     decision = policy.allocate(round_input)
@@ -68,7 +74,7 @@ def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(policy: Policy, roun
         assert used[limit.name] <= max(limit.places, pinned[limit.name]), limit.name
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_every_grant_is_something_that_its_job_can_use(policy: Policy, round_input: RoundInput) -> None:
     for job_id, grant in policy.allocate(round_input).grants.items():
@@ -83,7 +89,7 @@ def test_every_grant_is_something_that_its_job_can_use(policy: Policy, round_inp
         assert grant.gpu_count % spec.gpus_per_replica.get(grant.gpu_type, 1) == 0
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(policy: Policy, round_input: RoundInput) -> None:
     grants = policy.allocate(round_input).grants
@@ -92,7 +98,7 @@ def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(policy: Policy, ro
             assert grants[job.id].gpu_count == job.spec.gpu_count
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInput) -> None:
     grants = policy.allocate(round_input).grants
@@ -101,7 +107,7 @@ def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInpu
             assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (job.allocation.gpu_type, job.allocation.gpu_count)
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(policy: Policy, round_input: RoundInput) -> None:
     cluster, grants = round_input.cluster, policy.allocate(round_input).grants
@@ -155,7 +161,7 @@ def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundI
     return replace(round_input, now=NOW + seconds, round_number=number, jobs=tuple(jobs), state=state)
 
 
-@settings(max_examples=30)
+@settings(max_examples=sampled(60))
 @given(round_input=round_inputs(), ahead=st.floats(1.0, 1e5))
 def test_a_decision_stands_as_long_as_it_says(policy: Policy, round_input: RoundInput, ahead: float) -> None:
     first = policy.allocate(round_input)
@@ -167,7 +173,7 @@ def test_a_decision_stands_as_long_as_it_says(policy: Policy, round_input: Round
         assert again.state == first.state
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
 def test_every_job_is_told_why(policy: Policy, round_input: RoundInput) -> None:
     decision = policy.allocate(round_input)
