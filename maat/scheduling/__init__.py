@@ -1,1 +1,1 @@
-"""The core: what decides. Pure, and blind to who asks: numpy, scipy and the standard library; it imports nothing else of Maat."""
+"""The core: what decides. Pure, and blind to who asks: numpy, scipy, threadpoolctl and the standard library; it imports nothing else of Maat."""

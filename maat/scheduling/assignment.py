@@ -11,7 +11,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.limits import Limit, membership
+from maat.scheduling.limits import Limit, membership, places_taken
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.room import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.rounds import Decision, Grant, RoundInput
@@ -37,6 +37,7 @@ def assign(
     rows = membership(
         round_input.limits, round_input.jobs, round_input.cluster.type_names, job=pairs.job, gpu_type=pairs.gpu_type, count=pairs.gpu_count
     )
+    taken = places_taken(round_input.limits, rows, pairs.gpu_count)
     open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     problem = AssignmentProblem(
         value=value[open_pairs],
@@ -46,6 +47,7 @@ def assign(
         capacity=free_places(round_input),
         present=present_pairs(round_input, matrix)[open_pairs],
         limit_names=tuple(limit.name for limit in round_input.limits),
+        taken=taken[open_pairs] if any(limit.places_by_count for limit in round_input.limits) else None,
     )
     answer = solve(problem, options)
     chosen = open_pairs[answer.chosen]
@@ -61,7 +63,7 @@ def assign(
     ):
         plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
         grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
-    reasons = AssignmentReasons(round_input, matrix, value, rows, grants, answer.report, idle_penalty)
+    reasons = AssignmentReasons(round_input, matrix, value, taken, grants, answer.report, idle_penalty)
     return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
 
 
@@ -89,7 +91,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     round_input: RoundInput
     matrix: GoodputMatrix
     value: FloatArray
-    membership: BoolArray
+    taken: IntArray
     grants: Mapping[JobId, Grant]
     report: SolveReport
     idle_penalty: float
@@ -97,6 +99,15 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     @cached_property
     def _row_of(self) -> Mapping[JobId, int]:
         return {job_id: row for row, job_id in enumerate(self.matrix.job_ids)}
+
+    @cached_property
+    def _free_places(self) -> list[int]:
+        free: list[int] = free_places(self.round_input).tolist()
+        return free
+
+    @cached_property
+    def _prices(self) -> FloatArray:
+        return np.array([self.report.prices.get(limit.name, 0.0) for limit in self.round_input.limits])
 
     def __iter__(self) -> Iterator[JobId]:
         return iter(self.round_input.job_by_id)
@@ -106,7 +117,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
 
     def __getitem__(self, job_id: JobId) -> Reasons:
         job = self.round_input.job_by_id[job_id]
-        if job_id in self.round_input.pinned:
+        if job_id in self.round_input.pinned and job.allocation is not None:
             return Reasons(ReasonCode.PINNED, {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)})
         row = self._row_of[job_id]
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
@@ -134,7 +145,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         """Worth no GPUs at all; or priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be
         elsewhere."""
         places = np.array([limit.places for limit in self.round_input.limits], dtype=np.int64)
-        used = self.membership[start:end] * self.matrix.pairs.gpu_count[start:end, None]
+        used = self.taken[start:end]
         too_large = used > places
         if too_large.any(axis=1).all():
             return exceeds([limit for limit, over in zip(self.round_input.limits, too_large[0], strict=True) if over])
@@ -156,14 +167,13 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
 
     def _binding(self, used: IntArray) -> Limit | None:
         """The dearest limit of those that lack the places, shape (R,), which a pair uses; the dearest of all its limits where none does."""
-        at = list(zip(self.round_input.limits, used.tolist(), free_places(self.round_input).tolist(), strict=True))
+        at = list(zip(self.round_input.limits, used.tolist(), self._free_places, strict=True))
         lacking = [limit for limit, count, free in at if count > free] or [limit for limit, count, _ in at if count]
         return max(lacking, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
 
     def _net(self, start: int, end: int) -> FloatArray:
         """Value less the price of the places it takes, shape (end - start,)."""
-        prices = np.array([self.report.prices.get(limit.name, 0.0) for limit in self.round_input.limits])
-        net: FloatArray = self.value[start:end] - (self.membership[start:end] @ prices) * self.matrix.pairs.gpu_count[start:end]
+        net: FloatArray = self.value[start:end] - self.taken[start:end] @ self._prices
         return net
 
     def _described(self, pair: int, prefix: str) -> dict[str, float | int | str | None]:

@@ -28,13 +28,15 @@ class Fitter(Protocol):
 class MemoisingFitter:
     """fit_throughput, once per distinct set of samples: jobs of one model report the same step times again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, across_over_within: float = 0.0) -> None:
+        """`across_over_within`: as fit_throughput has it."""
         self._known: dict[tuple[Sample, ...], FloatArray] = {}
+        self._across_over_within = across_over_within
 
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
         found = self._known.get(samples)
         if found is None:
-            found = self._known[samples] = fit_throughput(samples)
+            found = self._known[samples] = fit_throughput(samples, across_over_within=self._across_over_within)
             found.setflags(write=False)
         return found
 
@@ -71,12 +73,12 @@ class TypeBelief:
         """The samples by (nodes, replicas, per-GPU batch)."""
         return {_key(s): s for s in self.samples}
 
-    @property
+    @cached_property
     def knows_synchronisation(self) -> bool:
         """Whether more than one replica was ever measured."""
         return any(s.replica_count > 1 for s in self.samples)
 
-    @property
+    @cached_property
     def largest_replica_count(self) -> int:
         return max(s.replica_count for s in self.samples)
 

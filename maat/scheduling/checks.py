@@ -84,12 +84,12 @@ def _check_limits(decision: Decision, round_input: RoundInput) -> None:
         spec = round_input.job_by_id[job_id].spec
         for limit in round_input.limits:
             if limit.counts(spec, grant.gpu_type, grant.gpu_count):
-                used[limit.name] += grant.gpu_count
+                used[limit.name] += limit.places_of(grant.gpu_count)
     pinned: Counter[str] = Counter()
     for job_id, grant in round_input.pinned.items():
         for limit in round_input.limits:
             if limit.counts(round_input.job_by_id[job_id].spec, grant.gpu_type, grant.gpu_count):
-                pinned[limit.name] += grant.gpu_count
+                pinned[limit.name] += limit.places_of(grant.gpu_count)
     for limit in round_input.limits:
         if used[limit.name] > max(limit.places, pinned[limit.name]):
             raise ContractViolation(f"limit {limit.name} allows {limit.places} places; the decision takes {used[limit.name]}")

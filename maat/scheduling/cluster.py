@@ -119,12 +119,13 @@ class Cluster:
         return cls(tuple(nodes), tuple(GpuType(name, memory.get(name)) for name in names), jobs_per_gpu=jobs_per_gpu)
 
     @classmethod
-    def parse(cls, text: str) -> Cluster:
+    def parse(cls, text: str, *, max_gpus: int = MAX_GPUS) -> Cluster:
         """Read the short form `t4=6x4,rtx=3x8,a100=2x8`: type = nodes x GPUs per node.
 
-        Raises ClusterError naming the group that does not parse.
+        Raises ClusterError naming the group that does not parse, or that makes the cluster larger than `max_gpus`.
         """
         nodes: list[Node] = []
+        gpus_so_far = 0
         for group in text.split(","):
             match = _GROUP.fullmatch(group.strip())
             if match is None:
@@ -134,9 +135,10 @@ class Cluster:
             name, node_count, gpus = match["type"], int(match["nodes"]), int(match["gpus"])
             if node_count * gpus == 0:
                 raise ClusterError("has zero GPUs", field="cluster", value=group, remedy="Give every type at least one node with one GPU.")
-            if node_count * gpus > MAX_GPUS:
+            gpus_so_far += node_count * gpus
+            if gpus_so_far > max_gpus:
                 raise ClusterError(
-                    "has more GPUs than Maat accepts", field="cluster", value=group, remedy=f"Stay at or below {MAX_GPUS} GPUs."
+                    "has more GPUs than Maat accepts", field="cluster", value=group, remedy=f"Stay at or below {max_gpus} GPUs."
                 )
             first = sum(1 for node in nodes if node.gpu_type == name)
             nodes += [Node(f"{name}-{first + i}", name, gpus) for i in range(node_count)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
+from maat.scheduling.one_thread import one_blas_thread
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, PARAMETER_COUNT
 
 START = np.array([0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001])
@@ -33,12 +34,14 @@ class Sample(NamedTuple):
     sync_seconds: float
 
 
-def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
+def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0) -> FloatArray:
     """The seven parameters, shape (7,), that minimise
 
         RMS log error of T_grad + RMS log error of T_step + 1e-3 (gamma - 1)^2 + 1e-2 ((b_n/a_n)^2 + (b_r/a_r)^2)
 
-    by L-BFGS-B. Raises ValueError on an empty list.
+    by L-BFGS-B. `across_over_within`: what synchronising across nodes costs at least, over what it costs within one, while no sample spans
+    several nodes. Pollux section 4.1 has 0, so that a job is tried there; its published code 1.1 (ACROSS_OVER_WITHIN). Raises ValueError on an
+    empty list.
     """
     from scipy.optimize import minimize  # 0.3 s to import, and a client or a page never fits
 
@@ -49,11 +52,12 @@ def fit_throughput(samples: Sequence[Sample]) -> FloatArray:
     start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
     # What is fixed stays in the minimiser: it bends the steps taken in the rest, and the search ends (at 1e-5) before that is forgotten.
     at = _Remembered(FitLoss(samples))
-    found = minimize(at.loss, start, jac=at.gradient, method="L-BFGS-B", bounds=np.stack((lower, upper), axis=1), tol=TOLERANCE)
+    with one_blas_thread():
+        found = minimize(at.loss, start, jac=at.gradient, method="L-BFGS-B", bounds=np.stack((lower, upper), axis=1), tol=TOLERANCE)
     full = np.asarray(found.x, dtype=np.float64)
     if not (nodes > 1).any():
-        full[2] = max(full[2], full[4] * ACROSS_OVER_WITHIN)
-        full[3] = max(full[3], full[5] * ACROSS_OVER_WITHIN)
+        full[2] = max(full[2], full[4] * across_over_within)
+        full[3] = max(full[3], full[5] * across_over_within)
     return full
 
 

@@ -1,4 +1,4 @@
-"""Goodput = throughput x efficiency, and the batch plan that makes most of a configuration (Pollux eq. 12-13), over arrays."""
+"""Goodput = throughput x efficiency, and the batch plan that makes most of a configuration (Pollux eq. 4, 13), over arrays."""
 
 from __future__ import annotations
 

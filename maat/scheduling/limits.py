@@ -17,6 +17,7 @@ from maat.scheduling.job import Job, JobId, JobSpec
 class LimitKind(StrEnum):
     CAPACITY = "capacity"
     SHAPE = "shape"
+    TOGETHER = "together"
     QUOTA = "quota"
     RESERVATION = "reservation"
 
@@ -25,7 +26,8 @@ class LimitKind(StrEnum):
 class Limit:
     """Grants that match (type, tenant, at least `smallest_count` GPUs) may hold at most `places` together.
 
-    None matches everything. A place is one job on one GPU. Grants to the jobs and tenants in `besides_...` do not count.
+    None matches everything. A place is one job on one GPU. Grants to the jobs and tenants in `besides_...` do not count. `places_by_count`: how
+    many places a grant of so many GPUs takes, where that is not one for each GPU; beyond its end, as many as at its end.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Limit:
     smallest_count: int = 1
     besides_tenants: tuple[str, ...] = ()
     besides_jobs: tuple[JobId, ...] = ()
+    places_by_count: tuple[int, ...] = ()
 
     def counts(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> bool:
         """Whether a grant to this job falls under the limit."""
@@ -46,6 +49,10 @@ class Limit:
             and spec.tenant not in self.besides_tenants
             and spec.id not in self.besides_jobs
         )
+
+    def places_of(self, gpu_count: int) -> int:
+        """Places that a grant of that many GPUs takes, if it falls under the limit."""
+        return self.places_by_count[min(gpu_count, len(self.places_by_count) - 1)] if self.places_by_count else gpu_count
 
 
 def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
@@ -99,3 +106,13 @@ def membership(
         if limit.smallest_count > 1:
             rows[:, r] &= count >= limit.smallest_count
     return rows
+
+
+def places_taken(limits: Sequence[Limit], rows: BoolArray, count: IntArray) -> IntArray:
+    """Places that each of P pairs takes under every limit, shape (P, R), from which limits it falls under (`membership`) and its GPUs, (P,)."""
+    taken: IntArray = rows * count[:, None]
+    for r, limit in enumerate(limits):
+        if limit.places_by_count:
+            places = np.array(limit.places_by_count, dtype=np.int64)
+            taken[:, r] = rows[:, r] * places[np.minimum(count, len(places) - 1)]
+    return taken

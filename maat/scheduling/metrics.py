@@ -15,11 +15,16 @@ LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
 
 
 class FairnessRule(StrEnum):
-    """How the ratios of a job's JCT to its isolated JCTs by type become one rho: their mean (Sia eq. 6), or the published script's ratio to
-    the mean JCT, which is never larger."""
+    """What a job's JCT is compared with, and how the ratios by GPU type become one rho.
+
+    MEAN_OF_RATIOS: their mean (Sia eq. 6), the job alone having its share of *all* GPUs, N / n_avg, of each type in turn, as the published script
+    has it. RATIO_TO_MEAN: the published script's ratio to the mean of these JCTs, never larger. SHARE_OF_TYPE: eq. 6 with "only the N_g GPUs of
+    type g" (section 5.5) taken at its word: alone the job has N_g / n_avg GPUs of type g, and mostly takes longer.
+    """
 
     MEAN_OF_RATIOS = "mean-of-ratios"
     RATIO_TO_MEAN = "ratio-to-mean"
+    SHARE_OF_TYPE = "share-of-type"
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class JobRecord:
     """How one job fared. `gpu_seconds` by type. `start`: when it first held GPUs; None where it never did.
 
     `interruptions`: times that it lost its GPUs to a failed node. `lost_gpu_seconds`: what it had held then since its last checkpoint.
+    `waited`: seconds without GPUs between submission and finish, before the first start and after every preemption; None while it has not
+    finished.
     """
 
     name: str
@@ -40,6 +47,7 @@ class JobRecord:
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
     adaptivity: Adaptivity = Adaptivity.ADAPTIVE
+    waited: float | None = None
 
     @property
     def jct(self) -> float | None:
@@ -82,6 +90,7 @@ class ScheduleMetrics:
     - Restarts per job: stops and starts that cost a checkpoint, the first start not counted.
     - Contention: jobs active (running or waiting) at a round, idle rounds included.
     - Queueing delay: from submission to the first GPUs (profiling and the wait for the round included), over the jobs that ever got any.
+    - Waiting in all: without GPUs between submission and finish, before the first start and after every preemption, over the jobs that finished.
     - Utilisation (GPUs held): GPUs given to jobs over GPUs in service, a round counted whole, as decided; `utilisation_busy` in the rounds in
       which jobs were there, `utilisation` over all rounds of the makespan, idle ones included.
     - Large jobs request more than four GPUs, the others are small.
@@ -107,6 +116,9 @@ class ScheduleMetrics:
     avg_jct_hours_small: float = 0.0
     avg_queueing_hours_large: float = 0.0
     avg_queueing_hours_small: float = 0.0
+    avg_waiting_hours: float = 0.0
+    avg_waiting_hours_large: float = 0.0
+    avg_waiting_hours_small: float = 0.0
     utilisation: float = 0.0
     utilisation_busy: float = 0.0
     restarts: int = 0
@@ -148,6 +160,9 @@ def schedule_metrics(
         avg_jct_hours_small=_mean(_jct_hours(small)),
         avg_queueing_hours_large=_mean(_queueing_hours(large)),
         avg_queueing_hours_small=_mean(_queueing_hours(small)),
+        avg_waiting_hours=_mean(_waiting_hours(records)),
+        avg_waiting_hours_large=_mean(_waiting_hours(large)),
+        avg_waiting_hours_small=_mean(_waiting_hours(small)),
         utilisation=_share_held(_of_makespan(rounds, records)),
         utilisation_busy=_share_held([r for r in rounds if r.active_jobs]),
         restarts=sum(r.restarts for r in records),
@@ -164,6 +179,10 @@ def _jct_hours(records: Sequence[JobRecord]) -> FloatArray:
 
 def _queueing_hours(records: Sequence[JobRecord]) -> FloatArray:
     return np.array([r.queueing_delay for r in records if r.queueing_delay is not None]) / 3600
+
+
+def _waiting_hours(records: Sequence[JobRecord]) -> FloatArray:
+    return np.array([r.waited for r in records if r.waited is not None]) / 3600
 
 
 def _of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> list[RoundUse]:

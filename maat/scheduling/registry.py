@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
@@ -27,6 +27,7 @@ class Entry(Generic[T_co]):
     """One implementation: how it is called, in a title and in a sentence, and where the dataclass is that it is, as `module:Class`.
 
     `placer`: of a policy, the placer that goes with it where nobody chooses one. `needs`: what a cluster must have for it to do what it is for.
+    `of_policy`: of a placer, the parameters that a policy has beside it where nobody sets them, if it has such parameters at all.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Entry(Generic[T_co]):
     where: str
     placer: str | None = None
     needs: Needs | None = None
+    of_policy: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
     def cls(self) -> type[T_co]:

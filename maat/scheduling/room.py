@@ -20,7 +20,7 @@ def free_places(round_input: RoundInput) -> IntArray:
         spec = round_input.job_by_id[job_id].spec
         for r, limit in enumerate(round_input.limits):
             if limit.counts(spec, pin.gpu_type, pin.gpu_count):
-                free[r] -= pin.gpu_count
+                free[r] -= limit.places_of(pin.gpu_count)
     return np.maximum(free, 0)
 
 
@@ -31,15 +31,20 @@ def waiting_for(limit: Limit | None) -> ReasonCode:
             return ReasonCode.WAITING_QUOTA
         case LimitKind.RESERVATION:
             return ReasonCode.WAITING_RESERVATION
+        case LimitKind.TOGETHER:
+            return ReasonCode.FRAGMENTED
     return ReasonCode.WAITING_CAPACITY
 
 
 def exceeds(limits: Sequence[Limit]) -> Reasons:
     """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
+    in_the_way = next((limit for limit in limits if limit.kind is LimitKind.TOGETHER and limit.besides_jobs), None)
+    if in_the_way is not None:
+        return Reasons(ReasonCode.FRAGMENTED, {"binding_limit": in_the_way.name, "places": in_the_way.places})
     if all(limit.kind is LimitKind.RESERVATION for limit in limits):
         return Reasons(ReasonCode.WAITING_RESERVATION, {"binding_limit": limits[0].name, "places": limits[0].places})
     quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
-    shape = next((limit for limit in limits if limit.kind is LimitKind.SHAPE), None)
+    shape = next((limit for limit in limits if limit.kind in (LimitKind.SHAPE, LimitKind.TOGETHER)), None)
     if quota is not None:
         return Reasons(ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places})
     if shape is not None:

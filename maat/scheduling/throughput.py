@@ -25,12 +25,12 @@ class ThroughputParameters(NamedTuple):
 
 
 def pass_seconds(parameters: FloatArray, per_gpu_batch_size: FloatArray) -> FloatArray:
-    """Forward and backward pass over one per-GPU batch: T_grad = alpha + beta m (Pollux eq. 9). Shapes broadcast."""
+    """Forward and backward pass over one per-GPU batch: T_grad = alpha + beta m (Pollux eq. 8). Shapes broadcast."""
     return parameters[..., 0] + parameters[..., 1] * per_gpu_batch_size
 
 
 def sync_seconds(parameters: FloatArray, node_count: FloatArray, replica_count: FloatArray) -> FloatArray:
-    """Gradient synchronisation: 0 for one replica, alpha + beta (K - 2) else, by locality (Pollux eq. 10). Shapes broadcast."""
+    """Gradient synchronisation: 0 for one replica, alpha + beta (K - 2) else, by locality (Pollux eq. 9). Shapes broadcast."""
     across = np.asarray(node_count) > 1
     alpha = np.where(across, parameters[..., 2], parameters[..., 4])
     beta = np.where(across, parameters[..., 3], parameters[..., 5])

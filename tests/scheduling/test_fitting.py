@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.fitting import LOWER, UPPER, FitLoss, Sample, fit_throughput
-from maat.scheduling.throughput import step_seconds, sync_seconds
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN, LOWER, UPPER, FitLoss, Sample, fit_throughput
+from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, step_seconds, sync_seconds
 
 ANCHORS = json.loads((Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8"))["fit"]
 
@@ -47,7 +47,7 @@ sample_lists = st.lists(
 def test_a_fit_ends_where_the_published_simulators_ends(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
     # The search ends early, so that its path decides what it finds, and a few per mille decide which batch size a job trains with.
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
-    assert fit_throughput(samples) == pytest.approx(np.array(anchor[3]), rel=1e-5, abs=1e-12)
+    assert fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN) == pytest.approx(np.array(anchor[3]), rel=1e-5, abs=1e-12)
 
 
 interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.array)
@@ -83,10 +83,14 @@ def test_samples_of_one_gpu_promise_perfect_scaling() -> None:
         assert float(sync_seconds(found, np.asarray(nodes), np.asarray(replicas))) < 1e-6
 
 
-def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node() -> None:
-    found = fit_throughput([Sample(1, 1, 32, 0.1, 0.0), Sample(1, 2, 32, 0.15, 0.05), Sample(1, 4, 32, 0.2, 0.1)])
+def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node_or_nothing() -> None:
+    samples = [Sample(1, 1, 32, 0.1, 0.0), Sample(1, 2, 32, 0.15, 0.05), Sample(1, 4, 32, 0.2, 0.1)]
+    found = fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN)
     assert found[2] == pytest.approx(1.1 * found[4])
     assert found[3] == pytest.approx(1.1 * found[5])
+    paper = fit_throughput(samples)
+    assert paper[2:4].tolist() == [NEGLIGIBLE_SECONDS] * 2, "as the paper has it, a job is tried across nodes before that costs anything"
+    assert np.delete(paper, (2, 3)).tolist() == np.delete(found, (2, 3)).tolist()
 
 
 def test_the_passes_of_one_gpu_are_recovered_from_its_step_times() -> None:

@@ -33,7 +33,7 @@ def scalar_step(parameters: tuple[float, ...], batch: float, nodes: int, replica
 def scalar_goodput(
     parameters: tuple[float, ...], phi: float, initial: int, nodes: int, replicas: int, batch: int, accumulation: int
 ) -> float:
-    """Pollux eq. 6 and 12."""
+    """Pollux eq. 4, 6 and 13."""
     total = replicas * batch * (accumulation + 1)
     return total / scalar_step(parameters, batch, nodes, replicas, accumulation) * (phi + initial) / (phi + total)
 

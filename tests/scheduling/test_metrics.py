@@ -57,6 +57,14 @@ def test_unfinished_jobs_are_counted_and_left_out_of_completion_times() -> None:
     assert found.avg_jct_hours == 1.0
 
 
+def test_waiting_in_all_is_of_the_jobs_that_finished() -> None:
+    few = [("small", 4, 3600.0), ("large", 8, 7200.0), ("running", 8, None)]
+    records = [JobRecord(name, "m", 0.0, 0.0, 36000.0, 0, gpus, waited=waited) for name, gpus, waited in few]
+    found = schedule_metrics(records, gpu_hours=1.0, rounds=active(3))
+    assert (found.avg_waiting_hours, found.avg_waiting_hours_small, found.avg_waiting_hours_large) == (1.5, 1.0, 2.0)
+    assert found.avg_queueing_hours == 0.0
+
+
 def test_jobs_that_ask_for_more_than_four_gpus_are_large() -> None:
     records = [
         record("small", 0.0, 3600.0, 7200.0, gpus=4),

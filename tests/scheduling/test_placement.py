@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,12 +28,15 @@ def place(
     *,
     pinned: bool = False,
     round_number: int = 1,
+    restart_seconds: Mapping[str, float] | None = None,
+    **parameters: object,
 ) -> PlacementResult:
     """Place grants of t4 GPUs to jobs that hold what `held` says."""
     allocations = {job_id: Allocation("t4", tuple(gpus)) for job_id, gpus in (held or {}).items()}
-    jobs = tuple(Job(_spec(job_id, not pinned), Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
+    specs = {job_id: replace(_spec(job_id, not pinned), restart_seconds=(restart_seconds or {}).get(job_id, 30.0)) for job_id in grants}
+    jobs = tuple(Job(specs[job_id], Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants)
     round_input = RoundInput(0.0, round_number, 60.0, jobs, cluster, standing_limits(cluster), pinned=pinned_grants(jobs, cluster))
-    return PLACERS.build(placer).place(Decision(grants, SolveReport(), {}), round_input)
+    return PLACERS.build(placer, parameters).place(Decision(grants, SolveReport(), {}), round_input)
 
 
 def round_of(cluster: Cluster, grants: Mapping[str, Grant]) -> RoundInput:
@@ -60,11 +64,65 @@ def test_whole_node_gives_large_allocations_whole_nodes() -> None:
     assert placed == {"a": (8,), "b": (0, 1, 2, 3, 4, 5, 6, 7)}
 
 
-def test_whole_node_evicts_jobs_of_scattered_gpus_where_a_whole_node_is_needed() -> None:
+def test_whole_node_evicts_only_the_job_that_is_in_the_way_of_a_whole_node() -> None:
     held = {"a": (0,), "b": (4,)}
-    placed = place("whole-node", Cluster.parse("t4=2x4"), {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}, held)
-    assert placed.placement.by_job == {"a": (4,), "b": (5,), "c": (0, 1, 2, 3)}
+    grants = {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}
+    placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held)
+    assert placed.placement.by_job == {"a": (5,), "b": (4,), "c": (0, 1, 2, 3)}
     assert dict(placed.unplaced) == {}
+
+
+def test_whole_node_may_place_everybody_of_the_type_anew_as_the_published_code_does() -> None:
+    held = {"a": (0,), "b": (4,)}
+    grants = {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}
+    placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held, evict="everybody")
+    assert placed.placement.by_job == {"a": (4,), "b": (5,), "c": (0, 1, 2, 3)}
+
+
+def test_whole_node_moves_one_job_of_two_gpus_rather_than_two_of_one() -> None:
+    # Each node has two GPUs free: the first is cleared by moving one job, the second by moving two.
+    held = {"pair": (0, 1), "x": (4,), "y": (5,)}
+    grants = {"pair": t4(2, 1), "x": t4(1, 1), "y": t4(1, 1), "new": t4(4, 1)}
+    placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held).placement.by_job
+    assert placed == {"pair": (6, 7), "x": (4,), "y": (5,), "new": (0, 1, 2, 3)}
+
+
+def test_whole_node_moves_the_job_whose_restart_wastes_least() -> None:
+    held = {"slow": (0,), "quick": (4,)}
+    grants = {"slow": t4(1, 1), "quick": t4(1, 1), "new": t4(4, 1)}
+    placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held, restart_seconds={"slow": 250.0, "quick": 25.0}).placement.by_job
+    assert placed == {"slow": (0,), "quick": (1,), "new": (4, 5, 6, 7)}
+
+
+def test_whole_node_moves_a_second_job_where_the_first_finds_no_room_but_its_own() -> None:
+    # The job of two GPUs in the way of `new` fits nowhere until one of one GPU makes room for it.
+    held = {"two": (0, 1), "stays": (4, 5), "one": (6,), "other": (8, 9, 10)}
+    grants = {"two": t4(2, 1), "stays": t4(2, 1), "one": t4(1, 1), "other": t4(3, 1), "new": t4(4, 1)}
+    placed = place("whole-node", Cluster.parse("t4=3x4"), grants, held).placement.by_job
+    assert placed == {"two": (6, 7), "stays": (4, 5), "one": (11,), "other": (8, 9, 10), "new": (0, 1, 2, 3)}
+
+
+def test_whole_node_gives_a_rigid_job_whole_nodes_and_puts_what_is_over_beside_others() -> None:
+    grants = {"large": Grant("t4", 12, node_count=2), "small": t4(4, 1), "half": t4(2, 1)}
+    placed = place("whole-node", Cluster.parse("t4=3x8"), grants).placement.by_job
+    assert placed == {"large": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), "small": (12, 13, 14, 15), "half": (16, 17)}
+
+
+def test_whole_node_packs_parts_that_fit_in_one_way_only() -> None:
+    # Largest first, each on the tightest node, would leave the last two GPUs on two nodes.
+    grants = {str(i): t4(count) for i, count in enumerate((4, 3, 3, 2, 2, 2))}
+    placed = place("whole-node", Cluster.parse("t4=2x8"), grants)
+    assert dict(placed.unplaced) == {}
+    assert sorted(gpu for gpus in placed.placement.by_job.values() for gpu in gpus) == list(range(16))
+    assert all(len({gpu // 8 for gpu in gpus}) == 1 for gpus in placed.placement.by_job.values())
+
+
+def test_whole_node_spreads_what_fits_no_node_only_where_asked_to() -> None:
+    grants = {"a": t4(3), "b": t4(3), "c": t4(2)}
+    strict = place("whole-node", Cluster.parse("t4=2x4"), grants)
+    assert set(strict.unplaced) == {"c"}
+    spread = place("whole-node", Cluster.parse("t4=2x4"), grants, spread=True)
+    assert spread.placement.by_job["c"] == (3, 7)
 
 
 def test_whole_node_leaves_everybody_in_place_where_there_is_room() -> None:

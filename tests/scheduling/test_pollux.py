@@ -16,7 +16,7 @@ from maat.scheduling.arrays import IntArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.fitting import Sample, fit_throughput
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN, Sample, fit_throughput
 from maat.scheduling.job import Adaptivity, Job, WorkloadKind
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
@@ -216,9 +216,9 @@ def test_a_job_that_never_ran_gets_one_gpu_and_a_known_one_at_most_twice_its_pea
     assert decide(round_of("t4=4x4", grown("known", peak=3)), scale_up_factor=3.0).grants["known"].gpu_count == 9
 
 
-def seen(*samples: Sample, peak: int) -> Job:
+def seen(*samples: Sample, peak: int, across_over_within: float = ACROSS_OVER_WITHIN) -> Job:
     """A job of which just these step times are known, and that has had `peak` GPUs."""
-    known = TypeBelief(samples, fit_throughput(samples))
+    known = TypeBelief(samples, fit_throughput(samples, across_over_within=across_over_within))
     return job(spec("a", max_batch_size=256), Belief({"t4": known}, GradientStatistics(1.0, 1e4), peak))
 
 
@@ -227,6 +227,8 @@ def test_who_has_run_on_one_gpu_alone_is_given_two_to_find_out_and_gives_up_what
     assert decide(round_of("t4=4x4", seen(*alone, peak=1))).grants["a"].gpu_count == 2
     dear = [Sample(1, 2, batch, 20.0 + batch / 1000, 19.9) for batch in (32, 64, 128, 256)]
     assert decide(round_of("t4=4x4", seen(*alone, *dear, peak=2))).grants["a"].gpu_count == 1
+    paper = decide(round_of("t4=4x4", seen(*alone, *dear, peak=2, across_over_within=0.0))).grants["a"]
+    assert paper.node_count == 2, "by the paper's prior it is tried on several nodes before it gives up"
 
 
 def test_a_grant_names_its_nodes_and_the_placer_honours_them() -> None:

@@ -117,7 +117,7 @@ def test_a_job_too_large_for_the_pieces_that_drained_nodes_leave_is_told_so() ->
     rigid = known("x", adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=320)
     reason = why(round_of(halves, rigid), "x")
     assert reason.primary in {ReasonCode.NO_CONFIGURATION, ReasonCode.WAITING_CAPACITY}
-    assert reason.evidence["binding_limit"] == "shape:t4>=2"
+    assert reason.evidence["binding_limit"] == "shape:t4>=4"
 
 
 def test_a_job_behind_pinned_ones_waits_for_capacity() -> None:

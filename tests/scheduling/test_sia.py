@@ -12,13 +12,15 @@ from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.explain import ReasonCode
 from maat.scheduling.goodput import BestPlans
 from maat.scheduling.job import Adaptivity, MemoryLimits
 from maat.scheduling.matrix import GoodputMatrix, Pairs
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.sia import ScaleUpBase, Sia, normalised
+from maat.scheduling.policies.sia import RowUnit, ScaleUpBase, Sia, normalised
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Grant, RoundInput
+from maat.simulation.fidelity import FIDELITIES
 
 
 def matrix_from(round_input: RoundInput, goodput: list[list[float]]) -> GoodputMatrix:
@@ -57,7 +59,69 @@ def test_table_1_is_worth_eight_beside_what_two_busy_jobs_are_worth() -> None:
 def test_a_row_is_measured_by_its_own_smallest_goodput() -> None:
     round_input = round_of("a=1x2", job(spec("x")), job(spec("y", min_gpus=2)))
     matrix = matrix_from(round_input, [[30.0, 45.0], [0.0, 700.0]])
-    assert normalised(matrix.pairs, round_input.jobs).tolist() == [1.0, 1.5, 2.0], "N_min / min_j G_ij, section 3.4"
+    names = round_input.cluster.type_names
+    assert normalised(matrix.pairs, round_input.jobs, names, RowUnit.FEWEST_GPUS).tolist() == [1.0, 1.5, 2.0], "section 3.4"
+
+
+def row_measures(policy: Sia, round_input: RoundInput) -> dict[tuple[str, str, int], float]:
+    """Utility before restarts and fairness, by job, type and GPU count, of the matrix that the policy looks at."""
+    matrix = policy.allocate(round_input).matrix
+    assert matrix is not None
+    found = normalised(matrix.pairs, round_input.jobs, matrix.table.type_names, policy.row_unit)
+    pairs = matrix.pairs
+    cells = zip(pairs.job.tolist(), pairs.gpu_type.tolist(), pairs.gpu_count.tolist(), found.tolist(), strict=True)
+    return {(round_input.jobs[j].id, matrix.table.type_names[t], count): value for j, t, count, value in cells}
+
+
+THREE_KINDS = "t4=2x4,a100=2x8"
+
+
+def three_kinds_of_job(*, known: bool) -> RoundInput:
+    """A rigid job of four GPUs, one whose replicas span four t4 or two a100, and an adaptive one; t4 is the slowest type for all."""
+    memory = _memory("t4", "a100")
+    believed = belief(t4=0.5, a100=0.1) if known else Belief()
+    rigid = spec("rigid", memory=memory, adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=64)
+    hybrid = spec("hybrid", memory=memory, gpus_per_replica={"t4": 4, "a100": 2})
+    return round_of(THREE_KINDS, job(rigid, believed), job(hybrid, believed), job(spec("adaptive", memory=memory), believed))
+
+
+@pytest.mark.parametrize("unit", RowUnit)
+def test_rows_of_rigid_hybrid_and_adaptive_jobs_begin_at_the_gpus_that_each_needs(unit: RowUnit) -> None:
+    found = row_measures(Sia(row_unit=unit), three_kinds_of_job(known=True))
+    least = {name: min(value for (job_id, _, _), value in found.items() if job_id == name) for name in ("rigid", "hybrid", "adaptive")}
+    assert least == {"rigid": 4.0, "hybrid": 4.0, "adaptive": 1.0}, "N_min: the request, the GPUs of a replica, one"
+    assert [found["rigid", "t4", 4], found["hybrid", "t4", 4], found["adaptive", "t4", 1]] == [4.0, 4.0, 1.0]
+    assert found["rigid", "a100", 4] > 4.0
+
+
+@pytest.mark.parametrize("unit", RowUnit)
+def test_a_job_of_which_nothing_is_known_counts_the_gpus_that_it_needs_on_each_type(unit: RowUnit) -> None:
+    found = row_measures(Sia(row_unit=unit), three_kinds_of_job(known=False))
+    assert found == {
+        ("rigid", "t4", 4): 4.0,
+        ("rigid", "a100", 4): 4.0,
+        ("hybrid", "t4", 4): 4.0,
+        ("hybrid", "a100", 2): 2.0,
+        ("adaptive", "t4", 1): 1.0,
+        ("adaptive", "a100", 1): 1.0,
+    }
+
+
+def test_the_published_code_measures_a_row_by_a_replica_whatever_its_owner_declares_as_least() -> None:
+    known = belief(a=0.5)
+    round_input = round_of("a=1x8", job(spec("x", memory=_memory("a"), min_gpus=4), known))
+    assert row_measures(Sia(), round_input)["x", "a", 4] == 4.0
+    assert row_measures(Sia(row_unit=RowUnit.REPLICA), round_input)["x", "a", 4] == 1.0
+    assert FIDELITIES["sia-artifact"].policy_parameters["sia"]["row_unit"] == RowUnit.REPLICA
+
+
+def test_a_rigid_job_is_not_crowded_out_by_an_adaptive_one_that_could_do_with_less() -> None:
+    # On four GPUs the rigid job costs 4^-0.5 and the other's idling 1.1, together 1.6; the other on all four 0.5 at best, and 1.1.
+    known = belief(a=0.5)
+    rigid = spec("rigid", memory=_memory("a"), adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=64)
+    grown = job(spec("adaptive", memory=_memory("a")), known, held=(0, 1), started_at=0.0)
+    decision = Sia().allocate(round_of("a=1x4", job(rigid, known), grown))
+    assert decision.grants == {"rigid": Grant("a", 4, node_count=1)}
 
 
 def test_scaling_a_jobs_goodput_by_its_unit_changes_nothing() -> None:
@@ -88,12 +152,36 @@ def test_lambda_is_what_leaving_a_job_idle_costs() -> None:
     assert set(eager.grants) == {"x", "y"}
 
 
+# ---- jobs that may not be preempted -----------------------------------------------------------------------------------------------
+
+
+def test_a_waiting_job_that_may_not_be_preempted_gets_what_it_asks_for_first() -> None:
+    rigid = {"adaptivity": Adaptivity.RIGID, "gpu_count": 4, "batch_size": 128}
+    others = [job(spec(name), belief(t4=0.1)) for name in ("x", "y", "z")]
+    waits = job(spec("stays", preemptible=False, **rigid), belief(t4=0.1))
+    found = Sia().allocate(round_of("t4=1x4", *others, waits))
+    assert found.grants == {"stays": Grant("t4", 4, node_count=1)}
+    assert found.reasons["stays"].primary is ReasonCode.GRANTED
+    assert set(Sia().allocate(round_of("t4=1x4", *others, replace(waits, spec=replace(waits.spec, preemptible=True)))).grants) >= {"x", "y"}
+
+
+def test_of_such_jobs_that_do_not_all_fit_the_earlier_come_first_and_the_others_compete() -> None:
+    rigid = {"adaptivity": Adaptivity.RIGID, "batch_size": 128, "preemptible": False}
+    late = job(spec("late", submitted_at=9.0, gpu_count=3, **rigid), belief(t4=0.1))
+    early = job(spec("early", submitted_at=1.0, gpu_count=2, **rigid), belief(t4=0.1))
+    small = job(spec("small", submitted_at=12.0, gpu_count=1, **rigid), belief(t4=0.1))
+    found = Sia().allocate(round_of("t4=1x4", late, small, early, job(spec("x"), belief(t4=0.1)))).grants
+    assert {name: grant.gpu_count for name, grant in found.items()} == {"early": 2, "small": 1, "x": 1}
+
+
 # ---- restarts ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_restart_factor_is_that_of_equation_3() -> None:
-    found = restart_factor(np.array([1000.0, 1000.0, 100.0, 29.0, 50.0]), np.array([0.0, 4.0, 9.0, 3.0, 0.0]), np.array([30.0] * 5))
-    assert found.tolist() == pytest.approx([1000 / 1030, 880 / 1030, 0.0, 1.0, 50 / 80])
+    ages, restarts, seconds = np.array([1000.0, 1000.0, 100.0, 20.0, 50.0]), np.array([0.0, 4.0, 9.0, 0.0, 0.0]), np.array([30.0] * 5)
+    assert restart_factor(ages, restarts, seconds).tolist() == pytest.approx([1000 / 1030, 880 / 1030, 0.0, 20 / 50, 50 / 80])
+    published = restart_factor(ages, restarts, seconds, young_move_freely=True)
+    assert published.tolist() == pytest.approx([1000 / 1030, 880 / 1030, 0.0, 1.0, 50 / 80])
 
 
 def test_a_job_stays_where_a_slightly_better_place_is_not_worth_the_restart() -> None:

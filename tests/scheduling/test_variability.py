@@ -126,7 +126,7 @@ def test_the_most_sensitive_class_chooses_first_and_its_jobs_in_the_policys_orde
 def test_pm_first_takes_the_fastest_gpus_wherever_they_are() -> None:
     scores = {"A": [0.9, 1.0, 1.0, 1.0, 0.9, 1.0, 1.0, 1.0]}
     assert placed("pm-first", scores, ("a", "A", 2)) == {"a": (0, 4)}
-    assert placed("pal", scores, ("a", "A", 2)) == {"a": (0, 1)}
+    assert placed("pal", scores, ("a", "A", 2)) == {"a": (4, 5)}
 
 
 def test_of_equally_fast_gpus_pm_first_takes_those_whose_node_fits_best() -> None:
@@ -136,12 +136,16 @@ def test_of_equally_fast_gpus_pm_first_takes_those_whose_node_fits_best() -> Non
 def test_pal_spreads_a_job_rather_than_let_it_wait_for_a_very_slow_gpu() -> None:
     scores = {"A": [1.0, 1.0, 3.0, 3.0, 1.0, 1.0, 3.0, 3.0]}
     assert placed("pal", scores, ("a", "A", 4)) == {"a": (0, 1, 4, 5)}
-    assert placed("pal", scores, ("a", "A", 4), penalty=3.5) == {"a": (0, 1, 2, 3)}
+    assert placed("pal", scores, ("a", "A", 4), penalty=3.5) == {"a": (4, 5, 6, 7)}
 
 
 def test_on_a_node_pal_takes_the_gpus_whose_slowest_is_fastest_on_the_node_with_most_of_them() -> None:
     scores = {"A": [1.0, 0.9, 1.0, 1.0, 0.9, 1.0, 0.9, 0.9]}
     assert placed("pal", scores, ("a", "A", 2)) == {"a": (4, 6)}
+
+
+def test_of_equally_good_nodes_pal_takes_the_last() -> None:
+    assert placed("pal", {"A": [1.0] * 12}, ("a", "A", 2), ("b", "A", 4), shape="t4=3x4") == {"a": (8, 9), "b": (4, 5, 6, 7)}
 
 
 def test_pal_places_what_fits_no_node_like_pm_first() -> None:
@@ -151,4 +155,4 @@ def test_pal_places_what_fits_no_node_like_pm_first() -> None:
 
 
 def test_a_class_without_scores_is_packed() -> None:
-    assert placed("pal", {}, ("a", "A", 3), ("b", None, 3)) == {"a": (0, 1, 2), "b": (4, 5, 6)}
+    assert placed("pal", {}, ("a", "A", 3), ("b", None, 3)) == {"a": (4, 5, 6), "b": (0, 1, 2)}

@@ -3,6 +3,9 @@
 from maat.scheduling.registry import Entry, Needs, Registry
 from maat.scheduling.rounds import Placer
 
+# PAL section III-B: the queue is marked where the summed demand exceeds the cluster, and only the jobs before the mark are placed.
+QUEUE_IS_MARKED = {"head_of_line": "block"}
+
 PLACERS: Registry[Placer] = Registry(
     "placer",
     Entry(
@@ -41,6 +44,7 @@ PLACERS: Registry[Placer] = Registry(
         "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.",
         "maat.scheduling.placement.pm_first:PmFirst",
         needs=Needs.GPU_SCORES,
+        of_policy=QUEUE_IS_MARKED,
     ),
     Entry(
         "pal",
@@ -48,6 +52,7 @@ PLACERS: Registry[Placer] = Registry(
         "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.",
         "maat.scheduling.placement.pal:Pal",
         needs=Needs.GPU_SCORES,
+        of_policy=QUEUE_IS_MARKED,
     ),
     Entry(
         "shared",

@@ -54,13 +54,14 @@ def _at(entry: Entry, gpus: IntArray, scores: FloatArray, count: int, node: IntA
 
 
 def _together(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> list[int] | None:
-    """`count` GPUs of one node whose largest score is the lowest that any node can offer; of equal nodes the one with most such GPUs."""
+    """`count` GPUs of one node whose largest score is the lowest that any node can offer; of equal nodes the one with most GPUs of at most the
+    entry's score, of these the last, as the published code has them with the libraries that it pins."""
     best: tuple[float, int, list[int]] | None = None
     at = node[gpus]
     for one in np.unique(at).tolist():
         here = at == one
         if (many := int(np.count_nonzero(here))) >= count:
             worst = float(np.partition(scores[here], count - 1)[count - 1])
-            if best is None or (worst, -many) < best[:2]:
+            if best is None or (worst, -many) <= best[:2]:
                 best = (worst, -many, gpus[here & (scores <= worst)][:count].tolist())
     return None if best is None else best[2]

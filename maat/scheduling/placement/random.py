@@ -2,42 +2,89 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from enum import StrEnum
+from typing import Any
 
 from maat.scheduling.job import Job
-from maat.scheduling.placement.along import Choose, place_along
+from maat.scheduling.parameters import knob, parameter_hash
+from maat.scheduling.placement.along import place_along
 from maat.scheduling.placement.free_gpus import FreeGpus
-from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, PolicyState, RoundInput
+
+Sample = Callable[[list[int], int], Sequence[int]]
+
+
+class Chance(StrEnum):
+    """Where chance comes from: of each round its own, so that a round that is planned twice is placed alike; or one sequence of Python's
+    `random` for the whole run, remembered from round to round, as in PAL's published code."""
+
+    ROUND = "round"
+    RUN = "run"
 
 
 @dataclass(frozen=True)
-class RandomSticky:
+class _Drawing:
+    """What both placers share: where chance comes from, and what is remembered of it."""
+
+    chance: Chance = knob(Chance.ROUND, "Whether every round has chance of its own, or the run one sequence.", source="PAL's code: run")
+    name: str = ""
+
+    def going_on_from(self, sequence: random.Random) -> PolicyState:
+        """What to remember before the first round so that the run's chance goes on where `sequence` is; nothing where rounds have their own."""
+        if self.chance is Chance.ROUND:
+            return PolicyState()
+        version, words, gauss = sequence.getstate()
+        return PolicyState(self.name, parameter_hash(self), {"version": version, "words": list(words), "gauss": gauss})
+
+    def _place(self, decision: Decision, round_input: RoundInput, *, sticky: bool) -> PlacementResult:
+        if self.chance is Chance.ROUND:
+            rng = round_input.rng
+            placed = place_along(
+                decision, round_input, _choosing(lambda gpus, many: rng.choice(gpus, many, replace=False).tolist()), sticky=sticky
+            )
+            return replace(placed, by_chance=True)
+        sequence = _sequence(round_input.placer_state.for_owner(self.name, parameter_hash(self)), round_input.seed)
+        placed = place_along(decision, round_input, _choosing(sequence.sample), sticky=sticky)
+        return replace(placed, by_chance=True, state=self.going_on_from(sequence))
+
+
+@dataclass(frozen=True)
+class RandomSticky(_Drawing):
     """Free GPUs drawn uniformly; jobs keep them until they end or are preempted."""
 
     name: str = "random-sticky"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        return replace(place_along(decision, round_input, _drawing(round_input.rng), sticky=True), by_chance=True)
+        return self._place(decision, round_input, sticky=True)
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(_Drawing):
     """Free GPUs drawn uniformly for everybody anew each round."""
 
     name: str = "random"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        return replace(place_along(decision, round_input, _drawing(round_input.rng), sticky=False), by_chance=True)
+        return self._place(decision, round_input, sticky=False)
 
 
-def _drawing(rng: np.random.Generator) -> Choose:
+def _sequence(state: PolicyState, seed: int) -> random.Random:
+    sequence = random.Random(seed)
+    if state.data:
+        remembered: dict[str, Any] = dict(state.data)
+        sequence.setstate((remembered["version"], tuple(remembered["words"]), remembered["gauss"]))
+    return sequence
+
+
+def _choosing(sample: Sample) -> Callable[[FreeGpus, Job, Grant], list[int] | None]:
     def draw(free: FreeGpus, _job: Job, grant: Grant) -> list[int] | None:
-        offered = free.of_type(grant.gpu_type)
+        offered: list[int] = free.of_type(grant.gpu_type).tolist()
         if len(offered) < grant.gpu_count:
             return None
-        drawn: list[int] = np.sort(rng.choice(offered, grant.gpu_count, replace=False)).tolist()
+        drawn = sorted(sample(offered, grant.gpu_count))
         free.take(drawn)
         return drawn
 

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.packing import NodeRoom, pack
+from maat.scheduling.parameters import knob
+from maat.scheduling.placeable import held_as_granted, room_beside
+from maat.scheduling.placement.evictions import Part, Resident, fewest_moves
 from maat.scheduling.placement.free_gpus import FreeGpus
+from maat.scheduling.placement.packed import pack as spread
 from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+
+
+class Eviction(StrEnum):
+    """Who gives way where GPUs are scattered: as few as possible, or everybody of the type who may move."""
+
+    FEWEST = "fewest"
+    EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True)
 class WholeNode:
-    """Jobs keep their GPUs where that is possible; where the rest does not fit, everybody of that type who may move is placed anew.
+    """Jobs keep their GPUs where that is possible; where the rest does not fit, others of that type are moved.
 
-    With Sia's configurations, sizes are powers of two or whole nodes, so placing anew, largest first, always fits what the limits allow. A
-    rigid job of another size may not fit; it goes without (and says so) rather than be scattered, unless no node is large enough.
+    A job that fits a node is on one node. A larger one takes whole nodes; what is over (rigid jobs) goes to one more node, beside others.
     """
 
+    evict: Eviction = knob(
+        Eviction.FEWEST,
+        "Who is placed anew where GPUs are scattered.",
+        source="Sia section 3.1, rule c: some jobs; published simulator: everybody, every round",
+    )
+    spread: bool = knob(
+        False,
+        "Spread a job over any nodes where it fits no other way, even one that a node could hold.",
+        source="published simulator: yes",
+    )
     name: str = "whole-node"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
@@ -29,50 +51,116 @@ class WholeNode:
         for gpu_type in round_input.cluster.type_names:
             wanted = {job_id: grant for job_id, grant in decision.grants.items() if grant.gpu_type == gpu_type}
             if wanted:
-                _place_type(wanted, round_input, gpus, unplaced)
+                floor = _Floor(round_input, gpu_type, wanted)
+                found = floor.placed(self.evict, spread_rest=self.spread)
+                gpus.update(found)
+                for job_id in wanted.keys() - found.keys():
+                    unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": gpu_type, "gpu_count": wanted[job_id].gpu_count})
         in_order = {job_id: gpus[job_id] for job_id in decision.grants if job_id in gpus}
-        return PlacementResult(Placement.of(in_order), unplaced)
+        return PlacementResult(Placement.of(in_order), {job_id: unplaced[job_id] for job_id in decision.grants if job_id in unplaced})
 
 
-def _place_type(
-    wanted: Mapping[JobId, Grant], round_input: RoundInput, gpus: dict[JobId, Sequence[int]], unplaced: dict[JobId, Reasons]
-) -> None:
-    """Place the grants of one type: keeping what can be kept, else (rule c) only what is pinned."""
-    kept = {job_id: held for job_id, grant in wanted.items() if (held := _held(job_id, grant, round_input)) is not None}
-    pinned = {job_id: held for job_id, held in kept.items() if job_id in round_input.pinned}
-    found, left = _fill(wanted, kept, round_input)
-    if left and len(kept) > len(pinned):
-        found, left = _fill(wanted, pinned, round_input)
-    gpus.update(found)
-    for job_id in left:
-        unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": wanted[job_id].gpu_type, "gpu_count": wanted[job_id].gpu_count})
+Found = dict[JobId, Sequence[int]]
 
 
-def _held(job_id: JobId, grant: Grant, round_input: RoundInput) -> tuple[int, ...] | None:
-    """The GPUs that the job holds, if they are just what it was granted and all still usable."""
-    held = round_input.job_by_id[job_id].allocation
-    if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count):
-        return None
-    return held.gpus if round_input.cluster.gpu_available[list(held.gpus)].all() else None
+class _Floor:
+    """The grants of one type, and who may stay where he is."""
 
+    def __init__(self, round_input: RoundInput, gpu_type: str, wanted: Mapping[JobId, Grant]) -> None:
+        self._input, self._type, self._wanted = round_input, gpu_type, wanted
+        held = {job_id: held_as_granted(round_input, job_id, grant) for job_id, grant in wanted.items()}
+        self._kept = {job_id: gpus for job_id, gpus in held.items() if gpus is not None}
+        self._pinned = {job_id: gpus for job_id, gpus in self._kept.items() if job_id in round_input.pinned}
+        self._nodes = [n for n, node in enumerate(round_input.cluster.nodes) if node.gpu_type == gpu_type]
 
-def _fill(
-    wanted: Mapping[JobId, Grant], kept: Mapping[JobId, tuple[int, ...]], round_input: RoundInput
-) -> tuple[dict[JobId, Sequence[int]], list[JobId]]:
-    """Keep `kept` where it is and place the others, largest first. Returns what was placed, and who was not."""
-    free = FreeGpus(round_input.cluster)
-    found: dict[JobId, Sequence[int]] = {}
-    for job_id, gpus in kept.items():
-        free.take(gpus)
-        found[job_id] = gpus
-    left = []
-    for job_id, grant in sorted(((j, g) for j, g in wanted.items() if j not in kept), key=lambda item: -item[1].gpu_count):
-        place = _whole_nodes(free, grant) or _part_of_node(free, grant.gpu_type, grant.gpu_count)
-        if place is None:
-            left.append(job_id)
-        else:
-            found[job_id] = place
-    return found, left
+    def placed(self, evict: Eviction, *, spread_rest: bool) -> Found:
+        """Everybody who keeps GPUs stays and the others are placed; else (rule c) some move: where most GPUs find a place, then fewest jobs move."""
+        best = self._fill(self._kept)
+        if len(best) < len(self._wanted):
+            best = min((best, *self._with_moves(evict)), key=self._badness)
+        return self._spread(best) if spread_rest and len(best) < len(self._wanted) else best
+
+    def _badness(self, found: Found) -> tuple[int, int, float]:
+        """GPUs placed, less than zero; jobs that had to move; what restarting these wastes, in GPU-seconds."""
+        moved = [job_id for job_id, gpus in self._kept.items() if tuple(sorted(found.get(job_id, ()))) != gpus]
+        return -sum(len(gpus) for gpus in found.values()), len(moved), sum(self._waste(job_id) for job_id in moved)
+
+    def _with_moves(self, evict: Eviction) -> Iterator[Found]:
+        if len(self._kept) > len(self._pinned):
+            yield self._fill(self._pinned)
+        if evict is Eviction.FEWEST and self._input.cluster.jobs_per_gpu == 1:
+            yield from self._moved()
+            yield from self._anew()
+
+    def _fill(self, kept: Mapping[JobId, tuple[int, ...]]) -> Found:
+        """Keep `kept` where it is and place the others, largest first."""
+        free = FreeGpus(self._input.cluster)
+        found: Found = {}
+        for job_id, gpus in kept.items():
+            free.take(gpus)
+            found[job_id] = gpus
+        others = ((job_id, grant) for job_id, grant in self._wanted.items() if job_id not in kept)
+        for job_id, grant in sorted(others, key=lambda item: -item[1].gpu_count):
+            place = _whole_nodes(free, grant) or _part_of_node(free, grant.gpu_type, grant.gpu_count)
+            if place is not None:
+                found[job_id] = place
+        return found
+
+    def _moved(self) -> Iterator[Found]:
+        """Only some of those who keep GPUs move."""
+        room = self._room(self._pinned)
+        beside = self._room(self._kept)
+        residents = {job_id: self._resident(job_id, room) for job_id in self._kept if job_id not in self._pinned}
+        wanted = [(part, job_id) for job_id in self._wanted if job_id not in self._kept for part in self._parts(job_id, room)]
+        moves = fewest_moves(beside.free, residents, wanted)
+        if moves is not None:
+            yield self._on_nodes({job_id: gpus for job_id, gpus in self._kept.items() if job_id not in moves.evicted}, moves.nodes)
+
+    def _anew(self) -> Iterator[Found]:
+        """Everybody but pinned jobs, wherever they can be packed."""
+        room = self._room(self._pinned)
+        parts = [(part, job_id) for job_id in self._wanted if job_id not in self._pinned for part in self._parts(job_id, room)]
+        nodes = pack(room.free, [count for count, _ in parts])
+        if nodes is not None:
+            yield self._on_nodes(self._pinned, list(zip(parts, nodes, strict=True)))
+
+    def _room(self, staying: Mapping[JobId, tuple[int, ...]]) -> NodeRoom:
+        return room_beside(self._input, self._type, staying.values())
+
+    def _parts(self, job_id: JobId, room: NodeRoom) -> tuple[int, ...]:
+        grant = self._wanted[job_id]
+        return room.parts_of(grant.gpu_count, grant.node_count)
+
+    def _resident(self, job_id: JobId, room: NodeRoom) -> Resident:
+        gpus = self._kept[job_id]
+        node_of = self._input.cluster.gpu_node[list(gpus)].tolist()
+        by_node = {self._nodes.index(node): node_of.count(node) for node in dict.fromkeys(node_of)}
+        return Resident(by_node, self._parts(job_id, room), self._waste(job_id))
+
+    def _waste(self, job_id: JobId) -> float:
+        return self._input.job_by_id[job_id].spec.restart_seconds * len(self._kept[job_id])
+
+    def _on_nodes(self, staying: Mapping[JobId, tuple[int, ...]], nodes: Sequence[tuple[Part, int]]) -> Found:
+        free = FreeGpus(self._input.cluster)
+        found: dict[JobId, list[int]] = {}
+        for job_id, gpus in staying.items():
+            free.take(gpus)
+            found[job_id] = list(gpus)
+        for (count, job_id), node in nodes:
+            found.setdefault(job_id, []).extend(free.take_from(self._nodes[node], count))
+        return dict(found)
+
+    def _spread(self, found: Found) -> Found:
+        """The others on whatever is left, on as few nodes as possible."""
+        free = FreeGpus(self._input.cluster)
+        for gpus in found.values():
+            free.take(gpus)
+        rest = ((job_id, grant) for job_id, grant in self._wanted.items() if job_id not in found)
+        for job_id, grant in sorted(rest, key=lambda item: -item[1].gpu_count):
+            place = spread(free, grant)
+            if place is not None:
+                found = {**found, job_id: place}
+        return found
 
 
 def _part_of_node(free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()) -> list[int] | None:
@@ -82,24 +170,25 @@ def _part_of_node(free: FreeGpus, gpu_type: str, count: int, besides: Collection
 
 
 def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
-    """Rule b: idle whole nodes of the size that makes up the grant exactly; what is over (rigid jobs) goes to one more node."""
-    per_node = int(free.whole[free.nodes_of_type(grant.gpu_type)].max(initial=0))
-    size = 1 << (per_node.bit_length() - 1) if per_node else 0
-    if grant.node_count is not None and grant.node_count > 1 and grant.gpu_count % grant.node_count == 0:
-        size = grant.gpu_count // grant.node_count
-    if size == 0 or grant.gpu_count <= per_node:
+    """Rule b: idle nodes for all parts of a grant but what is over, which goes to one more node, idle or not."""
+    nodes = free.nodes_of_type(grant.gpu_type)
+    room = NodeRoom(tuple(free.whole[nodes].tolist()), tuple(free.counts[nodes].tolist()))
+    if grant.gpu_count <= max(room.whole, default=0):
         return None
-    whole, rest = divmod(grant.gpu_count, size)
-    idle = free.idle_nodes(grant.gpu_type)
-    large = idle[free.whole[idle] >= size]
-    if len(large) < whole:
-        return None
-    nodes = large[np.argsort(free.whole[large], kind="stable")][:whole]
-    taken = [gpu for n in nodes.tolist() for gpu in free.take_from(n, size)]
-    if rest:
-        over = _part_of_node(free, grant.gpu_type, rest, taken)
-        if over is None:
+    taken: list[int] = []
+    parts = room.parts_of(grant.gpu_count, grant.node_count)
+    for number, part in enumerate(parts, start=1):
+        is_over = number == len(parts) and part < parts[0]
+        found = _part_of_node(free, grant.gpu_type, part, taken) if is_over else _idle_node(free, grant.gpu_type, part)
+        if found is None:
             free.give_back(taken)
             return None
-        taken += over
+        taken += found
     return taken
+
+
+def _idle_node(free: FreeGpus, gpu_type: str, count: int) -> list[int] | None:
+    """GPUs of the smallest idle node that has as many."""
+    idle = free.idle_nodes(gpu_type)
+    large = idle[free.whole[idle] >= count]
+    return free.take_from(int(large[np.argmin(free.whole[large])]), count) if len(large) else None

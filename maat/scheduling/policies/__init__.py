@@ -1,7 +1,9 @@
 """Every policy that Maat has: one file and one line here for each."""
 
+from collections.abc import Mapping
+
 from maat.scheduling.registry import Entry, Needs, Registry
-from maat.scheduling.rounds import Policy
+from maat.scheduling.rounds import Placer, Policy
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
@@ -106,3 +108,9 @@ POLICIES: Registry[Policy] = Registry(
 def suiting_placer(policy: str) -> str:
     """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
     return POLICIES.entry(policy).placer or "packed-sticky"
+
+
+def parameters_beside(placer: Entry[Placer], policy: str) -> Mapping[str, object]:
+    """What the placer has a policy be where nobody says otherwise. Raises UnknownNameError."""
+    known = {parameter.name for parameter in POLICIES.entry(policy).parameters}
+    return {name: value for name, value in placer.of_policy.items() if name in known}

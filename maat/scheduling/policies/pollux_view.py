@@ -316,12 +316,13 @@ def _blind(job: Job, cluster: Cluster) -> Job:
 
 
 def _mixed(belief: Belief, name: str, cluster: Cluster) -> Belief:
-    """One model of the samples of all types, the first of a kind kept."""
+    """One model of the samples of all types, the first of a kind kept, fitted by who fits those of one type."""
     known = [belief.by_type[t] for t in belief.by_type if t in cluster.type_index]
     if len(known) > 1:
         first = {sample[:3]: sample for one in reversed(known) for sample in reversed(one.samples)}
         samples = tuple(first[key] for key in sorted(first))
-        known = [TypeBelief(samples, _fitted(samples))]
+        fitter = next((one.model for one in known if not isinstance(one.model, np.ndarray)), _fitted)
+        known = [TypeBelief(samples, fitter)]
     return replace(belief, by_type={name: known[0]} if known else {})
 
 

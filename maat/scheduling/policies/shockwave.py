@@ -18,6 +18,7 @@ from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
 from maat.scheduling.policies.regime_forecast import Forecast, forecast, longest_first
+from maat.scheduling.policies.shockwave_packing import earliest, share_packed
 from maat.scheduling.policies.shockwave_window import Window, fair_is_possible, order_rounds, share_rounds
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.mixed_programme import MixedOptions
@@ -118,20 +119,29 @@ class Shockwave:
         table, priority, report = self._solve(view)
         if table is None:
             return memory, report
-        table, ordering = order_rounds(view.window, table, priority, self._options)
+        table, ordering = self._ordered(view.window, table, priority)
         masks = {ids[row]: sum(1 << int(r) for r in np.flatnonzero(line)) for row, line in zip(rows.tolist(), table, strict=True)}
         return replace(memory, plan={**blank, **masks}), report.after(ordering)
 
     def _solve(self, view: _View) -> tuple[IntArray | None, FloatArray, SolveReport]:
         equal, fair = np.ones(len(view.window)), SolveReport()
         if fair_is_possible(view.window):
-            table, fair = share_rounds(view.window, self._options)
+            table, fair = self._share(view.window)
             if table is not None:
                 return table, equal, fair
         priority = view.priorities(self)
         relaxed = replace(view.window, weight=view.window.weight * priority, least_rounds=np.zeros(len(equal)))
-        table, report = share_rounds(relaxed, self._options)
+        table, report = self._share(relaxed)
         return table, priority, report.after(fair)
+
+    def _share(self, window: Window) -> tuple[IntArray | None, SolveReport]:
+        """How many rounds, each in some round: programmes are solved quickly where demands divide each other, else counts are packed."""
+        return (share_rounds if window.demands_divide else share_packed)(window, self._options)
+
+    def _ordered(self, window: Window, table: IntArray, priority: FloatArray) -> tuple[IntArray, SolveReport]:
+        if window.demands_divide:
+            return order_rounds(window, table, priority, self._options)
+        return earliest(window, table, priority), SolveReport()
 
     @property
     def _options(self) -> MixedOptions:

@@ -17,6 +17,7 @@ from maat.scheduling.solving.report import SolveReport
 
 BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of the work (configuration files of the artifact)
 LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
+_LOG = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,34 @@ class Window:
     def __len__(self) -> int:
         return len(self.demand)
 
+    def utilities(self) -> FloatArray:
+        """weight_j U_j of every job for 0 to T planned rounds, shape (J, T + 1)."""
+        planned = np.minimum(np.arange(self.rounds + 1)[None, :], self._most_rounds[:, None])
+        reached = self.done[:, None] + planned / self.paced_rounds[:, None]
+        worth: FloatArray = self.weight[:, None] * np.interp(reached, BREAKPOINTS, _LOG)
+        return worth
+
+    def left_after(self, count: IntArray) -> FloatArray:
+        """Rounds that every job still needs after so many, shape (J,)."""
+        left: FloatArray = self.remaining_rounds - np.minimum(count, self._most_rounds)
+        return left
+
+    def objective(self, count: IntArray) -> float:
+        """What the first programme maximises, for so many rounds of every job, shape (J,)."""
+        worth = self.utilities()[np.arange(len(self)), count].sum()
+        return float(worth - self.makespan_weight * max(float(self.left_after(count).max(initial=0.0)), 0.0))
+
+    def is_fair(self, count: IntArray) -> bool:
+        """Whether so many rounds of every job, shape (J,), are what each must have."""
+        enough = self.least_rounds <= np.minimum(count, self._most_rounds) + 1e-9
+        return bool(enough.all() and (count[self.must_run] == self.rounds).all())
+
+    @property
+    def _most_rounds(self) -> FloatArray:
+        """Rounds at the pace so far in which the work is done."""
+        most: FloatArray = (1.0 - self.done) * self.paced_rounds
+        return most
+
     @property
     def demands_divide(self) -> bool:
         """Whether each demand divides the next larger, and the largest all GPUs: only then can counts alone say who fits."""
@@ -58,18 +87,24 @@ def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None
     """
     by_counts = SolveReport()
     if window.demands_divide:
-        counts, by_counts = _solve(window, 1, options)
-        table = None if counts is None else spread(window, counts[:, 0])
-        if counts is None or table is not None:
+        count, by_counts = share_counts(window, options)
+        table = None if count is None else spread(window, count)
+        if count is None or table is not None:
             return table, by_counts
     table, report = _solve(window, window.rounds, options)
     return table, report.after(by_counts)
 
 
+def share_counts(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
+    """How many rounds each job gets, shape (J,), where only the GPUs of all rounds together are limited: a bound on what `share_rounds` finds."""
+    counts, report = _solve(window, 1, options)
+    return None if counts is None else counts[:, 0], report
+
+
 def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
     """The programme with the rounds in so many slots of equal length: whole numbers, shape (J, slots)."""
     many, each = len(window), window.rounds // slots
-    rows, log = Rows(), np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
+    rows, log = Rows(), _LOG
     taken = np.arange(many * slots).reshape(many, slots)
     planned = many * slots + np.arange(many)
     point = many * (slots + 1) + np.arange(many * len(log)).reshape(many, -1)
@@ -90,8 +125,7 @@ def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray 
 
 def fair_is_possible(window: Window) -> bool:
     """Whether each job alone could be given what it must: most infeasible windows fail this already."""
-    most = np.minimum((1.0 - window.done) * window.paced_rounds, window.rounds)
-    return bool((window.least_rounds <= most + 1e-9).all())
+    return window.is_fair(np.full(len(window), window.rounds))
 
 
 def spread(window: Window, count: IntArray) -> IntArray | None:

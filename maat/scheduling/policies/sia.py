@@ -13,16 +13,28 @@ from maat.scheduling.assignment import assign, present_pairs
 from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.first_served import served_first
 from maat.scheduling.job import Job
 from maat.scheduling.limits import shape_limits
 from maat.scheduling.matrix import GoodputMatrix, Pairs, goodput_matrix
 from maat.scheduling.parameters import knob
+from maat.scheduling.placeable import unplaceable
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.assignment_problem import SolveOptions
+from maat.scheduling.solving.report import SolveReport
 
 SMALLEST_GOODPUT = 1e-4
+MOST_REPAIRS = 20  # times that a round is solved again because nodes could not hold what was granted
 LARGEST_COST = 3000.0
+
+
+class RowUnit(StrEnum):
+    """N_min, by which a row of the matrix is measured: the fewest GPUs that the job may have, or those of one replica; of a rigid job, in both,
+    what it asks for."""
+
+    FEWEST_GPUS = "fewest-gpus"
+    REPLICA = "replica"
 
 
 class ScaleUpBase(StrEnum):
@@ -43,6 +55,16 @@ class Sia:
         2.0, "A job's GPU count grows at most by this factor.", source="Sia section 3.1", minimum=1.0, maximum=64.0
     )
     scale_up_base: ScaleUpBase = knob(ScaleUpBase.CURRENT, "What the factor multiplies.", source="Sia section 3.1")
+    row_unit: RowUnit = knob(
+        RowUnit.FEWEST_GPUS,
+        "What the least goodput of a row counts for.",
+        source="Sia section 3.4; published simulator: replica",
+    )
+    only_placeable: bool = knob(
+        True,
+        "Grant only what nodes can hold together without spreading a job that fits one; else what there are GPUs for.",
+        source="Sia sections 3.1 and 3.3: every allocation can be placed; published simulator: no, jobs of any count are spread",
+    )
     utility_decimals: int | None = knob(
         None,
         "Decimals to which the powered matrix is rounded; none does not round.",
@@ -57,6 +79,9 @@ class Sia:
     )
     random_ties: bool = knob(
         False, "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.", source="published simulator"
+    )
+    young_move_freely: bool = knob(
+        False, "Discount no move of a job that is younger than one restart (r = 1).", source="Sia eq. 3: no; published simulator: yes"
     )
     tolerance: float = knob(
         1e-4, "Relative gap at which the programme counts as solved.", source="Sia section 3.5", minimum=0.0, maximum=0.1
@@ -84,11 +109,27 @@ class Sia:
         return self.decide(round_input, without_unusable(matrix))
 
     def decide(self, round_input: RoundInput, matrix: GoodputMatrix) -> Decision:
-        """The assignment of most utility (eq. 4) for this matrix, within the limits and the shapes that uneven nodes can hold."""
-        round_input = replace(round_input, limits=round_input.limits + shape_limits(round_input.cluster))
+        """The assignment of most utility (eq. 4) for this matrix, within the limits, that nodes can hold.
+
+        Where nodes cannot hold the best assignment, a limit is added that it breaks and that everything keeps which they can hold, and the
+        programme is solved again. Where GPUs are shared, the shapes of uneven nodes are limits from the start instead.
+        """
+        if not self._repairs(round_input):
+            round_input = replace(round_input, limits=round_input.limits + shape_limits(round_input.cluster))
         value = self._value(round_input, matrix)
+        round_input = replace(round_input, pinned={**round_input.pinned, **served_first(round_input, matrix, value)})
         options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
-        return assign(round_input, matrix, value, idle_penalty=self.idle_penalty, options=options, with_batch=False)
+        earlier: list[SolveReport] = []
+        while True:
+            decision = assign(round_input, matrix, value, idle_penalty=self.idle_penalty, options=options, with_batch=False)
+            lacking = unplaceable(round_input, decision.grants, matrix.table) if self._repairs(round_input) else ()
+            if not lacking or len(earlier) == MOST_REPAIRS:
+                return replace(decision, report=replace(decision.report.after(*earlier), repairs=len(earlier)))
+            earlier.append(decision.report)
+            round_input = replace(round_input, limits=round_input.limits + lacking)
+
+    def _repairs(self, round_input: RoundInput) -> bool:
+        return self.only_placeable and round_input.cluster.jobs_per_gpu == 1
 
     def _tie_seed(self, round_input: RoundInput) -> int | None:
         return int(round_input.rng.integers(1 << 62)) if self.random_ties else None
@@ -108,7 +149,8 @@ class Sia:
     def _value(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
         """What a pair is worth above leaving the job idle, shape (P,): lambda - (r G)^p for p < 0, (r G)^p + lambda for p > 0."""
         pairs = matrix.pairs
-        utility = normalised(pairs, round_input.jobs) * self._restart_factors(round_input, matrix)
+        rows = normalised(pairs, round_input.jobs, matrix.table.type_names, self.row_unit)
+        utility = rows * self._restart_factors(round_input, matrix)
         powered = np.minimum(np.maximum(utility, 1e-12) ** self.p, LARGEST_COST)
         if self.utility_decimals is not None:
             powered = np.round(powered, self.utility_decimals)
@@ -123,6 +165,7 @@ class Sia:
             np.array([job.age_seconds(round_input.now) for job in jobs]),
             np.array([float(job.restarts) for job in jobs]),
             np.array([job.spec.restart_seconds for job in jobs]),
+            young_move_freely=self.young_move_freely,
         )
         holds = np.array([job.allocation is not None for job in jobs], dtype=bool)
         at = matrix.pairs.job
@@ -141,21 +184,40 @@ def table_for(cluster: Cluster, jobs: Sequence[Job]) -> ConfigurationTable:
 
 
 def without_unusable(matrix: GoodputMatrix) -> GoodputMatrix:
-    """Drop pairs that nobody can say anything for (no model at all, more than the smallest count) or in which no batch fits."""
+    """Drop pairs in which no batch fits, and of a job of which nothing at all is known all but the smallest count of each type."""
     pairs = matrix.pairs
     anything = np.zeros(len(matrix.job_ids), dtype=bool)
     anything[pairs.job[pairs.known]] = True
-    smallest = np.full(len(matrix.job_ids), np.iinfo(np.int64).max)
-    np.minimum.at(smallest, pairs.job, pairs.gpu_count)
-    keep = np.where(pairs.known, pairs.goodput > 0, ~anything[pairs.job] & (pairs.gpu_count == smallest[pairs.job]))
+    smallest = np.full((len(matrix.job_ids), len(matrix.table.type_names)), np.iinfo(np.int64).max)
+    np.minimum.at(smallest, (pairs.job, pairs.gpu_type), pairs.gpu_count)
+    keep = np.where(pairs.known, pairs.goodput > 0, ~anything[pairs.job] & (pairs.gpu_count == smallest[pairs.job, pairs.gpu_type]))
     return matrix if keep.all() else matrix.keep(keep)
 
 
-def normalised(pairs: Pairs, jobs: Sequence[Job]) -> FloatArray:
-    """G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,); 1 for a job of which nothing is known yet."""
+def normalised(pairs: Pairs, jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit) -> FloatArray:
+    """G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,); N_min for a job of which nothing is known yet.
+
+    N_min of a job whose replicas span unlike numbers of GPUs is that of the type on which its goodput is least (of the last such type).
+    """
     smallest = np.full(len(jobs), np.inf)
     np.minimum.at(smallest, pairs.job, np.where(pairs.known, pairs.goodput, np.inf))
-    least = np.array([float(job.spec.min_gpus) for job in jobs]) if jobs else np.zeros(0)
-    ratio = np.where(pairs.known, pairs.goodput / smallest[pairs.job], 1.0)
-    utility: FloatArray = np.maximum(least[pairs.job] * ratio, SMALLEST_GOODPUT)
+    needed = _fewest_gpus(jobs, type_names, unit)[pairs.job, pairs.gpu_type]
+    least = np.ones(len(jobs))
+    at_least = pairs.known & (pairs.goodput == smallest[pairs.job])
+    least[pairs.job[at_least]] = needed[at_least]
+    measured = least[pairs.job] * (pairs.goodput / smallest[pairs.job])
+    utility: FloatArray = np.maximum(np.where(pairs.known, measured, needed), SMALLEST_GOODPUT)
     return utility
+
+
+def _fewest_gpus(jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit) -> FloatArray:
+    """N_min of every job if its row were least on that type, shape (J, T)."""
+    found = np.ones((len(jobs), len(type_names)))
+    for j, job in enumerate(jobs):
+        spec = job.spec
+        if spec.is_rigid:
+            found[j] = spec.requested_gpus
+        else:
+            declared = spec.min_gpus if unit is RowUnit.FEWEST_GPUS else 1
+            found[j] = [max(declared, spec.replica_gpus(name)) for name in type_names]
+    return found

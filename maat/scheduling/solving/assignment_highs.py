@@ -61,7 +61,7 @@ def _model(problem: AssignmentProblem) -> highspy.HighsLp:
     pairs = len(problem.value)
     _, job_row = np.unique(problem.job, return_inverse=True)
     jobs = int(job_row[-1]) + 1
-    usage = problem.membership * problem.places[:, None]
+    usage = problem.usage
     pair, limit = np.nonzero(usage)
     column = np.concatenate((np.arange(pairs), pair))
     order = np.argsort(column, kind="stable")

@@ -6,6 +6,7 @@ maximise  sum_p value_p x_p   with  x binary,  at most one pair per job,  places
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +20,8 @@ EXACT = 1e-8  # relative; a smaller gap is rounding
 class AssignmentProblem:
     """P pairs sorted by job, R limits. `present` marks pairs that jobs hold now: the answer that is always at hand.
 
-    value, places, job, present: shape (P,); membership: (P, R) bool; capacity: (R,) places; limit_names: R names.
+    value, places, job, present: shape (P,); membership: (P, R) bool; capacity: (R,) places; limit_names: R names. `taken`, (P, R): places that a
+    pair takes under every limit, where some limit counts other than one place for each of its `places`.
     """
 
     value: FloatArray
@@ -29,6 +31,12 @@ class AssignmentProblem:
     capacity: IntArray
     present: BoolArray
     limit_names: tuple[str, ...] = ()
+    taken: IntArray | None = None
+
+    @cached_property
+    def usage(self) -> IntArray:
+        """Places that every pair takes under every limit, shape (P, R)."""
+        return self.membership * self.places[:, None] if self.taken is None else self.taken
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ def is_feasible(problem: AssignmentProblem, chosen: IntArray) -> bool:
 
 def used_places(problem: AssignmentProblem, chosen: IntArray) -> IntArray:
     """Places that the chosen pairs take under every limit, shape (R,)."""
-    used: IntArray = problem.places[chosen] @ problem.membership[chosen]
+    used: IntArray = problem.usage[chosen].sum(axis=0)
     return used
 
 
@@ -73,7 +81,7 @@ def kept_present(problem: AssignmentProblem) -> IntArray:
     free = np.maximum(problem.capacity, 0)
     last_job = None
     for pair in present.tolist():
-        usage = problem.membership[pair] * problem.places[pair]
+        usage = problem.usage[pair]
         if problem.job[pair] != last_job and (usage <= free).all():
             kept.append(pair)
             free = free - usage

@@ -18,7 +18,8 @@ class Programme:
     """The pairs that can matter, prepared for array work. Pairs sorted by job; jobs numbered 0..J-1 without gaps.
 
     value, places, job: shape (P,); `rank`: preference among equals, 0 to 1, smaller first, (P,); `starts`: first pair of every job, (J,);
-    `kind`: which of the K distinct sets of limits a pair falls under, (P,), and `patterns` those sets as 0 and 1, (K, R);
+    `kind`: which of the K distinct ways to take places a pair has, (P,), and `patterns`, (K, R): places taken under every limit for each of its `places`,
+    0 or 1 but under limits that count otherwise;
     `cell`: job x K + kind, (P,); usage: places taken under every limit, (R, P); capacity: (R,); `scale`: the largest value, which tolerances are relative to.
     """
 
@@ -46,8 +47,7 @@ class Programme:
 
 def pairs_that_matter(problem: AssignmentProblem) -> IntArray:
     """Pairs worth something that would fit if they were alone: no best answer needs another."""
-    usage = problem.membership * problem.places[:, None]
-    return np.flatnonzero((problem.value > 0) & (usage <= np.maximum(problem.capacity, 0)).all(axis=1))
+    return np.flatnonzero((problem.value > 0) & (problem.usage <= np.maximum(problem.capacity, 0)).all(axis=1))
 
 
 def programme_of(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None) -> Programme:
@@ -64,7 +64,8 @@ def programme_of(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | No
     else:
         rank = np.random.default_rng(tie_seed).permutation(count) / count
     membership = problem.membership[pairs]
-    patterns, kind = _distinct_rows(membership)
+    usage = problem.usage[pairs].astype(np.float64)
+    patterns, kind = _distinct_rows(membership) if problem.taken is None else _distinct_shares(usage / places[:, None])
     number = new.cumsum() - 1
     return Programme(
         value=value - (PREFERENCE * scale) * rank,
@@ -75,7 +76,7 @@ def programme_of(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | No
         kind=kind,
         patterns=patterns,
         cell=number * len(patterns) + kind,
-        usage=np.ascontiguousarray(membership.T) * places,
+        usage=np.ascontiguousarray(usage.T),
         capacity=np.maximum(problem.capacity, 0).astype(np.float64),
         scale=scale,
     )
@@ -89,3 +90,9 @@ def _distinct_rows(membership: BoolArray) -> tuple[FloatArray, IntArray]:
         return rows.astype(np.float64), kind.reshape(-1)
     number, kind = np.unique(membership @ (1 << np.arange(limits)), return_inverse=True)
     return (number[:, None] >> np.arange(limits) & 1).astype(np.float64), kind
+
+
+def _distinct_shares(shares: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The distinct rows of (P, R), (K, R), and which of them each row is, (P,)."""
+    rows, kind = np.unique(shares, axis=0, return_inverse=True)
+    return rows, kind.reshape(-1)

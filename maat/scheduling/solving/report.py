@@ -20,7 +20,7 @@ class SolveStatus(StrEnum):
 class SolveReport:
     """What a solve did. `prices`: of one place under each limit, in the objective's unit. `gap` = (bound - objective) / |bound|.
 
-    `seconds`: CPU time. `out_of_time`: a clock ended the search, not a proof or a limit on work: another machine may get another answer.
+    `seconds`: CPU time. `repairs`: times that it was solved again because nodes could not hold what it granted. `out_of_time`: a clock ended the search, not a proof or a limit on work: another machine may get another answer.
     """
 
     status: SolveStatus = SolveStatus.NOT_NEEDED
@@ -31,6 +31,7 @@ class SolveReport:
     seconds: float = 0.0
     fallback: bool = False
     out_of_time: bool = False
+    repairs: int = 0
     message: str = ""
     prices: Mapping[str, float] = field(default_factory=dict)
 

@@ -16,8 +16,9 @@ def problem(
     limits: list[list[int]],
     capacity: list[int],
     present: tuple[int, ...] = (),
+    taken: list[list[int]] | None = None,
 ) -> AssignmentProblem:
-    """`limits`: for every pair the numbers of the limits that it falls under."""
+    """`limits`: for every pair the numbers of the limits that it falls under. `taken`: what it takes under each of all limits, where that differs."""
     membership = np.zeros((len(value), len(capacity)), dtype=bool)
     for pair, rows in enumerate(limits):
         membership[pair, rows] = True
@@ -31,6 +32,7 @@ def problem(
         capacity=np.array(capacity, dtype=np.int64),
         present=held,
         limit_names=tuple(f"limit-{row}" for row in range(len(capacity))),
+        taken=None if taken is None else np.array(taken, dtype=np.int64).reshape(len(value), len(capacity)),
     )
 
 
@@ -53,11 +55,20 @@ def problems(draw: st.DrawFn) -> AssignmentProblem:
     )
     sizes = draw(st.sampled_from([st.sampled_from([1, 2, 4, 8]), st.integers(1, 9)]))
     present = [draw(st.booleans()) and job.index(j) == i for i, j in enumerate(job)]
+    places = [draw(sizes) for _ in job]
+    limits = [draw(st.lists(st.integers(0, rows - 1), max_size=3, unique=True)) for _ in job]
+    counts_otherwise = draw(st.integers(0, rows)) - 1  # a limit under which a pair takes more or fewer places than it has GPUs
+    weights = draw(st.lists(st.integers(0, 9), min_size=10, max_size=10))
+    taken = [
+        [0 if row not in mine else weights[count] if row == counts_otherwise else count for row in range(rows)]
+        for count, mine in zip(places, limits, strict=True)
+    ]
     return problem(
         [draw(values) for _ in job],
-        [draw(sizes) for _ in job],
+        places,
         job,
-        limits=[draw(st.lists(st.integers(0, rows - 1), max_size=3, unique=True)) for _ in job],
+        limits=limits,
+        taken=None if counts_otherwise < 0 else taken,
         capacity=draw(st.lists(st.integers(0, 20), min_size=rows, max_size=rows)),
         present=tuple(i for i, held in enumerate(present) if held),
     )
