@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.belief import Belief, Fitter, GradientStatistics
+from maat.scheduling.belief import Belief, Fitter, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
@@ -25,7 +25,9 @@ class SimulatedJob:
 
     `saved_work`: what its last checkpoint holds, taken at the end of every epoch and when the scheduler takes GPUs away or moves it;
     `unsaved_gpu_seconds`: GPU-seconds held since. `pace`: true over nominal seconds of a step, for where and beside whom it runs.
-    `regimes`: the batch sizes that the job sets itself, whatever is granted; () where scheduler or agent choose.
+    `regimes`: the batch sizes that the job sets itself, whatever is granted; () where scheduler or agent choose. `waited_seconds`: without GPUs
+    since submission, until it last got some; `waiting_since`: when it last had to do without, None while it holds GPUs. `applied_round`: the last
+    round whose changes reached it.
     """
 
     spec: JobSpec
@@ -52,11 +54,17 @@ class SimulatedJob:
     unsaved_gpu_seconds: float = 0.0
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    waiting_since: float | None = None
+    applied_round: int = -1
     regimes: tuple[Regime, ...] = ()
     _speeds: tuple[object, Candidates, FloatArray] | None = None
     _steps: tuple[int, float] | None = None
     _ran: tuple[object, float] | None = None
     _rated: tuple[int, float] | None = None
+
+    def __post_init__(self) -> None:
+        self.waiting_since = self.spec.submitted_at
 
     @property
     def total_work(self) -> float:
@@ -128,14 +136,17 @@ class SimulatedJob:
             else:
                 self.restarts += 1
         if allocation is None:
-            self.restart_left, self.goodput, self.plan = 0.0, 0.0, None
+            self.restart_left, self.goodput, self.plan, self.waiting_since = 0.0, 0.0, None, now
+        elif self.waiting_since is not None:
+            self.waited_seconds, self.waiting_since = self.waited_seconds + now - self.waiting_since, None
         same_type = allocation is None or self.allocation is None or allocation.gpu_type == self.allocation.gpu_type
         if fixed_plan != self.fixed_plan or shape != self.shape or not same_type:
             self.plan = None
         self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
 
-    def interrupt(self) -> None:
+    def interrupt(self, now: float) -> None:
         """Lose the GPUs to a failed node, and with them all that was done since the last checkpoint."""
+        self.waiting_since = now
         self.interruptions += 1
         self.lost_gpu_seconds += self.unsaved_gpu_seconds
         self.done_work, self.unsaved_gpu_seconds = self.saved_work, 0.0
@@ -277,7 +288,12 @@ def shape_of(gpus: tuple[int, ...], gpu_node: list[int], *, fullest_first: bool 
 
 def snapshot(job: SimulatedJob) -> Mapping[str, object]:
     """What a restarted executor needs beside the job's declaration, as JSON data."""
-    belief = job.belief
+    return {**standing_of(job), "samples": samples_of(job.belief.by_type)}
+
+
+def standing_of(job: SimulatedJob) -> Mapping[str, object]:
+    """All of `snapshot` but the samples, which seldom change. Shares nothing with the job."""
+    gradient = job.belief.gradient
     return {
         "done_work": job.done_work,
         "epoch": job.epoch,
@@ -298,29 +314,40 @@ def snapshot(job: SimulatedJob) -> Mapping[str, object]:
         "unsaved_gpu_seconds": job.unsaved_gpu_seconds,
         "interruptions": job.interruptions,
         "lost_gpu_seconds": job.lost_gpu_seconds,
-        "gradient": None if belief.gradient is None else [belief.gradient.square, belief.gradient.variance],
-        "peak_replica_count": belief.peak_replica_count,
-        "samples": {kind: [list(s) for s in known.samples] for kind, known in belief.by_type.items()},
+        "waited_seconds": job.waited_seconds,
+        "waiting_since": job.waiting_since,
+        "applied_round": job.applied_round,
+        "gradient": None if gradient is None else [gradient.square, gradient.variance],
+        "peak_replica_count": job.belief.peak_replica_count,
     }
 
 
-def restore(job: SimulatedJob, data: Mapping[str, object], *, fitter: Fitter) -> None:
-    """Put a job back as `snapshot` found it; its models are fitted again from its samples."""
-    state = dict(data)
-    samples, gradient = state.pop("samples"), state.pop("gradient")
-    peak = state.pop("peak_replica_count")
+def samples_of(by_type: Mapping[str, TypeBelief]) -> Mapping[str, object]:
+    """The samples behind a belief, by GPU type, as JSON data."""
+    return {kind: [list(s) for s in known.samples] for kind, known in by_type.items()}
+
+
+def beliefs_from(samples: Mapping[str, Sequence[Sequence[float]]], *, fitter: Fitter) -> Mapping[str, TypeBelief]:
+    """What `samples_of` gave, as a belief; its models are fitted again once somebody reads them."""
+    belief = Belief()
+    for kind, rows in samples.items():
+        belief = belief.with_samples(kind, [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in rows], fitter=fitter)
+    return belief.by_type
+
+
+def restore(job: SimulatedJob, standing: Mapping[str, object], by_type: Mapping[str, TypeBelief]) -> None:
+    """Put a job back as `standing_of` found it, with what it believed of each GPU type."""
+    state = dict(standing)
+    gradient, peak = state.pop("gradient"), state.pop("peak_replica_count")
     gpu_type, gpus = state.pop("gpu_type"), state.pop("gpus")
-    job.allocation = Allocation(str(gpu_type), tuple(gpus)) if gpus is not None else None  # type: ignore[arg-type]  # as snapshot wrote it, here and below
+    job.allocation = Allocation(str(gpu_type), tuple(gpus)) if gpus is not None else None  # type: ignore[arg-type]  # as standing_of wrote it, here and below
     job.shape = tuple(state.pop("shape"))  # type: ignore[arg-type]
     for name in ("fixed_plan", "plan"):
         plan = state.pop(name)
         setattr(job, name, None if plan is None else BatchPlan(*plan))  # type: ignore[misc]
     for name, value in state.items():
         setattr(job, name, value)
-    belief = Belief(gradient=None if gradient is None else GradientStatistics(*gradient), peak_replica_count=int(peak))  # type: ignore[misc, call-overload]
-    for kind, rows in samples.items():  # type: ignore[attr-defined]
-        belief = belief.with_samples(kind, [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in rows], fitter=fitter)
-    job.belief = belief
+    job.belief = Belief(by_type, None if gradient is None else GradientStatistics(*gradient), int(peak))  # type: ignore[misc, call-overload]
 
 
 def _plan_data(plan: BatchPlan) -> list[int]:

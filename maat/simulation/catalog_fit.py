@@ -10,6 +10,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray
 from maat.scheduling.efficiency import efficiency, noise_scale
 from maat.scheduling.fitting import ACROSS_OVER_WITHIN, LOWER
+from maat.scheduling.one_thread import one_blas_thread
 from maat.scheduling.throughput import ThroughputParameters, pass_seconds, step_seconds
 from maat.simulation.measurements import EpochTable, StepTable
 
@@ -122,7 +123,8 @@ def _descend(measured: Measurements, start: FloatArray, free: BoolArray) -> tupl
         return np.concatenate((weights * _softened(step_error), _COMPUTE_WEIGHT * weights * _softened(compute_error)))
 
     inside = np.clip(start, lower + 1e-9, upper - 1e-9)
-    found = least_squares(residuals, inside[free], bounds=(lower[free], upper[free]), x_scale="jac", max_nfev=200)
+    with one_blas_thread():
+        found = least_squares(residuals, inside[free], bounds=(lower[free], upper[free]), x_scale="jac", max_nfev=200)
     return float(found.cost), parameters(found.x)
 
 

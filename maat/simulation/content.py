@@ -17,7 +17,7 @@ from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures, or more of them: old results
 # are then not found.
-SIMULATION_VERSION = 6
+SIMULATION_VERSION = 10
 
 _TOLD_OTHERWISE = frozenset({"workload", "models", "conditions", "policy_parameters", "placer_parameters"})
 

@@ -14,9 +14,11 @@ from maat.simulation.record import Cancelled, Progress, Recorder, SimulationResu
 from maat.simulation.scenario import (
     Scenario,
     build_parts,
+    first_state_of,
     interference_of,
     projection_of,
     round_seconds_of,
+    run_sequence,
     slowdowns_of,
     submit,
     with_scores,
@@ -32,7 +34,8 @@ def simulate(
     Neither changes a figure.
     """
     began, began_cpu = time.perf_counter(), time.process_time()
-    scenario = with_scores(scenario)
+    sequence = run_sequence(scenario)
+    scenario = with_scores(scenario, sequence)
     conditions = scenario.conditions
     check_reservations(conditions.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
     clock = JumpingClock()
@@ -43,7 +46,7 @@ def simulate(
     executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns)
     submit(scenario, executor)
     policy, placer = build_parts(scenario)
-    recorder = Recorder(scenario, executor, on_progress)
+    recorder = Recorder(scenario, executor, on_progress, placer_state=first_state_of(placer, sequence))
     loop = RoundLoop(
         policy=policy,
         placer=placer,

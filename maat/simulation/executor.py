@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
-from maat.scheduling.belief import Fitter, MemoisingFitter
+from maat.scheduling.belief import Fitter, MemoisingFitter, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.errors import InputError, MaatError
@@ -17,7 +17,7 @@ from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.regimes import Regime
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.scheduling.standing import RoundsAhead
-from maat.simulation.adaptive_job import SimulatedJob, restore, shape_of, snapshot
+from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, restore, shape_of, snapshot
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.slowdowns import Slowdown, coupled, set_paces
@@ -49,10 +49,9 @@ class SimulatedExecutor:
         self._slowdowns = tuple(slowdowns)
         self._clock = clock
         self._fidelity = fidelity
-        self._fitter = MemoisingFitter() if fitter is None else fitter
+        self._fitter = MemoisingFitter(across_over_within=fidelity.across_over_within) if fitter is None else fitter
         self._gpu_node: list[int] = cluster.gpu_node.tolist()
         self._now = self._look = clock.now()
-        self._applied: dict[JobId, int] = {}
         self._to_come: list[tuple[float, int, SimulatedJob]] = []
         self._ids_to_come: set[JobId] = set()
         self._submitted = 0
@@ -88,6 +87,16 @@ class SimulatedExecutor:
     def _visible_at(self, spec: JobSpec) -> float:
         profiled = self._fidelity.profiling is ProfilingMode.BOOTSTRAP
         return spec.submitted_at + (self._fidelity.profiling_seconds_per_type if profiled else 0.0)
+
+    @property
+    def unfinished(self) -> Set[JobId]:
+        """Jobs that are there or to come."""
+        return self.jobs.keys() | self._ids_to_come
+
+    @property
+    def now(self) -> float:
+        """Until when every job has lived."""
+        return self._now
 
     # ---- Executor
 
@@ -146,8 +155,8 @@ class SimulatedExecutor:
         events = []
         for change in changes.items:
             job = self.jobs.get(change.job_id)
-            if job is not None and self._applied.get(change.job_id, -1) < changes.round_number:
-                self._applied[change.job_id] = changes.round_number
+            if job is not None and job.applied_round < changes.round_number:
+                job.applied_round = changes.round_number
                 events += self._change(job, change, changes.time)
         if self._slowdowns:
             set_paces(tuple(self.jobs.values()), self._slowdowns)
@@ -184,7 +193,7 @@ class SimulatedExecutor:
         events = self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
             undone = job.done_work - job.saved_work
-            job.interrupt()
+            job.interrupt(hit.time)
             data: dict[str, object] = {"cause": EventKind.NODE_FAILED.value, "node": hit.node, "lost_work": undone}
             events.append(Event(hit.time, job.spec.id, EventKind.STATE, JobState.PREEMPTED, data))
         return events
@@ -276,29 +285,34 @@ class SimulatedExecutor:
 
     # ---- over a restart
 
+    def forget_finished(self) -> None:
+        """For an executor that lives on: who keeps what ended has kept it."""
+        self.finished.clear()
+
     def dump(self) -> dict[str, object]:
         """Everything but the declarations of the jobs, as JSON data."""
-        known = {**self.jobs, **{job.spec.id: job for _, _, job in self._to_come}}
-        return {
-            "now": self._now,
-            "applied": {job_id: number for job_id, number in self._applied.items() if job_id in known},
-            "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()},
-        }
+        return {"now": self.now, "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()}}
 
     def load(self, state: Mapping[str, object]) -> None:
         """Go on from `dump`, once every job that had not ended has been submitted again. Jobs unknown to the state are new."""
-        self._now = float(state["now"])  # type: ignore[arg-type]  # as dump wrote it, here and below
-        self._applied = dict(state["applied"])  # type: ignore[call-overload]
-        rows: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]
-        waiting = []
+        jobs: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]  # as dump wrote it, here and below
+        self.resume(float(state["now"]), {job_id: self._parts(data) for job_id, data in jobs.items()})  # type: ignore[arg-type]
+
+    def resume(self, now: float, jobs: Mapping[JobId, tuple[Mapping[str, object], Mapping[str, TypeBelief]]]) -> None:
+        """As `load`; of every job how it stood (`standing_of`) and what it believed of each GPU type."""
+        self._now, waiting = now, []
         for entry in self._to_come:
-            row = rows.get(entry[2].spec.id)
-            if row is None:
+            known = jobs.get(entry[2].spec.id)
+            if known is None:
                 waiting.append(entry)
             else:
-                restore(entry[2], row, fitter=self._fitter)
+                restore(entry[2], *known)
                 self.jobs[entry[2].spec.id] = entry[2]
         self._to_come, self._ids_to_come = waiting, {entry[2].spec.id for entry in waiting}
+
+    def _parts(self, data: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, TypeBelief]]:
+        standing = dict(data)
+        return standing, beliefs_from(standing.pop("samples"), fitter=self._fitter)  # type: ignore[arg-type]
 
 
 def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:

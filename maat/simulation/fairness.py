@@ -14,7 +14,7 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
-from maat.scheduling.job import Adaptivity, Allocation, JobSpec, WorkloadKind
+from maat.scheduling.job import Adaptivity, Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
@@ -58,7 +58,7 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6), or by another rule of `finish_time_fairness`.
 
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
-    the rounds of its life. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
+    the rounds of its life; with N_g / n_avg by the rule `share-of-type`. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
     policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
     many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
     worth is no completion time, is left out.
@@ -72,10 +72,16 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     rho = {}
     for record in result.records:
         if record.jct is not None and record.finish is not None and by_name[record.name].promised_seconds is None:
-            share = sum(gpus.values()) / contention_of_life(result, record.submit, record.finish)
-            isolated = alone.by_type(by_name[record.name], share)
+            contention = contention_of_life(result, record.submit, record.finish)
+            isolated = alone.by_type(by_name[record.name], _shares(gpus, contention, rule))
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
     return Fairness(rho, rule)
+
+
+def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
+    """GPUs of each type that a job alone may grow into."""
+    whole = sum(gpus.values())
+    return {g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention for g, count in gpus.items()}
 
 
 def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
@@ -112,22 +118,24 @@ class IsolatedRuns:
         self._scenario = scenario
         self._table = sia_configurations(scenario.cluster)
         self._known: dict[tuple[str, str], TypeBelief] = {}
-        self._seconds: dict[tuple[str, WorkloadKind, float, Configuration], float] = {}
+        self._seconds: dict[tuple[object, ...], float] = {}
         self._requested: dict[tuple[object, ...], float] = {}
 
-    def by_type(self, job: TraceJob, share: float) -> Mapping[str, float]:
-        """JCT in seconds alone on `share` GPUs, by every type on which the job can run.
+    def by_type(self, job: TraceJob, shares: Mapping[str, float]) -> Mapping[str, float]:
+        """JCT in seconds alone on `shares` of GPUs by type, of every type on which the job can run.
 
         A job that sets its own batch sizes runs on the GPUs that it asks for, and on a smaller share as many times longer.
         """
         if job.regimes:
-            return {t: seconds * max(job.gpu_count / share, 1.0) for t, seconds in self.on_request(job).items()}
+            return {t: seconds * max(job.gpu_count / shares[t], 1.0) for t, seconds in self.on_request(job).items()}
         spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
-            usable = [c for c in _of_type(self._table, kind) if c.gpu_count % spec.replica_gpus(kind) == 0]
+            usable = [
+                c for c in _of_type(self._table, kind) if _is_allowed(c.gpu_count, job) and c.gpu_count % spec.replica_gpus(kind) == 0
+            ]
             if spec.may_use(kind) and usable:
-                found[kind] = self._at_share(job, spec, usable, share)
+                found[kind] = self._at_share(job, spec, usable, shares[kind])
         return found
 
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
@@ -144,7 +152,7 @@ class IsolatedRuns:
     def _on_request(self, job: TraceJob, spec: JobSpec, kind: str, per_node: int) -> float:
         whole, rest = divmod(job.gpu_count, per_node)
         shape = (per_node,) * whole + ((rest,) if rest else ())
-        key = (job.model, job.work_scale, job.gpu_count, job.batch_size, job.regimes, kind)
+        key = (job.model, job.work_scale, job.gpu_count, job.batch_size, job.max_batch_size, job.regimes, kind)
         if key not in self._requested:
             lone = self._lone(job, spec, restart_seconds=0.0)
             known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
@@ -158,7 +166,8 @@ class IsolatedRuns:
     def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
         truth = self._scenario.true_models[job.model].truth
         ends = epoch_ends(truth, job.work_scale, job.regimes)
-        return SimulatedJob(spec, truth, restart_seconds, ends, truth.max_batch_size, regimes=job.regimes)
+        most = truth.max_batch_size if job.max_batch_size is None else min(job.max_batch_size, truth.max_batch_size)
+        return SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=job.regimes)
 
     def _at_share(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float) -> float:
         least = usable[0].gpu_count
@@ -169,7 +178,7 @@ class IsolatedRuns:
         return float(np.interp(share, whole, seconds))
 
     def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        key = (job.model, job.workload_kind, job.work_scale, usable[-1])
+        key = (job.model, job.workload_kind, job.work_scale, job.max_batch_size, usable[0], usable[-1])
         if key not in self._seconds:
             self._seconds[key] = self._alone(job, spec, usable)
         return self._seconds[key]
@@ -190,7 +199,7 @@ class IsolatedRuns:
                 noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
             if settled or lone.restart_left > 0 or lone.finished_at is not None:
                 continue
-            best = _best(lone, usable, goodput, at, now)
+            best = _best(lone, usable, goodput, at, now, young_move_freely=self._scenario.conditions.fidelity.young_move_freely)
             settled = best == at and _is_best_of_all(goodput, at)
             if best != at:
                 at = best
@@ -202,17 +211,19 @@ class IsolatedRuns:
         if (job.spec.model, kind) not in self._known:
             shapes = [_shape(c) for c in _of_type(self._table, kind) if c.gpu_count % job.spec.replica_gpus(kind) == 0]
             samples = tuple(s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES))
-            self._known[job.spec.model, kind] = TypeBelief(samples, fit_throughput(samples))
+            self._known[job.spec.model, kind] = TypeBelief(
+                samples, fit_throughput(samples, across_over_within=self._scenario.conditions.fidelity.across_over_within)
+            )
         return self._known[job.spec.model, kind]
 
 
-def _best(lone: SimulatedJob, usable: Sequence[Configuration], goodput: FloatArray, at: int, now: float) -> int:
+def _best(lone: SimulatedJob, usable: Sequence[Configuration], goodput: FloatArray, at: int, now: float, *, young_move_freely: bool) -> int:
     """Which of `usable` a scheduler with nobody else to serve would choose: most `goodput` (C,), moves discounted by Sia eq. 3."""
     most = 2 * usable[at].gpu_count
     reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
     offered = goodput[reach]
     age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds))
-    worth = offered * np.where(reach == at, 1.0, restart_factor(age, restarts, seconds))
+    worth = offered * np.where(reach == at, 1.0, restart_factor(age, restarts, seconds, young_move_freely=young_move_freely))
     return int(reach[np.argmax(worth)])
 
 
@@ -225,11 +236,11 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
     """What the job as it is now would make of each configuration, shape (C,)."""
     spec, kind, many = lone.spec, usable[0].gpu_type, len(usable)
     memory = spec.memory[kind]
-    limits = (spec.initial_batch_size, lone.truth.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
+    limits = (spec.initial_batch_size, lone.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
     return best_plans(
         np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
         noise_scale=np.full(many, _noise(lone)),
-        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.truth.max_batch_size)),
+        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)),
         limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
         node_count=np.array([float(c.node_count) for c in usable]),
         replica_count=np.array([float(c.gpu_count // spec.replica_gpus(kind)) for c in usable]),
@@ -246,6 +257,10 @@ def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:
 
 def _shape(c: Configuration) -> Shape:
     return (c.gpu_count // c.node_count,) * c.node_count
+
+
+def _is_allowed(gpu_count: int, job: TraceJob) -> bool:
+    return job.min_gpus <= gpu_count and (job.max_gpus is None or gpu_count <= job.max_gpus)
 
 
 def _of_type(table: ConfigurationTable, kind: str) -> list[Configuration]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from maat.scheduling.errors import UnknownNameError
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN
 from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 
 
@@ -41,7 +42,9 @@ class Fidelity:
     `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
     slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
     holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
-    left is told those after the present epoch, at least 1; else all of them.
+    left is told those after the present epoch, at least 1; else all of them. `across_over_within`: what a job that never ran on several nodes
+    is believed to lose across them, over what it loses within one (Pollux section 4.1: 0). `young_move_freely`: a lone job, the yardstick of rho,
+    pays for no move while it is younger than one restart (Sia eq. 3: it does).
     """
 
     name: str
@@ -70,6 +73,8 @@ class Fidelity:
     calibrated: bool = True
     fullest_node_first: bool = False
     steps_from_epoch_end: bool = False
+    across_over_within: float = 0.0
+    young_move_freely: bool = False
 
     def told_to(self, policy: str) -> Fidelity:
         """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
@@ -93,8 +98,18 @@ FIDELITIES: Mapping[str, Fidelity] = {
         free_moves_of_same_shape=True,
         project_by_constant=True,
         plan_within_trace_batch=True,
+        across_over_within=ACROSS_OVER_WITHIN,
+        young_move_freely=True,
         policy_parameters={
-            "sia": {"scale_up_base": "largest", "utility_decimals": 2, "beyond_largest_batch": True, "random_ties": True},
+            "sia": {
+                "young_move_freely": True,
+                "row_unit": "replica",
+                "only_placeable": False,
+                "scale_up_base": "largest",
+                "utility_decimals": 2,
+                "beyond_largest_batch": True,
+                "random_ties": True,
+            },
             "gavel": {
                 "objective": "max-sum-throughput",
                 "isolated_rule": "whole-job",
@@ -103,6 +118,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
                 "unfit_throughput": 0.1,
             },
         },
+        placer_parameters={"whole-node": {"evict": "everybody", "spread": True}},
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_restart_seconds={"cifar10": 30.0, "yolov3": 45.0},
         policy_largest_per_gpu={("deepspeech2", "rtx"): 57},
@@ -116,6 +132,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         flat_restart_seconds=30.0,
         largest_per_gpu={("yolov3", "t4"): 8},
         rigid_models=frozenset({"ncf"}),
+        across_over_within=ACROSS_OVER_WITHIN,
         calibrated=False,
         fullest_node_first=True,
         steps_from_epoch_end=True,
@@ -125,8 +142,16 @@ FIDELITIES: Mapping[str, Fidelity] = {
         "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
         profiling=ProfilingMode.NO_PROFILE,
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
-        policy_parameters={"srtf": {"head_of_line": "block"}},
-        placer_parameters={"pal": {"binning": "two"}, "pm-first": {"binning": "two"}},
+        policy_parameters={
+            **{policy: {"head_of_line": "block"} for policy in ("gandiva", "sjf", "srtf", "tiresias")},
+            "las": {"head_of_line": "block", "service": "seconds"},
+        },
+        placer_parameters={
+            "pal": {"binning": "two"},
+            "pm-first": {"binning": "two"},
+            "random": {"chance": "run"},
+            "random-sticky": {"chance": "run"},
+        },
         round_seconds=360.0,
         flat_restart_seconds=0.0,
         completion_at_round_end=True,

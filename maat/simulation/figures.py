@@ -40,6 +40,7 @@ FIGURES: Mapping[str, Figure] = {
         Figure("restarts_per_job", "Restarts per job"),
         Figure(BY_PLACER, "Restarts by the placer"),
         Figure("avg_queueing_hours", "Queueing delay", "h"),
+        Figure("avg_waiting_hours", "Waiting in all", "h", of_finished=True),
         Figure("contention_mean", "Mean contention", "jobs"),
         Figure("contention_max", "Most contention", "jobs"),
         Figure("worst_rho", "Worst rho", of_finished=True),

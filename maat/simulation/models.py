@@ -65,7 +65,7 @@ class Model:
         batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
         largest = max(job.batch_size or 0, truth.initial_batch_size)
         within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
-        smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
+        plannable = largest if within_trace else truth.max_batch_size
         return JobSpec(
             id=job.name,
             name=job.name,
@@ -73,16 +73,15 @@ class Model:
             submitted_at=job.submit_seconds,
             work=self.work * job.work_scale,
             initial_batch_size=truth.initial_batch_size,
-            max_batch_size=largest if within_trace else truth.max_batch_size,
+            max_batch_size=plannable if job.max_batch_size is None else min(plannable, job.max_batch_size),
             memory=self._memory(fidelity),
             adaptivity=adaptivity,
             gpu_count=job.gpu_count,
-            max_gpus=max(
-                min(fidelity.most_gpus_per_job, truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)),
-                job.gpu_count,
-            ),
+            min_gpus=job.min_gpus,
+            max_gpus=self._most_gpus(job, fidelity) if job.max_gpus is None else job.max_gpus,
             batch_size=batch_size,
             preemptible=job.preemptible,
+            gpu_types=job.gpu_types,
             tenant=job.tenant,
             workload_kind=job.workload_kind,
             promised_seconds=job.promised_seconds,
@@ -92,6 +91,12 @@ class Model:
             variability_class=fidelity.variability.classes.get(self.name),
             locality_penalty=self.locality_penalty,
         )
+
+    def _most_gpus(self, job: TraceJob, fidelity: Fidelity) -> int:
+        """Of a job whose trace names no bound."""
+        smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
+        by_batch = self.truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)
+        return max(min(fidelity.most_gpus_per_job, by_batch), job.gpu_count)
 
     def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
         first, sizes = job.regimes[0].batch_size, tuple(sorted({regime.batch_size for regime in job.regimes}))

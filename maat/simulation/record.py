@@ -9,7 +9,7 @@ import numpy as np
 
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
@@ -85,7 +85,7 @@ class SimulationResult:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
         for kind, records in {"": self.records, "_large": self._of_size(large=True), "_small": self._of_size(large=False)}.items():
             if all(record.jct is None for record in records):
-                figures[f"avg_jct_hours{kind}"] = None
+                figures[f"avg_jct_hours{kind}"] = figures[f"avg_waiting_hours{kind}"] = None
             if all(record.queueing_delay is None for record in records):
                 figures[f"avg_queueing_hours{kind}"] = None
         return figures
@@ -134,9 +134,17 @@ class SimulationResult:
 class Recorder:
     """The simulator's RoundStore: keeps in memory what the figures need, and where the loop stands."""
 
-    def __init__(self, scenario: Scenario, executor: SimulatedExecutor, on_progress: Progress | None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        executor: SimulatedExecutor,
+        on_progress: Progress | None,
+        *,
+        placer_state: PolicyState = PolicyState(),
+    ) -> None:
+        """`placer_state`: what the placer remembers before the first round."""
         self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
-        self._stored = StoredState()
+        self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
         self._held: list[list[int]] = []
         self._policy_seconds: list[float] = []
@@ -267,4 +275,5 @@ def _record(job: SimulatedJob) -> JobRecord:
         interruptions=job.interruptions,
         lost_gpu_seconds=job.lost_gpu_seconds,
         adaptivity=spec.adaptivity,
+        waited=None if job.finished_at is None else job.waited_seconds,
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Placer, Policy
+from maat.scheduling.policies import POLICIES, parameters_beside
+from maat.scheduling.rounds import Placer, Policy, PolicyState
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.conditions import Conditions
 from maat.simulation.executor import SimulatedExecutor
@@ -74,9 +76,11 @@ class Scenario:
 
 
 def build_parts(scenario: Scenario) -> tuple[Policy, Placer]:
-    """The policy and placer of a scenario, with its fidelity's parameters where the scenario sets none of its own."""
+    """The policy and placer of a scenario, with its fidelity's parameters where the scenario sets none of its own, else those that the placer asks
+    of the policy."""
+    beside = parameters_beside(PLACERS.entry(scenario.placer), scenario.policy)
     preset = scenario.conditions.fidelity.policy_parameters.get(scenario.policy, {})
-    policy = POLICIES.build(scenario.policy, {**preset, **scenario.policy_parameters})
+    policy = POLICIES.build(scenario.policy, {**beside, **preset, **scenario.policy_parameters})
     preset = scenario.conditions.fidelity.placer_parameters.get(scenario.placer, {})
     return policy, PLACERS.build(scenario.placer, {**preset, **scenario.placer_parameters})
 
@@ -127,14 +131,33 @@ def slowdowns_of(scenario: Scenario, interference: Mapping[tuple[str, str, int],
     return (*unequal, SharedGpus(interference)) if interference else unequal
 
 
-def with_scores(scenario: Scenario) -> Scenario:
+def run_sequence(scenario: Scenario) -> random.Random:
+    """The one sequence of chance of a run whose fidelity has one: scores are drawn with it first, where single measurements are drawn."""
+    seed = scenario.conditions.fidelity.variability.draw_seed
+    return random.Random(scenario.seed if seed is None else seed)
+
+
+def with_scores(scenario: Scenario, sequence: random.Random | None = None) -> Scenario:
     """The scenario with the scores of its GPUs drawn, where it says from what."""
     if scenario.conditions.variability is None:
         return scenario
     rules = scenario.conditions.fidelity.variability
     needed = {rules.classes[name] for name in scenario.workload.models if name in rules.classes}
-    scores = draw_scores(scenario.conditions.variability, scenario.cluster, rules, needed=needed, seed=scenario.seed)
+    drawn = run_sequence(scenario) if sequence is None else sequence
+    scores = draw_scores(scenario.conditions.variability, scenario.cluster, rules, needed=needed, seed=scenario.seed, sequence=drawn)
     return replace(scenario, cluster=replace(scenario.cluster, scores=scores))
+
+
+@runtime_checkable
+class DrawsOn(Protocol):
+    """A placer whose chance may go on where that of the scores ended."""
+
+    def going_on_from(self, sequence: random.Random, /) -> PolicyState: ...
+
+
+def first_state_of(placer: Placer, sequence: random.Random) -> PolicyState:
+    """What a placer remembers before the first round of a run, whose chance stands at `sequence`."""
+    return placer.going_on_from(sequence) if isinstance(placer, DrawsOn) else PolicyState()
 
 
 def _penalty(scenario: Scenario, model: str) -> float:

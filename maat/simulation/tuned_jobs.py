@@ -73,11 +73,17 @@ def tuned(jobs: Sequence[TraceJob], models: Mapping[str, Model], cluster: Cluste
     rng = np.random.default_rng((seed, _STREAM))
     drawn = {}
     for job in jobs:
-        pairs = valid[job.model]
+        pairs = [pair for pair in valid[job.model] if _is_allowed(pair, job)]
         at = int(rng.integers(max(len(pairs), 1)))
         if pairs and not is_bound(job):
             drawn[job.name] = replace(job, gpu_count=pairs[at].gpu_count, batch_size=pairs[at].batch_size)
     return drawn
+
+
+def _is_allowed(pair: Pair, job: TraceJob) -> bool:
+    """Whether the pair is within what the job's owner lets anybody choose."""
+    counts = job.min_gpus <= pair.gpu_count and (job.max_gpus is None or pair.gpu_count <= job.max_gpus)
+    return counts and (job.max_batch_size is None or pair.batch_size <= job.max_batch_size)
 
 
 def is_bound(job: TraceJob) -> bool:

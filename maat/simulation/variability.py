@@ -166,9 +166,16 @@ def _gpu(row: Row) -> str:
 
 
 def draw_scores(
-    variability: Variability, cluster: Cluster, rules: VariabilityRules, *, needed: Collection[str], seed: int
+    variability: Variability,
+    cluster: Cluster,
+    rules: VariabilityRules,
+    *,
+    needed: Collection[str],
+    seed: int,
+    sequence: random.Random | None = None,
 ) -> Mapping[str, tuple[float, ...]]:
-    """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower.
+    """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower. `sequence`: what rows are drawn with, for a caller
+    who draws on with it.
 
     Classes whose application was measured on every type of the cluster. Raises VariabilityError where there is none, where one of `needed` is not
     among them, or where there are fewer measured GPUs than the cluster has.
@@ -181,13 +188,16 @@ def draw_scores(
         name = min(rules.profiles)
         raise _not_measured(variability, cluster, rules.profiles[name], variability_class=name)
     chance = seed if rules.draw_seed is None else rules.draw_seed
-    draw = _draw_rows if rules.draw is ScoreDraw.ROWS else _draw_medians
-    return draw(variability, cluster, {name: rules.profiles[name] for name in covered}, chance)
+    profiles = {name: rules.profiles[name] for name in covered}
+    if rules.draw is ScoreDraw.ROWS:
+        return _draw_rows(variability, cluster, profiles, random.Random(chance) if sequence is None else sequence)
+    return _draw_medians(variability, cluster, profiles, chance)
 
 
-def _draw_rows(variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int) -> Mapping[str, tuple[float, ...]]:
+def _draw_rows(
+    variability: Variability, cluster: Cluster, profiles: Mapping[str, str], chance: random.Random
+) -> Mapping[str, tuple[float, ...]]:
     """GPU by GPU, class by class, any measurement with replacement: the published draw to the digit where the seed is 42."""
-    chance = random.Random(seed)
     rows = {key: found.rows() for key, found in variability.measured.items()}
     scores: dict[str, list[float]] = {name: [] for name in profiles}
     for kind in cluster.gpu_type_of.tolist():

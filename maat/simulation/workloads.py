@@ -35,7 +35,9 @@ class TraceJob:
 
     `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
     `adaptivity`: None where the trace leaves it open, for a study to draw. `promised_seconds`: see JobSpec. `regimes`: the batch sizes that the
-    job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule.
+    job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule. `min_gpus`, `max_gpus`, `max_batch_size`: what the scheduler must keep
+    to; where `max_gpus` is None, no more than the fidelity gives any job, where `max_batch_size` is, the model's most. `gpu_types`: those that
+    it may use; None for all on which its model runs.
     """
 
     name: str
@@ -51,6 +53,10 @@ class TraceJob:
     tenant: str = "default"
     regimes: tuple[Regime, ...] = ()
     weight: float = 1.0
+    min_gpus: int = 1
+    max_gpus: int | None = None
+    max_batch_size: int | None = None
+    gpu_types: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ def _cell(value: object) -> str:
             return str(value).lower()
         case float():
             return repr(value)
+        case tuple():
+            return " ".join(value)
     return str(value)
 
 
@@ -196,6 +204,10 @@ OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
     "promised_seconds": lambda row, column: row.number(column, above=0.0, maximum=MAX_SECONDS),
     "preemptible": lambda row, column: row.one_of(column, _Truth) is _Truth.TRUE,
     "tenant": _name,
+    "min_gpus": lambda row, column: row.whole_number(column, maximum=MAX_GPUS),
+    "max_gpus": lambda row, column: row.whole_number(column, maximum=MAX_GPUS),
+    "max_batch_size": lambda row, column: row.whole_number(column),
+    "gpu_types": lambda row, column: tuple(_name(row, column).split()),
 }
 DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
 
@@ -212,7 +224,18 @@ def _sia_job(row: Row) -> TraceJob:
         **given,
     )
     _check_promise(job, row)
+    _check_bounds(job, row)
     return job
+
+
+def _check_bounds(job: TraceJob, row: Row) -> None:
+    most = MAX_GPUS if job.max_gpus is None else job.max_gpus
+    if not job.min_gpus <= job.gpu_count <= most:
+        remedy = f"Give {job.min_gpus} to {most}." if job.min_gpus <= most else "Give a max_gpus of at least min_gpus."
+        raise row.blame("is not between min_gpus and max_gpus", field="num_replicas", value=job.gpu_count, row=row.line, remedy=remedy)
+    if job.max_batch_size is not None and job.batch_size is not None and job.batch_size > job.max_batch_size:
+        remedy = f"Give at most {job.max_batch_size}, or a larger max_batch_size."
+        raise row.blame("is above max_batch_size", field="batch_size", value=job.batch_size, row=row.line, remedy=remedy)
 
 
 def _check_promise(job: TraceJob, row: Row) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 from contracts.generated import NOW, clusters, round_inputs
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -18,6 +19,7 @@ from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import shape_limits
 from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Grant, Placer, RoundInput
@@ -143,6 +145,34 @@ def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configura
     for job in round_input.jobs:
         if job.allocation is None or job.allocation.gpus != placed[job.id]:
             assert nodes_of(round_input, placed[job.id]) == decision.grants[job.id].node_count
+
+
+def moved(placed: Mapping[str, tuple[int, ...]], decision: Decision, round_input: RoundInput) -> set[str]:
+    """Jobs that hold what they were granted, on GPUs in service, and are not left there."""
+    kept = {job.id: held_as_granted(round_input, job.id, decision.grants[job.id]) for job in round_input.jobs if job.id in decision.grants}
+    return {job_id for job_id, gpus in kept.items() if gpus is not None and placed.get(job_id) != gpus}
+
+
+@settings(max_examples=120)
+@given(case=sia_grants())
+def test_whole_node_moves_nobody_where_that_is_not_needed_and_never_more_than_placing_all_anew(
+    case: tuple[Decision, RoundInput],
+) -> None:
+    decision, round_input = case
+    few = PLACERS.build("whole-node").place(decision, round_input)
+    all_anew = PLACERS.build("whole-node", {"evict": "everybody"}).place(decision, round_input)
+    check_placement(few, decision, round_input)
+    assert len(few.placement.gpus) >= len(all_anew.placement.gpus)
+    if len(few.placement.gpus) == len(all_anew.placement.gpus):
+        assert len(moved(few.placement.by_job, decision, round_input)) <= len(moved(all_anew.placement.by_job, decision, round_input))
+
+
+@settings(max_examples=40)
+@given(round_input=round_inputs())
+def test_sia_grants_what_whole_node_can_place(round_input: RoundInput) -> None:
+    assume(round_input.cluster.jobs_per_gpu == 1)
+    result = plan_round(round_input, POLICIES.build("sia"), PLACERS.build("whole-node"))
+    assert set(result.placement.unplaced) <= set(round_input.pinned)
 
 
 @settings(max_examples=40)

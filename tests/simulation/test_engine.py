@@ -15,9 +15,10 @@ import pytest
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError, UnknownNameError
 from maat.scheduling.metrics import ScheduleMetrics
+from maat.scheduling.placement.whole_node import Eviction, WholeNode
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.fifo import Fifo
-from maat.scheduling.policies.sia import ScaleUpBase, Sia
+from maat.scheduling.policies.sia import RowUnit, ScaleUpBase, Sia
 from maat.scheduling.solving.report import SolveReport
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
@@ -145,9 +146,12 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
     preset = scenario(conditions=Conditions(fidelity("sia-artifact")))
-    assert build_parts(preset)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, utility_decimals=2, beyond_largest_batch=True, random_ties=True)
+    published = {"row_unit": RowUnit.REPLICA, "only_placeable": False, "scale_up_base": ScaleUpBase.LARGEST, "utility_decimals": 2}
+    published["young_move_freely"] = True
+    assert build_parts(preset)[0] == Sia(**published, beyond_largest_batch=True, random_ties=True)
+    assert build_parts(preset)[1] == WholeNode(evict=Eviction.EVERYBODY, spread=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(scale_up_base=ScaleUpBase.LARGEST, p=0.5, beyond_largest_batch=True, random_ties=True)
+    assert build_parts(own)[0] == Sia(**{**published, "utility_decimals": None}, p=0.5, beyond_largest_batch=True, random_ties=True)
     assert build_parts(scenario())[0] == Sia()
 
 

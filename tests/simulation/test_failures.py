@@ -210,6 +210,10 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int
         assert sum(span.gpu_type is None for span in mine) >= record.interruptions
         assert len([s for s in mine if s.gpu_type is not None]) == record.restarts + 1
         assert [span.start for span in mine] == sorted(span.start for span in mine)
+        if record.finish is not None:
+            ends = [*(span.start for span in mine[1:]), record.finish]
+            held = sum(end - span.start for span, end in zip(mine, ends, strict=True) if span.gpu_type is not None)
+            assert record.waited == pytest.approx(record.finish - record.submit - held)
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)

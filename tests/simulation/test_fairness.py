@@ -12,7 +12,7 @@ from maat.scheduling.job import WorkloadKind
 from maat.scheduling.metrics import FairnessRule
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.fairness import Fairness, IsolatedRuns, fairness
+from maat.simulation.fairness import Fairness, IsolatedRuns, contention_of_life, fairness
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import catalog_models, measured_models
 from maat.simulation.record import SimulationResult
@@ -52,7 +52,20 @@ def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency
     alone = IsolatedRuns(result.scenario)
     assert {record.name for record in result.records if record.finish is not None} == {"batch", "training", "service"}
     assert set(fairness(result, alone=alone).rho) == {"batch", "training"}
-    assert all(alone.by_type(batch, 2.0)[kind] < seconds for kind, seconds in alone.by_type(training, 2.0).items())
+    share = {"t4": 2.0, "a100": 2.0}
+    assert all(alone.by_type(batch, share)[kind] < seconds for kind, seconds in alone.by_type(training, share).items())
+
+
+def test_a_job_alone_keeps_to_what_its_owner_lets_it_have() -> None:
+    free = TraceJob("free", 0.0, "cifar10", 1, 128, 0.05)
+    alone = IsolatedRuns(played(free).scenario)
+    bounded, picky = replace(free, max_gpus=1), replace(free, gpu_types=("t4",))
+    small = replace(free, max_batch_size=128)
+    one, two, four = ({"t4": gpus, "a100": gpus} for gpus in (1.0, 2.0, 4.0))
+    assert alone.by_type(bounded, four) == pytest.approx(alone.by_type(free, one))
+    assert alone.by_type(free, four)["t4"] < alone.by_type(bounded, four)["t4"]
+    assert set(alone.by_type(picky, two)) == {"t4"}
+    assert alone.by_type(small, four)["t4"] > alone.by_type(free, four)["t4"]
 
 
 def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
@@ -61,6 +74,23 @@ def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
     assert (paper.rule, published.rule) == (FairnessRule.MEAN_OF_RATIOS, FairnessRule.RATIO_TO_MEAN)
     assert all(published.rho[name] <= paper.rho[name] + 1e-12 for name in paper.rho)
     assert published.mean < paper.mean
+
+
+def test_by_the_share_of_each_type_a_job_alone_has_fewer_gpus() -> None:
+    result = played(*[TraceJob(f"job-{i}", 0.0, "cifar10", 1, 128, 0.05) for i in range(4)])
+    alone = IsolatedRuns(result.scenario)
+    whole, of_type = (fairness(result, alone=alone, rule=rule) for rule in (FairnessRule.MEAN_OF_RATIOS, FairnessRule.SHARE_OF_TYPE))
+    record, job = result.records[0], result.scenario.workload.jobs[0]
+    contention = contention_of_life(result, record.submit, record.finish or 0.0)
+    isolated = alone.by_type(job, {"t4": 8 / contention, "a100": 4 / contention})
+    assert of_type.rho["job-0"] == pytest.approx(sum(w * (record.jct or 0.0) / isolated[g] for g, w in (("t4", 2 / 3), ("a100", 1 / 3))))
+    assert of_type.rho["job-0"] != whole.rho["job-0"]
+
+
+def test_on_one_type_both_shares_are_the_same() -> None:
+    workload = Workload("hand-made", tuple(few()), "sia")
+    result = simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4")))
+    assert fairness(result).rho == fairness(result, rule=FairnessRule.SHARE_OF_TYPE).rho
 
 
 def test_isolated_runs_may_be_shared_between_policies_and_change_nothing() -> None:

@@ -115,6 +115,14 @@ def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(bound: dict[s
     assert tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0) == tuned([free, free], MODELS, CLUSTER, TunedJobs(), seed=0), "the draw"
 
 
+def test_a_tuned_job_stays_within_what_its_owner_lets_anybody_choose() -> None:
+    bounds = {"min_gpus": 2, "max_gpus": 3, "max_batch_size": 1024}
+    jobs = [TraceJob(f"j{i}", 0.0, "cifar10", 2, **bounds) for i in range(30)]  # type: ignore[arg-type]
+    drawn = tuned(jobs, MODELS, CLUSTER, TunedJobs(TuningRule.ANY_PAIR), seed=0).values()
+    assert {job.gpu_count for job in drawn} <= {2, 3}
+    assert 0 < max(job.batch_size or 0 for job in drawn) <= 1024
+
+
 @pytest.mark.parametrize("values", [{"most_gpus": 0}, {"least_share": 0.0}, {"least_share": 0.9}])
 def test_a_tuning_that_nothing_could_meet_is_refused(values: dict[str, float]) -> None:
     with pytest.raises(ParameterError) as caught:

@@ -60,6 +60,33 @@ def test_optional_columns_say_what_a_job_does_and_what_binds_it() -> None:
     assert third == TraceJob("c", 2.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE)
 
 
+BOUNDS = "min_gpus,max_gpus,max_batch_size,gpu_types"
+
+
+def test_optional_columns_bound_what_a_job_may_be_given() -> None:
+    rows = "a,0,bert,2,12,2,4,48,t4 a100\nb,1,bert,1,,,,,\n"
+    first, second = read_workload(HEADER.strip() + "," + BOUNDS + "\n" + rows, known_models=KNOWN).jobs
+    assert first == TraceJob("a", 0.0, "bert", 2, 12, min_gpus=2, max_gpus=4, max_batch_size=48, gpu_types=("t4", "a100"))
+    assert second == TraceJob("b", 1.0, "bert", 1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "field", "says"),
+    [
+        ("3,,,", "num_replicas", "Give 3 to 1000000."),
+        (",1,,", "num_replicas", "Give 1 to 1."),
+        ("4,3,,", "num_replicas", "Give a max_gpus of at least min_gpus."),
+        ("0,,,", "min_gpus", "is not between 1 and"),
+        (",,8,", "batch_size", "Give at most 8, or a larger max_batch_size."),
+        (",,,t4\u200b", "gpu_types", "printable characters"),
+    ],
+)
+def test_bounds_that_contradict_what_is_asked_for_are_refused(cells: str, field: str, says: str) -> None:
+    error = refusal(HEADER.strip() + "," + BOUNDS + "\na,0,bert,2,12," + cells + "\n")
+    assert (error.field, error.row) == (field, 2)
+    assert says in str(error)
+
+
 @pytest.mark.parametrize(
     ("cells", "field", "says"),
     [

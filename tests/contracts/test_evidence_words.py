@@ -1,0 +1,26 @@
+"""Whatever a policy or a placer gives as evidence, the page has words for it."""
+
+from __future__ import annotations
+
+import pytest
+from contracts.generated import round_inputs
+from hypothesis import given, settings
+
+from frontend.components.evidence import LABELS
+from maat.scheduling.loop import plan_round
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Policy, RoundInput
+
+
+@pytest.fixture(params=POLICIES.names, scope="module")
+def policy(request: pytest.FixtureRequest) -> Policy:
+    return POLICIES.build(request.param)
+
+
+@settings(max_examples=10)
+@given(round_input=round_inputs())
+def test_every_number_behind_a_reason_has_a_label(policy: Policy, round_input: RoundInput) -> None:
+    reasons = plan_round(round_input, policy, PLACERS.build("packed-sticky")).reasons
+
+    assert {name for why in reasons.values() for name in why.evidence} <= set(LABELS)
