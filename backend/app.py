@@ -9,12 +9,16 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
 
+from backend.accounts.locality import asking_the_system
 from backend.accounts.routes import router as accounts
 from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.routes import router as events
+from backend.health.monitor import HealthMonitor
 from backend.health.routes import router as health
+from backend.jobs.remedies import Rehearsal, RemedyFinder
 from backend.jobs.routes import router as jobs
+from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
 from backend.models_catalog.routes import router as models_catalog
 from backend.operations.routes import router as operations
@@ -28,10 +32,14 @@ from backend.simulations.routes import router as simulations
 from backend.sweeps.routes import router as sweeps
 from backend.web.documentation import OPENAPI_URL, install_documentation
 from backend.web.fallback import install_fallback
+from backend.web.faults import Faults
+from backend.web.gates import Gates
 from backend.web.middleware import RequestGuard
 from backend.web.openapi import install_openapi
-from backend.web.page_calls import PageCallGuard
+from backend.web.page_calls import PageCallGuard, ParsedCall
 from backend.web.problem_responses import install_problem_handlers
+from backend.web.safe_methods import SafeMethods
+from backend.web.security_headers import SecurityHeaders
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -51,10 +59,17 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def create_app(settings: Settings | None = None, *, queue: Queue | None = None) -> FastAPI:
-    """The service. `queue`: where long work is sent, the broker of the settings where absent. The database must be migrated."""
+def create_app(
+    settings: Settings | None = None, *, queue: Queue | None = None, rehearsal: Rehearsal | None = None, on_sockets: bool = False
+) -> FastAPI:
+    """The service. The database must be migrated.
+
+    `queue`: where long work is sent, the broker of the settings where absent. `rehearsal`: plays the rounds by which a waiting job's remedies
+    are found; without it none are offered. `on_sockets`: requests come over real connections, so that the system can be asked which user of
+    this machine made one; else addresses and headers alone decide who is local.
+    """
     settings = get_settings() if settings is None else settings
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    install_logging(settings.log_level)
     logging.getLogger("httpx").setLevel("WARNING")  # pages call the service in-process: each call would be a line
     app = FastAPI(
         title="Maat",
@@ -67,9 +82,19 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.state.settings = settings
     app.state.database = Database.of(settings)
+    app.state.user_behind = asking_the_system() if on_sockets else None
+    app.state.gates = Gates(settings)
+    app.state.health = HealthMonitor(settings)
     app.state.queue = celery_queue(settings) if queue is None else queue
+    app.state.remedies = RemedyFinder(rehearsal)
+    app.state.page_outputs = {}  # what a call of the pages may name: they put theirs in its place
+    app.add_middleware(Faults)
+    app.add_middleware(ParsedCall)
+    app.add_middleware(SafeMethods)
     app.add_middleware(PageCallGuard)
-    app.add_middleware(RequestGuard, max_body_bytes=settings.max_upload_bytes)
+    app.state.script_hashes = set()  # of the inline scripts that may run: documentation and pages add theirs
+    app.add_middleware(RequestGuard)
+    app.add_middleware(SecurityHeaders, script_hashes=app.state.script_hashes)
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
@@ -79,10 +104,19 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     return app
 
 
+def put_guards_outside(app: FastAPI) -> None:
+    """Of middleware that was added since, too: nothing may read a body before the guards have."""
+    outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard}
+    guards = [entry for entry in app.user_middleware if entry.cls in outside]
+    app.user_middleware[:] = [*guards, *(entry for entry in app.user_middleware if entry not in guards)]
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.shutdown = Shutdown()
+    app.state.gates.provide_threads()
     with app.state.shutdown.on_signals():
         yield
     app.state.shutdown.begin()
     app.state.database.dispose()
+    app.state.health.close()

@@ -1,15 +1,19 @@
 """The first start: the schema, the local admin, and the demo cluster where the settings ask for one. Running it again changes nothing.
 
-python -m backend.bootstrap_data
+python -m backend.bootstrap_data [--print-first-token]
 """
 
 from __future__ import annotations
 
+import argparse
+from datetime import timedelta
+
 from sqlmodel import Session, select
 
 from backend.accounts.identity import LOCAL_USER
-from backend.accounts.models import Tenant, User
+from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import Role
+from backend.accounts.tokens import create_token
 from backend.clusters.repository import name_is_taken
 from backend.clusters.schemas import ClusterBody
 from backend.clusters.service import create_cluster
@@ -18,6 +22,7 @@ from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
 
 DEFAULT_TENANT = "default"
+HISTORY = timedelta(days=1)  # that a demo cluster with jobs of its own has had before anybody looks
 DEMO_CLUSTER = ClusterBody(name="demo", shape="t4=6x4,rtx=3x8,a100=2x8", policy="sia", placer="whole-node", round_seconds=60.0, speed=30.0)
 
 
@@ -28,7 +33,10 @@ def ensure_defaults(database: Database, settings: Settings) -> None:
         database.lock_alone(session)
         _ensure_admin(session)
         if settings.demo and not name_is_taken(session, DEMO_CLUSTER.name):
-            create_cluster(session, DEMO_CLUSTER)
+            demo = create_cluster(session, DEMO_CLUSTER)
+            if settings.demo_jobs:  # for hours and days: a round every six seconds costs a machine little
+                demo.epoch -= HISTORY
+                demo.round_seconds, demo.speed = 120.0, 20.0
 
 
 def _ensure_admin(session: Session) -> None:
@@ -40,11 +48,30 @@ def _ensure_admin(session: Session) -> None:
         session.flush()
 
 
+def first_token(database: Database) -> str | None:
+    """The administrator's first token, where nobody has one yet; None afterwards. Without it, nobody could make another."""
+    with database.session_scope() as session:
+        database.lock_alone(session)
+        if session.exec(select(ApiToken)).first() is not None:
+            return None
+        return create_token(session, session.exec(select(User).where(User.name == LOCAL_USER)).one(), name="first")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Bring the database to the newest schema and add what the first start needs.")
+    parser.add_argument("--print-first-token", action="store_true", help="print the administrator's token, once, where nobody has any")
+    given = parser.parse_args()
     settings = get_settings()
     database = Database.of(settings)
     ensure_defaults(database, settings)
+    if given.print_first_token and not settings.implicit_admin:
+        _show(first_token(database))
     database.dispose()
+
+
+def _show(secret: str | None) -> None:
+    if secret is not None:
+        print(f"The administrator's first token, shown this once:\n\n    {secret}\n\nMake others with `maat token create`.", flush=True)
 
 
 if __name__ == "__main__":

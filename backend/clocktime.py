@@ -1,40 +1,78 @@
-"""Two times: wall time (UTC) and a cluster's own time, in seconds since its epoch. Turns one into the other; keeps neither."""
+"""Two times: wall time (UTC) and a cluster's own time, in seconds since its epoch. Turns one into the other; keeps neither.
+
+A wall clock can be set, back or forward, while rounds are made. A cluster's time passes by the boot clock of the machine that anchored it,
+which nobody sets; every round anchors it. On another machine, or after a restart, it passes by the wall clock, and never goes back.
+"""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ClusterTimes(Protocol):
-    """What a cluster row says about its clock: `anchor_seconds` was the cluster time at `anchor_wall`; `speed` cluster seconds pass per
-    wall second while it is not paused."""
+    """What a cluster row says about its clock: `anchor_seconds` was the cluster time at `anchor_wall`, when the machine of `anchor_boot`
+    had run for `anchor_boot_seconds`; `speed` cluster seconds pass per wall second while it is not paused."""
 
     epoch: datetime
     anchor_wall: datetime
+    anchor_boot: str | None
+    anchor_boot_seconds: float | None
     anchor_seconds: float
     speed: float
     paused: bool
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One look at the clocks. `boot`: which start of which machine, None where it cannot be told; `boot_seconds`: since then."""
+
+    wall: datetime
+    boot: str | None
+    boot_seconds: float
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def cluster_seconds(cluster: ClusterTimes, wall: datetime) -> float:
-    """Cluster time at a wall moment. Never before the anchor: a wall clock that is set back stops cluster time, no more."""
+def this_moment(wall: datetime | None = None) -> Moment:
+    """Now, on this machine; `wall`: the wall time of another clock, such as the database's."""
+    return Moment(utc_now() if wall is None else wall, _boot(), _boot_seconds())
+
+
+def cluster_seconds(cluster: ClusterTimes, now: Moment) -> float:
+    """Cluster time at a moment. Never before the anchor, whatever was done to the wall clock."""
     if cluster.paused:
         return cluster.anchor_seconds
-    passed = max((wall - cluster.anchor_wall).total_seconds(), 0.0)
+    by_boot = _seconds_of_this_boot(cluster, now)
+    passed = max((now.wall - cluster.anchor_wall).total_seconds(), 0.0) if by_boot is None else by_boot
     return cluster.anchor_seconds + passed * cluster.speed
 
 
-def reanchor(cluster: ClusterTimes, wall: datetime, *, speed: float | None = None, paused: bool | None = None) -> None:
-    """Change how fast cluster time passes from `wall` on; the time up to now stays as it was."""
-    cluster.anchor_seconds = cluster_seconds(cluster, wall)
-    cluster.anchor_wall = wall
+def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
+    """Whether its time waits for a wall clock that was set back to before the anchor: it goes on once it is anchored again."""
+    return not cluster.paused and _seconds_of_this_boot(cluster, now) is None and now.wall < cluster.anchor_wall
+
+
+def reanchor(cluster: ClusterTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None) -> None:
+    """Change how fast cluster time passes from now on; the time up to now stays as it was."""
+    cluster.anchor_seconds = cluster_seconds(cluster, now)
+    cluster.anchor_wall, cluster.anchor_boot, cluster.anchor_boot_seconds = now.wall, now.boot, now.boot_seconds
     cluster.speed = cluster.speed if speed is None else speed
     cluster.paused = cluster.paused if paused is None else paused
+
+
+def wind_to(cluster: ClusterTimes, now: Moment, seconds: float) -> None:
+    """Let cluster time go on from `seconds`; where that is past already, nothing changes."""
+    reanchor(cluster, now)
+    cluster.anchor_seconds = max(cluster.anchor_seconds, seconds)
 
 
 def shown_at(cluster: ClusterTimes, seconds: float) -> datetime:
@@ -45,3 +83,24 @@ def shown_at(cluster: ClusterTimes, seconds: float) -> datetime:
 def seconds_at(cluster: ClusterTimes, shown: datetime) -> float:
     """The cluster time that is shown as this date."""
     return (shown - cluster.epoch).total_seconds()
+
+
+def _seconds_of_this_boot(cluster: ClusterTimes, now: Moment) -> float | None:
+    """Seconds since the anchor by the clock of the machine that set it; None on another machine or after its restart."""
+    if now.boot is None or now.boot != cluster.anchor_boot or cluster.anchor_boot_seconds is None:
+        return None
+    passed = now.boot_seconds - cluster.anchor_boot_seconds
+    return passed if passed >= 0 else None
+
+
+@lru_cache(maxsize=1)
+def _boot() -> str | None:
+    try:
+        return _BOOT_ID.read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _boot_seconds() -> float:
+    """Seconds since the machine started, asleep or awake."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()

@@ -13,32 +13,55 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlmodel import Session
 
+from backend.columns import to_json
 from backend.settings import Settings
 
 log = logging.getLogger(__name__)
 
 _FIRST_START_LOCK = 7_240_104
+_CONNECT_SECONDS = 5
+_HASTY_MILLISECONDS = 50
 _AFTER_COMMIT = "maat_after_commit"
 
 
 class Database:
     """An engine, and sessions that are one transaction each."""
 
-    def __init__(self, url: str, *, busy_seconds: float = 20.0) -> None:
+    def __init__(self, url: str, *, busy_seconds: float = 20.0, connections: int = 15, wait_seconds: float = 5.0) -> None:
+        """`connections`: the most at once; who finds none free within `wait_seconds` gets sqlalchemy's TimeoutError."""
         parsed = sa.engine.make_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
-        self.engine = _sqlite_engine(parsed, busy_seconds) if self.is_sqlite else sa.create_engine(parsed, pool_pre_ping=True, pool_size=10)
+        pool: dict[str, Any] = {
+            "poolclass": sa.QueuePool,
+            "pool_size": connections,
+            "max_overflow": 0,
+            "pool_timeout": wait_seconds,
+            "json_serializer": to_json,
+        }
+        self.engine = _sqlite_engine(parsed, busy_seconds, pool) if self.is_sqlite else _postgres_engine(parsed, pool)
+        self.engine.hide_parameters = True  # what somebody sent stands in no message
         # A SQLite transaction that reads first and writes later can fail half-way: writers say so at the start.
         self._writer = self.engine.execution_options(maat_begin="BEGIN IMMEDIATE")
+        self._hasty = self._writer.execution_options(maat_wait_milliseconds=_HASTY_MILLISECONDS)
 
     @classmethod
-    def of(cls, settings: Settings) -> Database:
-        return cls(settings.sqlalchemy_url, busy_seconds=settings.sqlite_busy_seconds)
+    def of(cls, settings: Settings, *, connections: int | None = None) -> Database:
+        return cls(
+            settings.sqlalchemy_url,
+            busy_seconds=settings.sqlite_busy_seconds,
+            connections=settings.database_connections if connections is None else connections,
+            wait_seconds=settings.request_wait_seconds,
+        )
 
     @contextmanager
-    def session_scope(self, *, writes: bool = True) -> Iterator[Session]:
-        """One transaction: committed at the end, rolled back on an exception. What `after_commit` collected runs when it has held."""
-        with Session(self._writer if writes else self.engine, expire_on_commit=False) as session:
+    def session_scope(self, *, writes: bool = True, hasty: bool = False) -> Iterator[Session]:
+        """One transaction: committed at the end, rolled back on an exception. What `after_commit` collected runs when it has held.
+
+        It begins with its first statement: until then it holds neither a connection nor, where it writes, the writer's lock of SQLite.
+        `hasty`: it fails where it would have to wait for a lock.
+        """
+        engine = self._hasty if hasty else self._writer if writes else self.engine
+        with Session(engine, expire_on_commit=False) as session:
             try:
                 yield session
                 session.commit()
@@ -80,12 +103,13 @@ def _run_callbacks(session: Session) -> None:
             log.exception("what was to follow a commit failed")
 
 
-def _sqlite_engine(url: sa.URL, busy_seconds: float) -> Engine:
-    if url.database and url.database != ":memory:":
+def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
+    if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(url, connect_args={"timeout": busy_seconds, "check_same_thread": False})
+    engine = sa.create_engine(url, connect_args={"timeout": busy_seconds, "check_same_thread": False}, **pool)
+    patient = round(busy_seconds * 1000)
     sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(engine, "begin", _begin_sqlite)
+    sa.event.listen(engine, "begin", lambda connection: _begin_sqlite(connection, patient))
     return engine
 
 
@@ -96,5 +120,19 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("maat_begin", "BEGIN"))
+def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
+    options = connection.get_execution_options()
+    connection.exec_driver_sql(f"PRAGMA busy_timeout={options.get('maat_wait_milliseconds', patient_milliseconds)}")
+    connection.exec_driver_sql(options.get("maat_begin", "BEGIN"))
+
+
+def _postgres_engine(url: sa.URL, pool: dict[str, Any]) -> Engine:
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}, **pool)
+    sa.event.listen(engine, "begin", _begin_postgres)
+    return engine
+
+
+def _begin_postgres(connection: Connection) -> None:
+    wait = connection.get_execution_options().get("maat_wait_milliseconds")
+    if wait is not None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{wait}ms'")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Header
 from fastapi.encoders import jsonable_encoder
@@ -18,8 +18,11 @@ from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.idempotency_models import IdempotencyKey
-from backend.problems import IdempotencyMismatch
+from backend.problems import IdempotencyMismatch, Problem
 from backend.settings import Settings
+from backend.web.dependencies import Reading
+
+T = TypeVar("T")
 
 KeyHeader = Annotated[
     str | None,
@@ -68,14 +71,35 @@ def answer_once(session: Session, once: Once, settings: Settings, answer: Callab
     """
     if once.key is None:
         return answer().response()
-    oldest = utc_now() - timedelta(hours=settings.idempotency_keep_hours)
-    forget_keys(session, before=oldest, key=once.key)
+    forget_keys(session, before=_oldest(settings), key=once.key)
     if not _reserve(session, once):
         return _replay(session, once)
     given = answer()
     body = jsonable_encoder(given.body)
     session.execute(update(IdempotencyKey).where(*_same(once)).values(status=given.status, body=body, headers=dict(given.headers)))
     return given.response()
+
+
+def answer_prepared(
+    reading: Reading, session: Session, once: Once, settings: Settings, *, prepare: Callable[[Session], T], answer: Callable[[T], Answer]
+) -> JSONResponse:
+    """As answer_once, of a request that takes time: `prepare` reads, checks and works out, `answer` does nothing but write.
+
+    On SQLite one transaction writes at a time, from its first statement on: `session` must not have had any yet. What `prepare` found may
+    have changed until then: what must still hold, `answer` looks at again.
+    """
+    with reading() as before:
+        kept = _kept(before, once, settings)
+        if kept is not None:
+            return kept
+        try:
+            prepared = prepare(before)
+        except Problem:  # the request itself may be why, where the same has just been carried out
+            kept = _kept(before, once, settings)
+            if kept is not None:
+                return kept
+            raise
+    return answer_once(session, once, settings, lambda: answer(prepared))
 
 
 def forget_keys(session: Session, *, before: datetime, key: str | None = None) -> None:
@@ -93,8 +117,23 @@ def _reserve(session: Session, once: Once) -> bool:
     return session.execute(statement.returning(col(IdempotencyKey.id))).first() is not None
 
 
+def _kept(session: Session, once: Once, settings: Settings) -> JSONResponse | None:
+    """The answer of the same request, where it has been carried out."""
+    if once.key is None:
+        return None
+    kept = session.exec(select(IdempotencyKey).where(*_same(once), col(IdempotencyKey.created_at) >= _oldest(settings))).first()
+    return None if kept is None else _answer_of(kept, once)
+
+
+def _oldest(settings: Settings) -> datetime:
+    return utc_now() - timedelta(hours=settings.idempotency_keep_hours)
+
+
 def _replay(session: Session, once: Once) -> JSONResponse:
-    kept = session.exec(select(IdempotencyKey).where(*_same(once))).one()
+    return _answer_of(session.exec(select(IdempotencyKey).where(*_same(once))).one(), once)
+
+
+def _answer_of(kept: IdempotencyKey, once: Once) -> JSONResponse:
     if kept.digest != once.digest:
         raise IdempotencyMismatch("This Idempotency-Key was used for a request with another content.")
     return Answer(kept.status, kept.body, kept.headers).response(replayed=True)

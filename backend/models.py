@@ -3,9 +3,9 @@
 from sqlmodel import SQLModel
 
 from backend.accounts.models import ApiToken, Tenant, User
-from backend.clusters.models import Cluster, ClusterRuntime, Node
+from backend.clusters.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Node
 from backend.idempotency_models import IdempotencyKey
-from backend.jobs.models import Job, JobAllocation, JobEvent
+from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
 from backend.reservations.models import ClusterReservation
@@ -20,9 +20,12 @@ __all__ = [
     "Cluster",
     "ClusterReservation",
     "ClusterRuntime",
+    "ExecutorJob",
+    "ExecutorSamples",
     "IdempotencyKey",
     "Job",
     "JobAllocation",
+    "JobCount",
     "JobEvent",
     "Measurement",
     "MeasurementFiles",

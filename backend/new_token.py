@@ -1,4 +1,4 @@
-"""Makes an API token from the command line, where no page can: prints the secret once.
+"""Makes an API token from the command line, where no page can: prints the secret once. `maat token create` runs it.
 
 python -m backend.new_token --user local --name laptop --days 90
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
+from sqlalchemy.exc import DatabaseError
 from sqlmodel import select
 
 from backend.accounts.identity import LOCAL_USER
@@ -24,7 +25,7 @@ def new_token(database: Database, *, user_name: str, name: str, days: float | No
     with database.session_scope() as session:
         user = session.exec(select(User).where(User.name == user_name)).first()
         if user is None:
-            raise NotFound(f"There is no user {user_name!r}.")
+            raise NotFound(f"there is no user {user_name!r}: `local` is the administrator of the first start")
         return create_token(session, user, name=name, expires_at=None if days is None else utc_now() + timedelta(days=days))
 
 
@@ -37,7 +38,9 @@ def main() -> None:
     try:
         print(new_token(Database.of(get_settings()), user_name=given.user, name=given.name, days=given.days))
     except NotFound as problem:
-        parser.error(problem.detail)
+        parser.exit(2, f"maat: {problem.detail}\n")
+    except DatabaseError as error:
+        parser.exit(1, f"maat: the database cannot be used ({error.orig}): has Maat been started with it?\n")
 
 
 if __name__ == "__main__":

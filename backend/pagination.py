@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from sqlmodel import Session
 from sqlmodel.sql.expression import SelectOfScalar
 
+from backend.columns import Beside
 from backend.problems import BadCursor
 
 T = TypeVar("T")
@@ -58,27 +59,83 @@ class Order:
         return [key.desc() if self.descending else key.asc() for key in self.keys]
 
     def beyond(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
-        """Rows that come after the one with these key values."""
-        options = []
-        for i, (key, value) in enumerate(zip(self.keys, values, strict=True)):
-            further = key < value if self.descending else key > value
-            options.append(sa.and_(*(k == v for k, v in zip(self.keys[:i], values[:i], strict=True)), further))
-        return sa.or_(*options)
+        """Rows that come after the one with these key values: compared as a row, which an index can begin at."""
+        keys, last = sa.tuple_(*self.keys), sa.tuple_(*values)
+        return keys < last if self.descending else keys > last
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A part of a list that an index holds in order: the whole of its condition. The parts together are the list, and no row is in two.
+
+    `column`, `offset`: within the part, the first key of the order is this column plus this number. `few`: so few rows that they are to be
+    found and sorted, not read in order among many others.
+    """
+
+    condition: sa.ColumnElement[bool]
+    column: Any = None
+    offset: float = 0.0
+    few: bool = False
+
+    def within(self, condition: sa.ColumnElement[bool]) -> Branch:
+        return replace(self, condition=sa.and_(self.condition, condition))
+
+    def order_of(self, order: Order) -> Order:
+        keys = order.keys if self.column is None else [self.column, *order.keys[1:]]
+        return replace(order, keys=[Beside(key) for key in keys] if self.few else keys)
+
+    def near(self, order: Order, values: Sequence[Any]) -> sa.ColumnElement[bool]:
+        """Where an index may begin: at most a second before the first row after `values`, however sums are rounded."""
+        if self.column is None:
+            return sa.true()
+        at = values[0] - self.offset
+        near: sa.ColumnElement[bool] = self.column <= at + 1.0 if order.descending else self.column >= at - 1.0
+        return near
 
 
 def paginate(
-    session: Session, statement: SelectOfScalar[T], *, order: Order, filters: Mapping[str, Any], limit: int, cursor: str | None
+    session: Session,
+    statement: SelectOfScalar[T],
+    *,
+    order: Order,
+    filters: Mapping[str, Any],
+    limit: int,
+    cursor: str | None,
+    branches: Sequence[Branch] = (),
 ) -> Rows[T]:
-    """The page of `statement` after `cursor`. `filters`: everything that decides which list this is. Raises BadCursor."""
+    """The page of `statement` after `cursor`. `filters`: everything that decides which list this is. `branches`: the parts to read it in,
+    where it has any. Raises BadCursor.
+    """
     list_digest = _digest(filters)
-    if cursor is not None:
-        statement = statement.where(order.beyond(_read_cursor(cursor, list_digest, len(order.keys))))
-    keyed: Any = statement.add_columns(*order.keys).order_by(*order.clauses()).limit(limit + 1)
-    rows = session.execute(keyed).all()
+    after = None if cursor is None else _read_cursor(cursor, list_digest, order)
+    page = _merged(statement, order, branches, after, limit + 1) if branches else _plain(statement, order, after, limit + 1)
+    rows = session.execute(page).all()
     more = len(rows) > limit
     rows = rows[:limit]
     next_cursor = _write_cursor(list_digest, list(rows[-1][1:])) if more else None
     return Rows([row[0] for row in rows], next_cursor)
+
+
+def _plain(statement: SelectOfScalar[T], order: Order, after: Sequence[Any] | None, most: int) -> Any:
+    keyed: Any = statement.add_columns(*order.keys)
+    if after is not None:
+        keyed = keyed.where(order.beyond(after))
+    return keyed.order_by(*order.clauses()).limit(most)
+
+
+def _merged(statement: SelectOfScalar[T], order: Order, branches: Sequence[Branch], after: Sequence[Any] | None, most: int) -> Any:
+    """The first rows of every branch, merged; the last key of the order tells which rows they are."""
+    keys = [key.label(f"key_{number}") for number, key in enumerate(order.keys)]
+    arms = []
+    for branch in branches:
+        found: Any = sa.select(*keys).where(branch.condition)
+        if after is not None:
+            found = found.where(order.beyond(after), branch.near(order, after))
+        arms.append(sa.select(found.order_by(*branch.order_of(order).clauses()).limit(most).subquery()))
+    first = sa.union_all(*arms).subquery("first")
+    merged = Order(list(first.c), order.descending)
+    entity = statement.column_descriptions[0]["entity"]
+    return sa.select(entity, *first.c).join(first, order.keys[-1] == merged.keys[-1]).order_by(*merged.clauses()).limit(most)
 
 
 def link_next(request: Request, response: Response, next_cursor: str | None) -> None:
@@ -96,18 +153,22 @@ def _write_cursor(list_digest: str, values: list[Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps([list_digest, *values], separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, list_digest: str, count: int) -> list[Any]:
+def _read_cursor(cursor: str, list_digest: str, order: Order) -> list[Any]:
     try:
         found = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         raise BadCursor("The cursor is not one that this service made.") from None
-    if not isinstance(found, list) or len(found) != count + 1 or not all(_is_key(value) for value in found):
+    if not isinstance(found, list) or len(found) != len(order.keys) + 1 or not isinstance(found[0], str):
         raise BadCursor("The cursor is not one that this service made.")
     if found[0] != list_digest:
         raise BadCursor("The cursor was made for other filters or another sort order.")
+    if not all(_is_key(value, key) for value, key in zip(found[1:], order.keys, strict=True)):
+        raise BadCursor("The cursor is not one that this service made.")
     return found[1:]
 
 
-def _is_key(value: Any) -> bool:
-    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return plain and (isinstance(value, str) or abs(value) < 2**62)
+def _is_key(value: Any, key: Any) -> bool:
+    """Whether a cursor may hold this value of a column: its type, and what both databases take."""
+    if issubclass(key.type.python_type, int | float):
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**62
+    return isinstance(value, str) and value.isprintable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -10,6 +11,19 @@ from typing import Any, ClassVar
 from maat.scheduling.errors import InputError
 
 _SHOWN_CHARACTERS = 200
+
+
+class _Shown(reprlib.Repr):
+    """A representation that looks no deeper and no further than an answer shows: a hostile value costs no more than another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = 10
+        self.maxstring = self.maxother = self.maxlong = _SHOWN_CHARACTERS
+
+
+_SHOWN = _Shown()
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,7 @@ class MethodNotAllowed(Problem):
 
 
 class Conflict(Problem):
-    """The present state does not allow this. Look at the resource again and decide anew."""
+    """The present state does not allow this. Look at the resource again, then decide."""
 
     slug, title, status = "conflict", "The present state does not allow this", 409
 
@@ -184,7 +198,7 @@ def shown_value(value: Any) -> Any:
         return value if not isinstance(value, int) or abs(value) < 2**63 else _shortened(f"{value:.3e}" if abs(value) < 10**300 else "huge")
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    return _shortened(value if isinstance(value, str) else repr(value))
+    return _shortened(value[: _SHOWN_CHARACTERS + 1] if isinstance(value, str) else _SHOWN.repr(value))
 
 
 def _shortened(text: str) -> str:

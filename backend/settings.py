@@ -22,9 +22,12 @@ class Settings(BaseSettings):
     broker_url: str = ""
     implicit_admin: bool = True
     demo: bool = False
-    max_upload_bytes: int = Field(32 * 1024 * 1024, ge=1024)
+    demo_jobs: bool = False
+    max_upload_bytes: int = Field(12 * 1024 * 1024, ge=1024)
     worker_stale_seconds: float = Field(30.0, gt=0)
     sqlite_busy_seconds: float = Field(20.0, gt=0)
+    request_threads: int = Field(8, ge=1, le=200)
+    request_wait_seconds: float = Field(5.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
     event_poll_seconds: float = Field(1.0, gt=0)
     event_heartbeat_seconds: float = Field(15.0, gt=0)
@@ -54,6 +57,21 @@ class Settings(BaseSettings):
     def celery_broker_url(self) -> str:
         """The filesystem broker unless a URL is given. Its folders: `broker_path`."""
         return self.broker_url or "filesystem://"
+
+    @property
+    def database_connections(self) -> int:
+        """As many as threads ever ask for one: a request that has a thread has a connection."""
+        return self.request_threads + self.door_threads + self.stream_threads
+
+    @property
+    def door_threads(self) -> int:
+        """Those that look up who asks: short work, and never behind the long one."""
+        return 2
+
+    @property
+    def stream_threads(self) -> int:
+        """Those that look for news of event streams."""
+        return 2
 
     @property
     def broker_path(self) -> Path:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session, col, select, update
 
+from backend.accounts.locality import is_local
 from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import ACTS_FOR_TENANT, PERMISSIONS, SEES_ALL_TENANTS, Permission, Role
 from backend.accounts.tokens import TOKEN_PREFIX, digest
 from backend.clocktime import utc_now
 from backend.database import Database, after_commit
 from backend.problems import Forbidden, Unauthenticated
-from backend.web.dependencies import SessionDep, SettingsDep
+from backend.settings import Settings
+from backend.web.before_body import before_body
+from backend.web.gates import Gates
 
 LOCAL_USER = "local"
 _TOUCH_EVERY = timedelta(minutes=5)
-_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 @dataclass(frozen=True)
@@ -47,20 +51,43 @@ class Principal:
         return owner_id == self.user_id or (self.role in ACTS_FOR_TENANT and self.may_see(tenant_id))
 
 
-def principal_of(request: Request, session: SessionDep, settings: SettingsDep) -> Principal:
-    """Raises Unauthenticated where nobody that Maat knows is asking."""
+@before_body
+async def principal_of(request: Request) -> Principal:
+    """Raises Unauthenticated where nobody that Maat knows is asking. Looked up once, in a transaction of its own that only reads."""
+    known: Principal | None = getattr(request.state, "principal", None)
+    if known is None:
+        known = request.state.principal = await _identified(request)
+    return known
+
+
+async def _identified(request: Request) -> Principal:
     authorization = request.headers.get("authorization")
+    settings: Settings = request.app.state.settings
     if authorization is not None:
-        return _by_token(session, authorization, request.app.state.database)
+        _check_bearer(authorization)
+        return await _looked_up(request, partial(_by_token, authorization=authorization, database=request.app.state.database))
     if settings.implicit_admin and is_local(request):
-        return _by_name(session, LOCAL_USER)
-    raise Unauthenticated("Send a token as `Authorization: Bearer maat_...`. Only requests of the same machine need none.")
+        return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
+    raise Unauthenticated(
+        "Send a token as `Authorization: Bearer maat_...`. Only the user who runs Maat needs none, on the same machine and with no proxy between."
+    )
 
 
-def require(permission: Permission) -> Callable[..., Principal]:
+async def _looked_up(request: Request, find: Callable[[Session], Principal]) -> Principal:
+    database: Database = request.app.state.database
+    gates: Gates = request.app.state.gates
+
+    def look_up() -> Principal:
+        with database.session_scope(writes=False) as session:
+            return find(session)
+
+    return await gates.door.run(look_up)
+
+
+def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
     """The dependency of a route: the principal, who has this permission."""
 
-    def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
+    async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
         if permission not in principal.permissions:
             raise Forbidden(f"{principal.user_name} ({principal.role}) does not have the permission {permission}.")
         return principal
@@ -69,33 +96,14 @@ def require(permission: Permission) -> Callable[..., Principal]:
     return permitted
 
 
-def is_local(request: Request) -> bool:
-    """Whether a request comes from this machine, for this machine: a rebound name or a proxy in between makes it somebody else's."""
-    if request.client is None or any(name in request.headers for name in _PROXY_HEADERS):
-        return False
-    return _is_loopback(request.client.host) and _is_loopback(request.url.hostname or "")
-
-
-def is_rebound(request: Request) -> bool:
-    """Whether a request of this machine, without a token, asks for a name that is not this machine's: another site's page sent it."""
-    if request.client is None or any(name in request.headers for name in (*_PROXY_HEADERS, "authorization")):
-        return False
-    return _is_loopback(request.client.host) and not _is_loopback(request.url.hostname or "")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _by_token(session: Session, authorization: str, database: Database) -> Principal:
+def _check_bearer(authorization: str) -> None:
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.startswith(TOKEN_PREFIX):
         raise Unauthenticated("The Authorization header is no `Bearer maat_...`.")
+
+
+def _by_token(session: Session, *, authorization: str, database: Database) -> Principal:
+    secret = authorization.partition(" ")[2]
     now = utc_now()
     token = session.exec(select(ApiToken).where(ApiToken.token_hash == digest(secret))).first()
     if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
@@ -108,7 +116,8 @@ def _by_token(session: Session, authorization: str, database: Database) -> Princ
     return Principal(**(vars(principal) | {"permissions": frozenset(held_to)}))
 
 
-def _by_name(session: Session, name: str) -> Principal:
+def principal_named(session: Session, name: str) -> Principal:
+    """The active user of this name. Raises Unauthenticated where nobody bears it."""
     return _principal(session, col(User.name) == name)
 
 
@@ -122,13 +131,13 @@ def _principal(session: Session, predicate: Any) -> Principal:
 
 
 def _touch(session: Session, token: ApiToken, now: datetime, database: Database) -> None:
-    """Note the use, now and then, in a transaction of its own: reading must not need the writer's lock."""
-    if token.last_used_at is not None and now - token.last_used_at < _TOUCH_EVERY:
+    """Note the use, now and then, in a transaction of its own that waits for nobody: reading must not need the writer's lock."""
+    if token.last_used_at is not None and timedelta(0) <= now - token.last_used_at < _TOUCH_EVERY:
         return
     token_id = token.id
 
     def write() -> None:
-        with database.session_scope() as own:
+        with suppress(OperationalError), database.session_scope(hasty=True) as own:  # busy: the next use is noted
             own.execute(update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now))
 
     after_commit(session, write)

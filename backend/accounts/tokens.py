@@ -1,4 +1,4 @@
-"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: see new_token.py."""
+"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: `maat token create` makes one."""
 
 from __future__ import annotations
 

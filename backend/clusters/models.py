@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field, SQLModel
 
@@ -30,6 +31,8 @@ class Cluster(SQLModel, table=True):
     speed: float = 1.0
     epoch: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
     anchor_wall: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    anchor_boot: str | None = Field(default=None, max_length=40)
+    anchor_boot_seconds: float | None = None
     anchor_seconds: float = 0.0
     paused: bool = False
     executor: str = Field(default="simulated", max_length=40)
@@ -40,6 +43,11 @@ class Cluster(SQLModel, table=True):
     fencing: int = 0
     version: int = 1
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+    @property
+    def latest_round(self) -> int | None:
+        """None before the first."""
+        return self.next_round_number - 1 if self.next_round_number > 1 else None
 
 
 class Node(SQLModel, table=True):
@@ -60,7 +68,10 @@ class Node(SQLModel, table=True):
 
 
 class ClusterRuntime(SQLModel, table=True):
-    """What the policy, the placer and the simulated executor remember: the latest only, written with the round that made it."""
+    """What the policy, the placer and the simulated executor remember: the latest only, written with the round that made it.
+
+    `executor_state`: what belongs to no job; how each job stands is a row of its own.
+    """
 
     __tablename__ = "cluster_states"
 
@@ -69,3 +80,23 @@ class ClusterRuntime(SQLModel, table=True):
     policy_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
     placer_state: dict[str, Any] | None = Field(default=None, sa_type=Json)
     executor_state: Any = Field(default=None, nullable=True, sa_type=CompressedJson)
+
+
+class ExecutorJob(SQLModel, table=True):
+    """How the simulated executor left a job that has not ended. `standing`: JSON text, which nobody but the executor reads."""
+
+    __tablename__ = "executor_jobs"
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", index=True, max_length=40)
+    standing: str = Field(sa_type=sa.Text)
+
+
+class ExecutorSamples(SQLModel, table=True):
+    """The step times that a job has seen, as JSON text: much, and seldom changed, so not in the row that every round writes."""
+
+    __tablename__ = "executor_samples"
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", index=True, max_length=40)
+    samples: str = Field(sa_type=sa.Text)

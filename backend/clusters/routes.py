@@ -14,11 +14,14 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
 from backend.clusters.schemas import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeChanges, NodeOut, NodesBody
 from backend.clusters.state import Holder, cluster_state
+from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
 from backend.jobs.repository import holders
 from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
 from backend.rounds.repository import latest_at
+from backend.sight import OTHER_JOB, sight_of
+from backend.web.bodies import NODES_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
-from backend.web.dependencies import SessionDep
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/clusters", tags=["clusters"], route_class=StrictRoute)
@@ -37,12 +40,19 @@ def list_clusters(
     return found.shown(ClusterOut.of)
 
 
-@router.post("", operation_id="createCluster", status_code=201)
-def create_cluster(session: SessionDep, _: Writer, body: ClusterBody, response: Response) -> ClusterOut:
+@router.post("", operation_id="createCluster", status_code=201, response_model=ClusterOut)
+@takes_bytes(NODES_BYTES)
+def create_cluster(
+    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Writer, body: ClusterBody, key: KeyHeader = None
+) -> Response:
     """Make a cluster with its nodes; its time begins now."""
-    cluster = service.create_cluster(session, body)
-    response.headers["Location"] = f"/api/v1/clusters/{cluster.id}"
-    return _shown(cluster, response)
+
+    def answer(prepared: service.PreparedCluster) -> Answer:
+        cluster = service.store_cluster(session, prepared)
+        return Answer(201, ClusterOut.of(cluster), {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)})
+
+    once = Once(principal.user_id, "POST /clusters", key, body.model_dump())
+    return answer_prepared(reading, session, once, settings, prepare=lambda _: service.prepare_cluster(body), answer=answer)
 
 
 @router.get("/{cluster_id}", operation_id="getCluster")
@@ -53,9 +63,17 @@ def read_cluster(session: SessionDep, _: Reader, cluster_id: str, response: Resp
 
 @router.patch("/{cluster_id}", operation_id="changeCluster")
 def change_cluster(
-    session: SessionDep, _: Writer, cluster_id: str, body: ClusterChanges, response: Response, if_match: IfMatch = None
+    session: SessionDep,
+    reading: ReadingDep,
+    _: Writer,
+    cluster_id: str,
+    body: ClusterChanges,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> ClusterOut:
     """Change policy, placer, round interval or speed; the next round follows. Needs If-Match."""
+    with reading() as before:
+        service.check_changes(before, cluster_id, body)
     return _shown(service.change_cluster(session, cluster_id, body, if_match), response)
 
 
@@ -72,7 +90,7 @@ def resume_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Re
 
 @router.get("/{cluster_id}/state", operation_id="getClusterState")
 def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> ClusterStateOut:
-    """Every GPU and the job that holds it; other tenants' jobs without saying which."""
+    """Every GPU and the job that holds it; other tenants' jobs by keys that lead nowhere."""
     cluster = get_cluster(session, cluster_id)
     nodes = nodes_of(session, cluster.id)
     return cluster_state(cluster, nodes, _holder_of(session, cluster, principal), as_of_seconds=latest_at(session, cluster.id))
@@ -91,10 +109,26 @@ def list_nodes(
     return found.shown(NodeOut.of)
 
 
-@router.post("/{cluster_id}/nodes", operation_id="addNodes", status_code=201)
-def add_nodes(session: SessionDep, _: Writer, cluster_id: str, body: NodesBody) -> Page[NodeOut]:
-    nodes = service.add_nodes(session, cluster_id, body.nodes)
-    return Page(items=[NodeOut.of(node) for node in nodes], next_cursor=None)
+@router.post("/{cluster_id}/nodes", operation_id="addNodes", status_code=201, response_model=Page[NodeOut])
+@takes_bytes(NODES_BYTES)
+def add_nodes(
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Writer,
+    cluster_id: str,
+    body: NodesBody,
+    key: KeyHeader = None,
+) -> Response:
+    """Behind the nodes that there are: no GPU changes its number."""
+
+    def answer() -> Answer:
+        nodes = service.add_nodes(session, cluster_id, body.nodes)
+        return Answer(201, Page(items=[NodeOut.of(node) for node in nodes], next_cursor=None))
+
+    with reading() as before:
+        route = f"POST /clusters/{get_cluster(before, cluster_id).id}/nodes"
+    return answer_once(session, Once(principal.user_id, route, key, body.model_dump()), settings, answer)
 
 
 @router.get("/{cluster_id}/nodes/{node_id}", operation_id="getNode")
@@ -129,8 +163,13 @@ def delete_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str) -
 
 
 def _shown(cluster: Cluster, response: Response) -> ClusterOut:
-    response.headers["ETag"] = etag(cluster.version)
+    response.headers["ETag"] = _tag(cluster)
     return ClusterOut.of(cluster)
+
+
+def _tag(cluster: Cluster) -> str:
+    """Rounds change what is shown of a cluster, and nothing that somebody could undo."""
+    return etag(cluster.version, cluster.latest_round)
 
 
 def _shown_node(node: Node, response: Response) -> NodeOut:
@@ -140,8 +179,9 @@ def _shown_node(node: Node, response: Response) -> NodeOut:
 
 def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict[int, Holder]:
     found: dict[int, Holder] = {}
-    for job_id, name, tenant, gpus in holders(session, cluster.id):
-        visible = principal.sees_all_tenants or tenant == principal.tenant_name
-        holder: Holder = (job_id, name, tenant) if visible else (None, None, None)
+    held = sorted(holders(session, cluster.id), key=lambda holder: min(holder[3], default=0))
+    sight = sight_of(session, principal, [job_id for job_id, *_ in held])
+    for job_id, name, tenant, gpus in held:
+        holder: Holder = (job_id, name, tenant) if sight.may_see(job_id) else (sight.job(job_id), OTHER_JOB, None)
         found.update(dict.fromkeys(gpus, holder))
     return found

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from backend.clocktime import cluster_seconds, shown_at, utc_now
+from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
 from backend.web.fields import Body, Name, Timestamp
 from maat.scheduling.cluster import MAX_GPUS_PER_NODE
 
-MAX_NODES = 20_000
+MAX_NODES = 5_000
+MAX_CLUSTER_GPUS = 20_000  # each stands on the cluster's page, and in every answer about its state
 MAX_SPEED = 100_000.0
 
 RoundSeconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
@@ -105,9 +106,8 @@ class ClusterOut(BaseModel):
     @classmethod
     def of(cls, cluster: Cluster) -> ClusterOut:
         given = cluster.model_dump(include=set(cls.model_fields))
-        latest = cluster.next_round_number - 1
-        now = shown_at(cluster, cluster_seconds(cluster, utc_now()))
-        return cls(**given, latest_round=latest if latest > 0 else None, now=now)
+        now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
+        return cls(**given, latest_round=cluster.latest_round, now=now)
 
 
 class GpuOut(BaseModel):
@@ -116,8 +116,8 @@ class GpuOut(BaseModel):
     index: int = Field(description="Its number on the node.")
     gpu_type: str
     drained: bool
-    held: bool = Field(description="Whether a job holds it; which, is shown to those who may see it.")
-    job_id: str | None
+    held: bool = Field(description="Whether a job holds it.")
+    job_id: str | None = Field(description="Of another tenant's job a key of this answer, such as `other-1`.")
     job_name: str | None
     tenant: str | None
 

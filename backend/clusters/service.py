@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from sqlmodel import Session, col, delete
 
-from backend.clocktime import reanchor, utc_now
+from backend.clocktime import reanchor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
-from backend.clusters.schemas import MAX_NODES, ClusterBody, ClusterChanges, NodeBody, NodeChanges
+from backend.clusters.schemas import MAX_CLUSTER_GPUS, MAX_NODES, ClusterBody, ClusterChanges, NodeBody, NodeChanges
 from backend.clusters.topology import engine_cluster, first_gpus
 from backend.jobs.repository import held_gpus
+from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
 from backend.web.conditional import check_version
 from maat.scheduling import cluster as engine
@@ -24,45 +27,75 @@ from maat.scheduling.registry import Registry
 T = TypeVar("T")
 
 
-def create_cluster(session: Session, body: ClusterBody) -> Cluster:
-    """Raises Invalid naming the field, Conflict where the name is taken."""
+@dataclass(frozen=True)
+class PreparedCluster:
+    """A cluster as it can be made, and its nodes."""
+
+    row: Cluster
+    nodes: list[Node]
+
+
+def prepare_cluster(body: ClusterBody) -> PreparedCluster:
+    """Checks everything that needs no database. Raises Invalid naming the field."""
     policy_seconds = check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
     nodes = _declared_nodes(body)
-    if name_is_taken(session, body.name):
-        raise Conflict(f"There is a cluster named {body.name!r} already.")
-    now = utc_now()
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
-    cluster = Cluster(**given, round_seconds=seconds, epoch=now, anchor_wall=now, created_at=now)
+    return PreparedCluster(Cluster(**given, round_seconds=seconds), nodes)
+
+
+def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
+    """Its time begins now. Raises Conflict where the name is taken."""
+    cluster = prepared.row
+    if name_is_taken(session, cluster.name):
+        raise Conflict(f"There is a cluster named {cluster.name!r} already.")
+    now = moment_of(session)
+    cluster.epoch = cluster.anchor_wall = cluster.created_at = now.wall
+    reanchor(cluster, now)
     session.add(cluster)
     session.flush()
-    _add(session, cluster, nodes, first_position=0)
+    _add(session, cluster, prepared.nodes, first_position=0)
     return cluster
+
+
+def create_cluster(session: Session, body: ClusterBody) -> Cluster:
+    """Raises Invalid naming the field, Conflict where the name is taken."""
+    return store_cluster(session, prepare_cluster(body))
+
+
+def check_changes(session: Session, cluster_id: str, changes: ClusterChanges) -> None:
+    """Whether the cluster could be changed so, before anything is locked: a policy's code is loaded when it is first built."""
+    _wanted_parts(get_cluster(session, cluster_id), changes.model_dump(exclude_unset=True, exclude_none=True))
 
 
 def change_cluster(session: Session, cluster_id: str, changes: ClusterChanges, if_match: str | None) -> Cluster:
     cluster = get_cluster(session, cluster_id, lock=True)
-    check_version(if_match, cluster.version)
+    check_version(if_match, cluster.version, cluster.latest_round)
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
-    if "policy" in given and "policy_parameters" not in given:
-        given["policy_parameters"] = {} if given["policy"] != cluster.policy else cluster.policy_parameters
-    if "placer" in given and "placer_parameters" not in given:
-        given["placer_parameters"] = {} if given["placer"] != cluster.placer else cluster.placer_parameters
-    wanted = {name: given.get(name, getattr(cluster, name)) for name in ("policy", "policy_parameters", "placer", "placer_parameters")}
-    check_parts(**wanted)
+    given |= _wanted_parts(cluster, given)
     if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
         raise Conflict(f"There is a cluster named {given['name']!r} already.")
     speed = given.pop("speed", None)
     if speed is not None:
-        reanchor(cluster, utc_now(), speed=speed)
+        reanchor(cluster, moment_of(session), speed=speed)
     return _changed(session, cluster, **given)
+
+
+def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
+    """Policy and placer after the change, checked: another one starts with its own parameters. Raises Invalid."""
+    wanted = {name: given.get(name, getattr(cluster, name)) for name in ("policy", "policy_parameters", "placer", "placer_parameters")}
+    for part in ("policy", "placer"):
+        if wanted[part] != getattr(cluster, part) and f"{part}_parameters" not in given:
+            wanted[f"{part}_parameters"] = {}
+    check_parts(**wanted)
+    return wanted
 
 
 def set_paused(session: Session, cluster_id: str, paused: bool) -> Cluster:
     """Stop or go on with cluster time, and rounds with it. Doing it twice is doing it once."""
     cluster = get_cluster(session, cluster_id, lock=True)
     if cluster.paused != paused:
-        reanchor(cluster, utc_now(), paused=paused)
+        reanchor(cluster, moment_of(session), paused=paused)
         _changed(session, cluster)
     return cluster
 
@@ -71,8 +104,7 @@ def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> 
     """Behind the others: no GPU changes its number."""
     cluster = get_cluster(session, cluster_id, lock=True)
     present = nodes_of(session, cluster.id)
-    counts = {node.gpu_type: sum(1 for other in present if other.gpu_type == node.gpu_type) for node in present}
-    nodes = _expanded(bodies, counts)
+    nodes = _expanded(bodies, present=present)
     _check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
     _changed(session, cluster)
@@ -135,17 +167,21 @@ def _declared_nodes(body: ClusterBody) -> list[Node]:
         raise Invalid(message, errors=[FieldError("/nodes", "either_or", message, "Write for example shape: t4=6x4,a100=2x8.")])
     if body.shape is not None:
         try:
-            parsed = engine.Cluster.parse(body.shape)
+            parsed = engine.Cluster.parse(body.shape, max_gpus=MAX_CLUSTER_GPUS)
         except ClusterError as error:
             raise invalid_input(error, "/shape") from None
+        _check_size(len(parsed.nodes), parsed.gpu_count, "/shape")
         return [Node(cluster_id="", name=n.id, gpu_type=n.gpu_type, gpu_count=n.gpu_count, position=0) for n in parsed.nodes]
-    nodes = _expanded(body.nodes or [], {})
+    nodes = _expanded(body.nodes or [], present=[])
     _check_whole(nodes)
     return nodes
 
 
-def _expanded(bodies: Iterable[NodeBody], counts: dict[str, int]) -> list[Node]:
-    """A row for every node. Without a name it is called by type and number: `t4-6`. `counts`: nodes of each type so far."""
+def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[Node]:
+    """A row for every node behind those `present`. Without a name it is called by type and number: `t4-6`. Raises Invalid for too many."""
+    gpus = sum(node.gpu_count for node in present) + sum(body.count * body.gpu_count for body in bodies)
+    _check_size(len(present) + sum(body.count for body in bodies), gpus, "/nodes")
+    counts = dict(Counter(node.gpu_type for node in present))
     nodes = []
     for body in bodies:
         for index in range(body.count):
@@ -158,11 +194,16 @@ def _expanded(bodies: Iterable[NodeBody], counts: dict[str, int]) -> list[Node]:
     return nodes
 
 
+def _check_size(nodes: int, gpus: int, pointer: str) -> None:
+    """Raises Invalid for a cluster that neither its page nor an answer about its state could show."""
+    for count, most, noun in ((nodes, MAX_NODES, "nodes"), (gpus, MAX_CLUSTER_GPUS, "GPUs")):
+        if count > most:
+            message, remedy = f"The cluster would have {count} {noun}.", f"A cluster has at most {most} {noun}: make several."
+            raise Invalid(f"{message} {remedy}", errors=[FieldError(pointer, "too_large", message, remedy, count)])
+
+
 def _check_whole(nodes: Sequence[Node]) -> None:
     """Raises Invalid where the engine would not take these nodes as a cluster."""
-    if len(nodes) > MAX_NODES:
-        message = f"A cluster has at most {MAX_NODES} nodes."
-        raise Invalid(message, errors=[FieldError("/nodes", "too_long", message, "Give fewer nodes.", len(nodes))])
     try:
         engine_cluster(nodes)
     except ClusterError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from backend.clocktime import cluster_seconds, shown_at, utc_now
+from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
 from backend.clusters.schemas import ClusterStateOut, GpuOut, NodeRoom
 from backend.clusters.topology import capacity_by_type
@@ -18,14 +18,14 @@ _NOBODY: Holder = (None, None, None)
 def cluster_state(
     cluster: Cluster, nodes: Sequence[Node], holder_of: Mapping[int, Holder], *, as_of_seconds: float | None
 ) -> ClusterStateOut:
-    """`holder_of`: job id, job name and tenant by GPU number; None where they are not to be shown."""
+    """`holder_of`: job id, job name and tenant by GPU number, as they are to be shown."""
     gpus = list(_gpus(nodes, holder_of))
     free = [gpu for gpu in gpus if not gpu.drained and not gpu.held]
     latest = cluster.next_round_number - 1
     free_on = Counter(gpu.node for gpu in free)
     rooms = [NodeRoom(node=n.name, gpu_type=n.gpu_type, gpu_count=n.gpu_count, free_gpus=free_on[n.name]) for n in nodes]
     return ClusterStateOut(
-        now=shown_at(cluster, cluster_seconds(cluster, utc_now())),
+        now=shown_at(cluster, cluster_seconds(cluster, this_moment())),
         round_number=latest if latest > 0 else None,
         as_of=None if as_of_seconds is None else shown_at(cluster, as_of_seconds),
         gpus=gpus,

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
 from backend.accounts.identity import Principal
+from backend.clocktime import utc_now
 from backend.jobs.models import Job, JobEvent
 from backend.operations.models import Operation
 from backend.rounds.models import Round
@@ -25,7 +26,10 @@ TOPICS = ("rounds", "jobs", "operations")
 MOST_ROWS = 500
 GAP_SECONDS = 2.0
 _OVERLAP = timedelta(seconds=2)
-_POSITION = re.compile(r"r(\d{1,18})\.j(\d{1,18})\.o(\d{1,15})")
+_TOLD_AGAIN = timedelta(days=1)  # by how much no clock is ever set back
+_CLOCKS_APART_MS = 3_600_000  # an operation is stamped by its worker, whose clock may be ahead
+_POSITION = re.compile(r"r([0-9]{1,18})\.j([0-9]{1,18})\.o([0-9]{1,15})")
+_LAST_MS = 253_370_764_800_000  # 9999-01-01: the last year that a date can be in, with room for what is added
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Position:
     @classmethod
     def parse(cls, text: str) -> Position | None:
         match = _POSITION.fullmatch(text)
-        return None if match is None else cls(*map(int, match.groups()))
+        found = None if match is None else cls(*map(int, match.groups()))
+        return found if found is not None and found.operations_ms < _LAST_MS else None
 
 
 @dataclass(frozen=True)
@@ -106,13 +111,15 @@ class Feed:
                 yield Change("jobs", {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state}, self.position)
 
     def _changed_operations(self, session: Session) -> Iterator[Change]:
+        now = utc_now()
+        self.position = _not_of_the_future(self.position, now)
         since = datetime.fromtimestamp(self.position.operations_ms / 1000, UTC) - _OVERLAP
         statement = select(Operation).where(col(Operation.updated_at) >= since).order_by(col(Operation.updated_at)).limit(MOST_ROWS)
         for operation in session.exec(statement):
             if self._operations.get(operation.id) == operation.updated_at:
                 continue
             self._operations[operation.id] = operation.updated_at
-            at = int(operation.updated_at.timestamp() * 1000)
+            at = _milliseconds(min(operation.updated_at, now + _OVERLAP))
             self.position = replace(self.position, operations_ms=max(self.position.operations_ms, at))
             if self._principal.may_see(operation.tenant_id):
                 data = {"operation_id": operation.id, "state": operation.state, "done": operation.done, "total": operation.total}
@@ -123,5 +130,25 @@ def present_position(session: Session) -> Position:
     """Where a reader begins who wants only what is to come."""
     last_round = session.exec(select(func.max(Round.id))).one()
     last_event = session.exec(select(func.max(JobEvent.id))).one()
-    now = datetime.now(UTC)
-    return Position(last_round or 0, last_event or 0, int((now + _OVERLAP).timestamp() * 1000))
+    return Position(last_round or 0, last_event or 0, _milliseconds(utc_now() + _OVERLAP))
+
+
+def begin_at(session: Session, last_event_id: str) -> Position | None:
+    """Where a reader goes on who comes back. None where the id is none of this stream's: a stream behind one that is still to come would be
+    silent until that came, and a browser would ask with the same id again and again.
+    """
+    wanted, here = Position.parse(last_event_id), present_position(session)
+    if wanted is None or wanted.round_id > here.round_id or wanted.job_event_id > here.job_event_id:
+        return None
+    return wanted if wanted.operations_ms <= here.operations_ms + _CLOCKS_APART_MS else None
+
+
+def _not_of_the_future(position: Position, now: datetime) -> Position:
+    """A position of the future was given before the clock was set back, by how much nobody knows: the operations of the last day are told again."""
+    if position.operations_ms <= _milliseconds(now + 2 * _OVERLAP):
+        return position
+    return replace(position, operations_ms=_milliseconds(now - _TOLD_AGAIN))
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -12,10 +12,11 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.database import Database
-from backend.events.feed import TOPICS, Change, Feed, Position, present_position
-from backend.problems import FieldError, Invalid
+from backend.events.feed import TOPICS, Change, Feed, Position, begin_at, present_position
+from backend.problems import FieldError, Invalid, Unavailable
 from backend.settings import Settings
 from backend.shutdown import Shutdown
+from backend.web.gates import Gates
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(tags=["events"], route_class=StrictRoute)
@@ -44,18 +45,17 @@ async def stream_events(
 ) -> AsyncIterator[ServerSentEvent]:
     """What changed, as it changes: `event` is the topic, `data` holds ids to fetch. Goes on after Last-Event-ID; otherwise begins now.
 
-    `reset` says that the id was not one of this stream's: read everything anew.
+    `reset` says that the id was not one of this stream's: read everything again.
     """
     database: Database = request.app.state.database
     settings: Settings = request.app.state.settings
     shutdown: Shutdown = request.app.state.shutdown
-    begun_at = None if last_event_id is None else Position.parse(last_event_id)
-    position = await asyncio.to_thread(_present, database) if begun_at is None else begun_at
-    first = "ready" if last_event_id is None or begun_at is not None else "reset"
+    gates: Gates = request.app.state.gates
+    position, first = await gates.streams.run(partial(_begin, database, last_event_id))
     yield ServerSentEvent(event=first, data={}, id=str(position), retry=2000)
     feed, quiet_seconds = Feed(position, topics, principal), 0.0
     while not await shutdown.wait(settings.event_poll_seconds):
-        changes = await asyncio.to_thread(_advance, database, feed)
+        changes = await _news(gates, database, feed)
         for change in changes:
             yield ServerSentEvent(event=change.topic, data=change.data, id=str(change.position))
         quiet_seconds = 0.0 if changes else quiet_seconds + settings.event_poll_seconds
@@ -64,9 +64,20 @@ async def stream_events(
             yield ServerSentEvent(comment="alive")
 
 
-def _present(database: Database) -> Position:
+async def _news(gates: Gates, database: Database, feed: Feed) -> list[Change]:
+    """What is new; nothing where too many look at once: the next look finds it."""
+    try:
+        return await gates.streams.run(partial(_advance, database, feed))
+    except Unavailable:
+        return []
+
+
+def _begin(database: Database, last_event_id: str | None) -> tuple[Position, str]:
+    """Where the stream begins, and what its first event is called."""
     with database.session_scope(writes=False) as session:
-        return present_position(session)
+        resumed = None if last_event_id is None else begin_at(session, last_event_id)
+        first = "ready" if last_event_id is None or resumed is not None else "reset"
+        return resumed or present_position(session), first
 
 
 def _advance(database: Database, feed: Feed) -> list[Change]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
-from backend.health.service import HealthOut, health
-from backend.web.dependencies import SessionDep, SettingsDep
+from backend.health.monitor import HealthMonitor
+from backend.health.service import HealthOut
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 
 
 @router.get("/health", operation_id="getHealth")
-def read_health(session: SessionDep, settings: SettingsDep) -> HealthOut:
-    return health(session, stale_seconds=settings.worker_stale_seconds)
+async def read_health(request: Request) -> HealthOut:
+    """Whether the database answers and rounds are made. Answers while every other route waits: it shares neither threads nor connections."""
+    monitor: HealthMonitor = request.app.state.health
+    return await monitor.look()

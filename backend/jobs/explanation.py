@@ -1,50 +1,46 @@
-"""What a job's owner could do about what keeps it waiting. The reason itself comes from the round that decided; this only reads it."""
+"""Why a job has what it has, and what its owner could do about it. The reason comes from the round that decided, the ways out from remedies.py."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from sqlmodel import Session
+
+from backend.accounts.identity import Principal
 from backend.jobs.models import Job
+from backend.jobs.remedies import SOLUBLE
 from backend.jobs.resources import show_reason
-from backend.jobs.schemas import ExplanationOut, Remedy
-from maat.scheduling.explain import ReasonCode
+from backend.jobs.schemas import ExplanationOut, ReasonOut, Remedy
+from backend.rounds.repository import round_before
+from backend.sight import Sight, jobs_named_in, sight_of
+from maat.scheduling.explain import ReasonCode, sentence_of
 
-_FEWER = Remedy(code="lower_min_gpus", field="min_gpus", sentence="Let it start with fewer GPUs: submit it with a lower minimum.")
-_MORE_TYPES = Remedy(code="allow_more_types", field="gpu_types", sentence="Let it use more GPU types: submit it without that restriction.")
-_ADAPT = Remedy(code="make_adaptive", field="adaptivity", sentence="Let the scheduler choose its GPU count: submit it as adaptive.")
 _WAIT = Remedy(code="wait", sentence="Nothing needs to be done: every round considers it again.")
-
-_REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
-    ReasonCode.NO_COMPATIBLE_GPU_TYPE: (_MORE_TYPES,),
-    ReasonCode.EXCEEDS_CLUSTER: (_FEWER, _ADAPT),
-    ReasonCode.WAITING_CAPACITY: (_WAIT, _FEWER, _MORE_TYPES),
-    ReasonCode.WAITING_RESERVATION: (_WAIT, _FEWER, _MORE_TYPES),
-    ReasonCode.FRAGMENTED: (_WAIT, _FEWER),
-    ReasonCode.BEHIND_IN_ORDER: (_WAIT, _FEWER),
-    ReasonCode.SHARING_NO_GAIN: (_WAIT, _FEWER),
-    ReasonCode.LOWER_GOODPUT_GAIN: (_WAIT, _MORE_TYPES),
-    ReasonCode.SOLVER_FALLBACK: (_WAIT,),
-    ReasonCode.NOT_YET_CONSIDERED: (_WAIT,),
-    ReasonCode.PROFILE_INCOMPLETE: (_WAIT,),
+_PASSING = SOLUBLE - {ReasonCode.NO_COMPATIBLE_GPU_TYPE, ReasonCode.EXCEEDS_CLUSTER, ReasonCode.NO_CONFIGURATION} | {
+    ReasonCode.SOLVER_FALLBACK,
+    ReasonCode.NOT_YET_CONSIDERED,
+    ReasonCode.PROFILE_INCOMPLETE,
 }
 
 
-def explain(job: Job) -> ExplanationOut:
-    """Why it has what it has, and which of its own declarations would change that."""
-    reason = show_reason(job)
-    remedies = [remedy for remedy in _REMEDIES.get(job.reason_code, ()) if _applies(remedy, job)]
-    return ExplanationOut(primary=reason, reasons=[reason], remedies=remedies, as_of_round=job.as_of_round)
+def explain(job: Job, sight: Sight, remedies: Sequence[Remedy], *, waited_for: ReasonOut | None = None) -> ExplanationOut:
+    """`remedies`: those that were found to work. Without one, a job whose reason may pass is told to wait. `waited_for`: of one that ended."""
+    reason = show_reason(job, sight)
+    waits = job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
+    offered = list(remedies) or ([_WAIT] if waits else [])
+    return ExplanationOut(
+        primary=reason, reasons=[reason, *([waited_for] if waited_for else [])], remedies=offered, as_of_round=job.as_of_round
+    )
 
 
-def _applies(remedy: Remedy, job: Job) -> bool:
-    if job.finished_seconds is not None:
-        return False
-    match remedy.field:
-        case "min_gpus":
-            return job.min_gpus > 1
-        case "gpu_types":
-            return job.gpu_types is not None
-        case "adaptivity":
-            return job.adaptivity != "adaptive"
-        case _:
-            return True
+def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | None:
+    """What a job that is over waited for, as the last round before its start said; None where it waited for no round, or that was pruned."""
+    until = job.started_seconds if job.started_seconds is not None else job.finished_seconds
+    if job.finished_seconds is None or until is None:
+        return None
+    found = round_before(session, job.cluster_id, until)
+    said = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
+    if found is None or said is None:
+        return None
+    evidence = sight_of(session, principal, jobs_named_in(said["evidence"])).evidence(said["evidence"])
+    return ReasonOut(code=said["code"], sentence=sentence_of(said["code"], evidence), evidence=evidence, as_of_round=found.number)

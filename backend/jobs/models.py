@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, UniqueConstraint
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from backend.clocktime import utc_now
 from backend.columns import BigId, Json, UtcDateTime
 from backend.ids import new_id
+
+# What a list may be sorted by (repository.SORT_KEYS): by what never changes, and by what stands still once a job has ended.
+_STEADY = {"submitted": ("submitted_seconds",), "name": ("name",), "model": ("model", "submitted_seconds")}
+_SETTLED = {"state": ("state", "submitted_seconds"), "progress": ("progress",), "gpu_seconds": ("gpu_seconds",), "restarts": ("restarts",)}
+
+
+def _list_indexes() -> Iterator[Index]:
+    """An index for every order of a list, for all tenants and for one: a page is read in order, however long the history.
+
+    Figures that every round changes are indexed of ended jobs alone: rounds write no index, and the jobs under way are few enough to sort.
+    """
+    for prefix, first in (("", ()), ("tenant_", ("tenant_id",))):
+        for name, columns in _STEADY.items():
+            yield Index(f"ix_jobs_{prefix}{name}", *first, *columns, "id")
+        for name, columns in _SETTLED.items():
+            yield _partial(f"ix_jobs_ended_{prefix}{name}", *first, *columns, "id", where="finished_seconds IS NOT NULL")
+    yield Index("ix_jobs_owner_submitted", "owner_id", "submitted_seconds", "id")
+    yield Index("ix_jobs_cluster_submitted", "cluster_id", "submitted_seconds", "id")
+    yield Index("ix_jobs_cluster_tenant_submitted", "cluster_id", "tenant_id", "submitted_seconds", "id")
+    yield _partial("ix_jobs_active", "cluster_id", "tenant_id", where="finished_seconds IS NULL")
+    yield _partial("ix_jobs_holding", "gpu_type", where="gpu_type IS NOT NULL")
+
+
+def _partial(name: str, *columns: str, where: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class Job(SQLModel, table=True):
@@ -24,17 +50,16 @@ class Job(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("tenant_id", "external_id"),
         Index("ix_jobs_cluster_state", "cluster_id", "state"),
-        Index("ix_jobs_submitted", "submitted_seconds", "id"),
-        Index("ix_jobs_tenant_submitted", "tenant_id", "submitted_seconds"),
+        *_list_indexes(),
     )
 
     id: str = Field(default_factory=lambda: new_id("job"), primary_key=True, max_length=40)
     cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
     name: str = Field(max_length=200)
     external_id: str | None = Field(default=None, max_length=200)
-    owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
+    owner_id: str = Field(foreign_key="users.id", max_length=40)
     tenant_id: str = Field(foreign_key="tenants.id", max_length=40)
-    model: str = Field(index=True, max_length=100)
+    model: str = Field(max_length=100)
     adaptivity: str = Field(max_length=40)
     gpu_count: int | None = None
     min_gpus: int = 1
@@ -64,6 +89,24 @@ class Job(SQLModel, table=True):
     cancel_requested: bool = False
     version: int = 1
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class JobCount(SQLModel, table=True):
+    """How many jobs there are of a kind: the sum of `change` over its rows, exact in every transaction.
+
+    Triggers on `jobs` add a row for every job that comes, goes, or becomes another kind (migration 0009), so that nobody can forget to, and
+    writers never wait for each other as they would for one row that all of them count up. counting.py folds rows that have gathered.
+    """
+
+    __tablename__ = "job_counts"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    tenant_id: str = Field(max_length=40)
+    cluster_id: str = Field(max_length=40)
+    owner_id: str = Field(max_length=40)
+    model: str = Field(max_length=100)
+    state: str = Field(max_length=40)
+    change: int
 
 
 class JobEvent(SQLModel, table=True):

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant, User
 from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
-from backend.jobs.models import Job, JobAllocation, JobEvent
-from backend.pagination import Order, Rows, paginate
+from backend.columns import Beside
+from backend.jobs.counting import count_kept, count_matching
+from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
+from backend.pagination import Branch, Order, Rows, paginate
 from backend.problems import NotFound
 
-SORT_KEYS: Mapping[str, Any] = {
-    "submitted_at": Job.submitted_seconds,
-    "name": Job.name,
-    "model": Job.model,
-    "state": Job.state,
-    "progress": Job.progress,
-    "gpu_hours": Job.gpu_seconds,
-    "restarts": Job.restarts,
+# Jobs that are equal by the first of these follow each other by submission, or by id: an index holds them so (models.py).
+SORT_KEYS: Mapping[str, tuple[Any, ...]] = {
+    "submitted_at": (Job.submitted_seconds,),
+    "name": (Job.name,),
+    "model": (Job.model, Job.submitted_seconds),
+    "state": (Job.state, Job.submitted_seconds),
+    "progress": (Job.progress,),
+    "gpu_hours": (Job.gpu_seconds,),
+    "restarts": (Job.restarts,),
 }
+_CHANGE_IN_ROUNDS = frozenset({"state", "progress", "gpu_hours", "restarts"})
+_KINDS = frozenset({"tenant_id", "cluster_id", "owner_id", "model", "state"})
+_MOST_BRANCHES = 60
 
 
 @dataclass(frozen=True)
@@ -52,59 +58,137 @@ def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool =
     return job
 
 
-def find_jobs(
-    session: Session, predicate: sa.ColumnElement[bool], *, order: Order, filters: Mapping[str, Any], limit: int, cursor: str | None
-) -> Rows[Job]:
-    return paginate(session, select(Job).where(predicate), order=order, filters=filters, limit=limit, cursor=cursor)
+def find_jobs(session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None) -> Rows[Job]:
+    """One page. `sort`: a name of SORT_KEYS, with `-` in front for descending."""
+    principal, described = found.principal, {**vars(found.filters), "sort": sort}
+    described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
+    order, branches = _order(sort, found.clusters), _branches(found, sort.removeprefix("-"))
+    statement = select(Job).where(found.predicate(Job))
+    return paginate(session, statement, order=order, filters=described, limit=limit, cursor=cursor, branches=branches)
 
 
-def count_by_state(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
-    statement = select(Job.state, func.count()).where(predicate).group_by(col(Job.state)).order_by(col(Job.state))
-    return dict(session.exec(statement).all())
+def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
+    """Of all that the filters match. By what is kept of counts where that knows the filters, else by the jobs that match."""
+    if found.filters.gpu_types or found.filters.text or found.filters.submitted_after is not None:
+        return count_matching(session, found.predicate(Job))
+    return count_kept(session, found.predicate(JobCount))
 
 
-def job_predicate(filters: JobFilters, principal: Principal, clusters: Sequence[Cluster]) -> sa.ColumnElement[bool]:
-    """The one predicate of a job list, what the principal may see included. `clusters`: those that the list may be about."""
-    return sa.and_(sa.true(), *_conditions(filters, principal, clusters))
+@dataclass(frozen=True)
+class FoundJobs:
+    """What a list is about: the filters, with names for ids, and what the principal may see. One predicate for rows, totals and counts."""
+
+    filters: JobFilters
+    principal: Principal
+    clusters: Sequence[Cluster]
+    tenant_ids: tuple[str, ...]
+    owner_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, session: Session, filters: JobFilters, principal: Principal, clusters: Sequence[Cluster]) -> FoundJobs:
+        """`clusters`: those that the list may be about."""
+        tenants, owners = _named(session, Tenant, filters.tenants), _named(session, User, (filters.owner,) if filters.owner else ())
+        return cls(filters, principal, clusters, tenants, owners)
+
+    def predicate(self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()) -> sa.ColumnElement[bool]:
+        """`beside`: columns that the rows are not to be looked up by."""
+        found = ((getattr(table, name), name, values) for name, values in self._of_kinds())
+        conditions = [(Beside(column) if name in beside else col(column)).in_(values) for column, name, values in found]
+        return sa.and_(sa.true(), *conditions, *(self._of_jobs() if table is Job else ()))
+
+    def _of_kinds(self) -> Iterable[tuple[str, Sequence[str]]]:
+        """Columns that jobs and their counts have in common, with what they may hold."""
+        filters = self.filters
+        if not self.principal.sees_all_tenants:
+            yield "tenant_id", [self.principal.tenant_id]
+        if filters.cluster is not None:
+            yield "cluster_id", [cluster.id for cluster in self.clusters]
+        if filters.tenants:
+            yield "tenant_id", self.tenant_ids
+        if filters.owner is not None:
+            yield "owner_id", self.owner_ids
+        if filters.states:
+            yield "state", filters.states
+        if filters.models:
+            yield "model", filters.models
+
+    def _of_jobs(self) -> Iterable[sa.ColumnElement[bool]]:
+        filters = self.filters
+        if filters.gpu_types:
+            yield col(Job.gpu_type).in_(filters.gpu_types)
+        if filters.text:
+            named = (col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id))
+            yield sa.or_(*named, col(Job.id) == filters.text)
+        if filters.submitted_after is not None:
+            after = filters.submitted_after
+            yield sa.or_(sa.false(), *(_submitted_after(cluster, after) for cluster in self.clusters))
 
 
-def _conditions(filters: JobFilters, principal: Principal, clusters: Sequence[Cluster]) -> Iterable[sa.ColumnElement[bool]]:
-    if not principal.sees_all_tenants:
-        yield col(Job.tenant_id) == principal.tenant_id
-    if filters.cluster is not None:
-        yield col(Job.cluster_id).in_([cluster.id for cluster in clusters])
-    for column, wanted in ((Job.state, filters.states), (Job.model, filters.models), (Job.gpu_type, filters.gpu_types)):
-        if wanted:
-            yield col(column).in_(wanted)
-    if filters.tenants:
-        tenants = sa.select(col(Tenant.id)).where(col(Tenant.name).in_(filters.tenants) | col(Tenant.id).in_(filters.tenants))
-        yield col(Job.tenant_id).in_(tenants)
-    if filters.owner is not None:
-        yield col(Job.owner_id).in_(sa.select(col(User.id)).where((col(User.name) == filters.owner) | (col(User.id) == filters.owner)))
-    if filters.text:
-        named = (col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id))
-        yield sa.or_(*named, col(Job.id) == filters.text)
-    if filters.submitted_after is not None:
-        yield sa.or_(sa.false(), *(_submitted_after(cluster, filters.submitted_after) for cluster in clusters))
+def _named(session: Session, table: type[Tenant] | type[User], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Ids of the rows that are called so, by id or by name."""
+    return tuple(session.exec(select(table.id).where(col(table.name).in_(wanted) | col(table.id).in_(wanted)))) if wanted else ()
 
 
 def _submitted_after(cluster: Cluster, moment: datetime) -> sa.ColumnElement[bool]:
     return sa.and_(col(Job.cluster_id) == cluster.id, col(Job.submitted_seconds) > seconds_at(cluster, moment))
 
 
-def job_order(sort: str, clusters: Sequence[Cluster]) -> Order:
-    """`sort`: a name of SORT_KEYS, with `-` in front for descending. Dates of several clusters compare by what they are shown as."""
+def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
+    """Dates of several clusters compare by what they are shown as."""
     name = sort.removeprefix("-")
-    key = SORT_KEYS[name]
+    keys = SORT_KEYS[name]
     if name == "submitted_at" and len(clusters) > 1:
         epochs = {cluster.id: cluster.epoch.timestamp() for cluster in clusters}
-        key = key + sa.case(epochs, value=col(Job.cluster_id), else_=0.0)
-    return Order([key, col(Job.id)], descending=sort.startswith("-"))
+        keys = (col(Job.submitted_seconds) + sa.case(epochs, value=col(Job.cluster_id), else_=0.0),)
+    return Order([*keys, col(Job.id)], descending=sort.startswith("-"))
+
+
+def _branches(found: FoundJobs, sort: str) -> list[Branch]:
+    """Parts of the list that an index holds in the list's order: an index has no order across several clusters, states, models or tenants,
+    and none of what rounds change (jobs under way are sorted; there are few). One part, where there would be too many.
+    """
+    filters = found.filters
+    beside = _beside(filters)
+    split = {
+        name: wanted
+        for name, wanted in (("state", filters.states), ("model", filters.models), ("tenant_id", found.tenant_ids))
+        if len(wanted) > 1 and not filters.gpu_types
+    }
+    ended = [Branch(found.predicate(Job, beside={*beside, *split}))]
+    under_way: list[Branch] = []
+    if sort in _CHANGE_IN_ROUNDS or filters.states:
+        under_way = [Branch(sa.and_(found.predicate(Job, beside=_KINDS), _under_way()), few=True)]
+        ended = [part.within(col(Job.finished_seconds).is_not(None)) for part in ended]
+    for name, wanted in split.items():
+        ended = [part.within(col(getattr(Job, name)) == value) for part in ended for value in wanted]
+    parts = [*under_way, *ended]
+    if sort == "submitted_at" and len(found.clusters) > 1:
+        parts = [_in_cluster(part, cluster, bool(beside)) for part in parts for cluster in found.clusters]
+    return parts if len(parts) <= _MOST_BRANCHES else []
+
+
+def _beside(filters: JobFilters) -> Collection[str]:
+    """Columns whose index leads to more rows than that of another filter."""
+    if filters.gpu_types:
+        return _KINDS
+    if filters.owner is not None:
+        return _KINDS - {"owner_id"}
+    return {"cluster_id"} if filters.states or filters.models else ()
+
+
+def _in_cluster(part: Branch, cluster: Cluster, beside: bool) -> Branch:
+    of_cluster = part.within((Beside(Job.cluster_id) if beside else col(Job.cluster_id)) == cluster.id)
+    return replace(of_cluster, column=col(Job.submitted_seconds), offset=cluster.epoch.timestamp())
+
+
+def _under_way() -> sa.ColumnElement[bool]:
+    """What has ended holds nothing; said so, an index finds the rest."""
+    return col(Job.finished_seconds).is_(None)
 
 
 def held_gpus(session: Session, cluster_id: str) -> list[int]:
     """Numbers of all GPUs of the cluster that jobs hold."""
-    held = session.exec(select(Job.gpus).where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None)))
+    held = session.exec(select(Job.gpus).where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()))
     return [gpu for gpus in held for gpu in gpus or ()]
 
 
@@ -113,7 +197,7 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
     statement = (
         select(Job.id, Job.name, Tenant.name, Job.gpus)
         .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
-        .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None))
+        .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way())
     )
     return [(job_id, name, tenant, list(gpus or ())) for job_id, name, tenant, gpus in session.exec(statement)]
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from sqlmodel import Session
 
+from backend.accounts.identity import Principal
 from backend.accounts.names import names_of
-from backend.clocktime import cluster_seconds, shown_at, utc_now
+from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
 from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.jobs.schemas import AllocationOut, AllocationSpanOut, BatchPlanOut, JobEventOut, JobOut, ReasonOut
+from backend.moments import moment_of
+from backend.sight import Sight, jobs_named_in, sight_of
 from maat.scheduling.events import JobState
 from maat.scheduling.explain import sentence_of
 
@@ -35,23 +38,29 @@ class _ClusterFacts:
     node_of_gpu: Sequence[int]
 
 
-def show_jobs(session: Session, jobs: Sequence[Job]) -> list[JobOut]:
+def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> list[JobOut]:
     owners, tenants = names_of(session, jobs)
     facts = {cluster_id: _facts(session, cluster_id) for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)}
-    return [_show(job, facts[job.cluster_id], owner=owners[job.owner_id], tenant=tenants[job.tenant_id]) for job in jobs]
+    sight = sight_of(session, principal, jobs_named_in([job.reason_evidence for job in jobs]))
+    return [_show(job, facts[job.cluster_id], sight, owner=owners[job.owner_id], tenant=tenants[job.tenant_id]) for job in jobs]
 
 
-def show_job(session: Session, job: Job) -> JobOut:
-    return show_jobs(session, [job])[0]
+def show_job(session: Session, principal: Principal, job: Job) -> JobOut:
+    return show_jobs(session, principal, [job])[0]
 
 
-def show_reason(job: Job) -> ReasonOut:
+def reason_sight(session: Session, principal: Principal, job: Job) -> Sight:
+    """What a principal sees of the jobs that one's reason names: those it shares GPUs with, those that GPUs are reserved for."""
+    return sight_of(session, principal, jobs_named_in(job.reason_evidence))
+
+
+def show_reason(job: Job, sight: Sight) -> ReasonOut:
     """What the last round said, but for jobs that ended well or were ended: what they held then is no longer theirs. A failure keeps its cause."""
     how = _ENDINGS.get(job.state)
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
-    sentence = sentence_of(job.reason_code, job.reason_evidence)
-    return ReasonOut(code=job.reason_code, sentence=sentence, evidence=job.reason_evidence, as_of_round=job.as_of_round)
+    evidence = sight.evidence(job.reason_evidence)
+    return ReasonOut(code=job.reason_code, sentence=sentence_of(job.reason_code, evidence), evidence=evidence, as_of_round=job.as_of_round)
 
 
 def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
@@ -66,10 +75,10 @@ def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
 
 def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
     cluster = session.get_one(Cluster, cluster_id)
-    return _ClusterFacts(cluster, cluster_seconds(cluster, utc_now()), node_of_gpu(nodes_of(session, cluster_id)))
+    return _ClusterFacts(cluster, cluster_seconds(cluster, moment_of(session)), node_of_gpu(nodes_of(session, cluster_id)))
 
 
-def _show(job: Job, facts: _ClusterFacts, *, owner: str, tenant: str) -> JobOut:
+def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
     cluster = facts.cluster
     return JobOut(
         **job.model_dump(include=SAME_FIELDS),
@@ -82,7 +91,7 @@ def _show(job: Job, facts: _ClusterFacts, *, owner: str, tenant: str) -> JobOut:
         wait_seconds=_wait_seconds(job, facts.now),
         gpu_hours=job.gpu_seconds / 3600,
         allocation=_allocation(job, facts.node_of_gpu),
-        reason=show_reason(job),
+        reason=show_reason(job, sight),
     )
 
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
-from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.demo import demo_bodies
-from backend.jobs.explanation import explain
+from backend.jobs.explanation import explain, waited_for
+from backend.jobs.remedies import RemedyFinder
 from backend.jobs.repository import (
+    FoundJobs,
     JobFilters,
     allocations_of,
     count_by_state,
     events_of,
     find_jobs,
     get_job,
-    job_order,
-    job_predicate,
 )
-from backend.jobs.resources import show_event, show_job, show_jobs, show_span
+from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
 from backend.jobs.schemas import (
     AllocationSpanOut,
     BatchBody,
@@ -37,10 +38,11 @@ from backend.jobs.schemas import (
     JobOut,
     JobPage,
 )
-from backend.jobs.service import Candidate, first_cluster, request_cancel, submit_batch, submit_job
+from backend.jobs.service import Candidate, checked_batch, checked_job, first_cluster, request_cancel, store_jobs
 from backend.pagination import Cursor, Limit, Page, link_next
-from backend.web.conditional import etag
-from backend.web.dependencies import SessionDep, SettingsDep
+from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
+from backend.web.conditional import IfMatch, etag
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.fields import Moment
 from backend.web.strict_json import StrictRoute
 from maat.scheduling.events import JobState
@@ -51,6 +53,13 @@ Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 Submitter = Annotated[Principal, Depends(require(Permission.JOBS_SUBMIT))]
 Canceller = Annotated[Principal, Depends(require(Permission.JOBS_CANCEL))]
 
+
+def get_finder(request: Request) -> RemedyFinder:
+    finder: RemedyFinder = request.app.state.remedies
+    return finder
+
+
+FinderDep = Annotated[RemedyFinder, Depends(get_finder)]
 Names = Annotated[list[str], Query(max_length=100)]
 Sort = Literal[
     "submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts",
@@ -86,52 +95,70 @@ def list_jobs(
 ) -> JobPage:
     """Jobs that you may see, with counts by state of all that the filters match."""
     clusters = all_clusters(session) if filters.cluster is None else [get_cluster(session, filters.cluster)]
-    predicate = job_predicate(filters, principal, clusters)
-    described = {**vars(filters), "sort": sort, "for": "all" if principal.sees_all_tenants else principal.tenant_id}
-    found = find_jobs(session, predicate, order=job_order(sort, clusters), filters=described, limit=limit, cursor=cursor)
-    counts = count_by_state(session, predicate)
+    wanted = FoundJobs.of(session, filters, principal, clusters)
+    found = find_jobs(session, wanted, sort, limit=limit, cursor=cursor)
+    counts = count_by_state(session, wanted)
     link_next(request, response, found.next_cursor)
     total = sum(counts.values()) if count == "exact" else None
-    return JobPage(items=show_jobs(session, found.items), next_cursor=found.next_cursor, state_counts=counts, total=total)
+    return JobPage(items=show_jobs(session, principal, found.items), next_cursor=found.next_cursor, state_counts=counts, total=total)
 
 
 @router.post("/jobs", operation_id="submitJob", status_code=201, response_model=JobOut)
-def create_job(session: SessionDep, settings: SettingsDep, principal: Submitter, body: JobBody, key: KeyHeader = None) -> Response:
+@takes_bytes(JOB_BYTES)
+def create_job(
+    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: JobBody, key: KeyHeader = None
+) -> Response:
     """Submit one job. The next round considers it."""
 
-    def answer() -> Answer:
-        job = submit_job(session, principal, body)
-        return Answer(201, show_job(session, job), {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)})
+    def answer(checked: list[Candidate]) -> Answer:
+        (job,) = store_jobs(session, principal, checked)
+        return Answer(201, show_job(session, principal, job), {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)})
 
-    return answer_once(session, Once(principal.user_id, "POST /jobs", key, body.model_dump()), settings, answer)
+    once = Once(principal.user_id, "POST /jobs", key, body.model_dump())
+    return answer_prepared(reading, session, once, settings, prepare=lambda before: checked_job(before, principal, body), answer=answer)
 
 
-@router.post("/jobs:batch", operation_id="submitJobs", status_code=201, response_model=BatchOut)
-def create_jobs(session: SessionDep, settings: SettingsDep, principal: Submitter, body: BatchBody, key: KeyHeader = None) -> Response:
+@router.post(
+    "/jobs:batch",
+    operation_id="submitJobs",
+    status_code=201,
+    response_model=BatchOut,
+    responses={207: {"model": BatchOut, "description": "Of a `partial` batch some could not be used: each says why."}},
+)
+@takes_bytes(BATCH_BYTES)
+def create_jobs(
+    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: BatchBody, key: KeyHeader = None
+) -> Response:
     """Submit up to 1000 jobs: all or none (`atomic`), or those that can be used (`partial`, 207 where some cannot)."""
 
-    def answer() -> Answer:
-        batch = _show_batch(session, submit_batch(session, principal, body))
+    def answer(checked: list[Candidate]) -> Answer:
+        store_jobs(session, principal, checked, atomic=body.mode == "atomic")
+        batch = _show_batch(session, principal, checked)
         return Answer(207 if batch.refused else 201, batch)
 
-    request = {"jobs": body.jobs, "mode": body.mode}
-    return answer_once(session, Once(principal.user_id, "POST /jobs:batch", key, request), settings, answer)
+    once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": body.jobs, "mode": body.mode})
+    return answer_prepared(reading, session, once, settings, prepare=lambda before: checked_batch(before, principal, body), answer=answer)
 
 
-@router.post("/jobs:demo", operation_id="addDemoJobs", status_code=201)
-def add_demo_jobs(session: SessionDep, principal: Submitter, body: DemoBody) -> BatchOut:
+@router.post("/jobs:demo", operation_id="addDemoJobs", status_code=201, response_model=BatchOut)
+def add_demo_jobs(
+    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: DemoBody, key: KeyHeader = None
+) -> Response:
     """Add jobs drawn from the catalog in the mix of a published trace, a quarter of their standard length."""
-    cluster = first_cluster(session) if body.cluster_id is None else get_cluster(session, body.cluster_id)
-    capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
-    bodies = demo_bodies(body.count, seed=body.seed, cluster_id=cluster.id, capacity=capacity)
-    return _show_batch(session, submit_batch(session, principal, BatchBody(jobs=bodies)))
+
+    def answer(checked: list[Candidate]) -> Answer:
+        store_jobs(session, principal, checked)
+        return Answer(201, _show_batch(session, principal, checked))
+
+    once = Once(principal.user_id, "POST /jobs:demo", key, body.model_dump())
+    return answer_prepared(reading, session, once, settings, prepare=lambda before: _checked_demo(before, principal, body), answer=answer)
 
 
 @router.get("/jobs/{job_id}", operation_id="getJob")
 def read_job(session: SessionDep, principal: Reader, job_id: str, response: Response) -> JobOut:
     job = get_job(session, principal, job_id)
     response.headers["ETag"] = etag(job.version)
-    return show_job(session, job)
+    return show_job(session, principal, job)
 
 
 @router.get("/jobs/{job_id}/allocations", operation_id="listJobAllocations")
@@ -159,20 +186,35 @@ def list_events(
 
 
 @router.get("/jobs/{job_id}/explanation", operation_id="explainJob")
-def read_explanation(session: SessionDep, principal: Reader, job_id: str) -> ExplanationOut:
-    """Why it got what it got in the latest round, and what would change that."""
-    return explain(get_job(session, principal, job_id))
+def read_explanation(session: SessionDep, finder: FinderDep, principal: Reader, job_id: str) -> ExplanationOut:
+    """Why it got what it got in the latest round, and what of it could be asked for otherwise so that the next round would start it."""
+    job = get_job(session, principal, job_id)
+    next_round = session.get_one(Cluster, job.cluster_id).next_round_number
+    remedies = finder.remedies_of(session, job, next_round=next_round)
+    return explain(job, reason_sight(session, principal, job), remedies, waited_for=waited_for(session, principal, job))
 
 
 @router.post("/jobs/{job_id}/actions/cancel", operation_id="cancelJob")
-def cancel_job(session: SessionDep, principal: Canceller, job_id: str) -> JobOut:
-    """Ask for its end. `cancel_requested` is true at once, the state follows with the next round."""
-    return show_job(session, request_cancel(session, principal, job_id))
+def cancel_job(session: SessionDep, principal: Canceller, job_id: str, response: Response, if_match: IfMatch = None) -> JobOut:
+    """Ask for its end. `cancel_requested` is true at once, the state follows with the next round.
+
+    To ask again changes nothing, once it is cancelled too; a job that ended otherwise is a conflict. If-Match is honoured where it is sent.
+    """
+    job = request_cancel(session, principal, job_id, if_match)
+    response.headers["ETag"] = etag(job.version)
+    return show_job(session, principal, job)
 
 
-def _show_batch(session: SessionDep, candidates: list[Candidate]) -> BatchOut:
+def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:
+    cluster = first_cluster(session) if body.cluster_id is None else get_cluster(session, body.cluster_id)
+    capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
+    bodies = demo_bodies(body.count, seed=body.seed, cluster_id=cluster.id, capacity=capacity)
+    return checked_batch(session, principal, BatchBody(jobs=bodies))
+
+
+def _show_batch(session: SessionDep, principal: Principal, candidates: list[Candidate]) -> BatchOut:
     jobs = [candidate.job for candidate in candidates if candidate.job is not None]
-    shown = {job.id: job for job in show_jobs(session, jobs)}
+    shown = {job.id: job for job in show_jobs(session, principal, jobs)}
     items = [_show_candidate(candidate, shown) for candidate in candidates]
     return BatchOut(items=items, created=len(shown), refused=len(items) - len(shown))
 

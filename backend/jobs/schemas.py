@@ -164,12 +164,25 @@ class JobEventOut(BaseModel):
     data: dict[str, Any]
 
 
+class StartOut(BaseModel):
+    """What a round would give the job."""
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+
+
 class Remedy(BaseModel):
-    """Something that its owner could do: `field` of the job to change, `code` of the way."""
+    """Something that its owner could do: `field` of the job to change, `code` of the way.
+
+    A job is not changed: cancel it and submit it again with `changes`. A round was tried with them on the cluster as it stands.
+    """
 
     code: str
     sentence: str
     field: str | None = None
+    changes: dict[str, Any] = Field(default_factory=dict, description="Fields of the job to submit instead, by name; null leaves one out.")
+    starts_with: StartOut | None = Field(default=None, description="What the tried round gave it.")
 
 
 class ExplanationOut(BaseModel):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
-from backend.clocktime import cluster_seconds, utc_now
+from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
@@ -19,10 +20,15 @@ from backend.jobs.admission import objections
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.repository import get_job, taken_external_ids
 from backend.jobs.schemas import BatchBody, JobBody
+from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
 from backend.validation_errors import field_error
+from backend.web.conditional import check_version_if_sent
 from maat.scheduling.events import TERMINAL, EventKind, JobState
 from maat.simulation.catalog import CatalogModel, load_catalog
+
+_MOST_ERRORS = 100
+_MOST_ERRORS_OF_ONE = 20
 
 
 @dataclass
@@ -44,36 +50,64 @@ class Candidate:
         return 201 if self.usable else 409 if self.conflict is not None else 422
 
 
-def submit_job(session: Session, principal: Principal, body: JobBody) -> Job:
-    """Raises Invalid naming every field that cannot be used, Conflict where the external id is taken."""
+def checked_job(session: Session, principal: Principal, body: JobBody) -> list[Candidate]:
+    """The job as it can be stored. Raises Invalid naming every field that cannot be used, Conflict where the external id is taken."""
     candidate = Candidate(0, body)
     Submission(session, principal).check([candidate])
     if candidate.errors:
         raise Invalid(_detail(candidate.errors), errors=candidate.errors)
     if candidate.conflict is not None:
         raise Conflict(candidate.conflict)
-    return _store(session, principal, [candidate])[0]
+    return [candidate]
 
 
-def submit_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
-    """Every job of the batch with what became of it. Atomic: raises Invalid or Conflict, and stores nothing, where one cannot be used."""
+def submit_unless_known(session: Session, principal: Principal, body: JobBody) -> Job | None:
+    """Submit a job that has an external id, unless it is there or could never run: None then."""
+    candidate = Candidate(0, body)
+    Submission(session, principal).check([candidate])
+    return _store(session, principal, [candidate])[0] if candidate.usable else None
+
+
+def checked_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
+    """Every job of the batch with what is wrong with it. Atomic: raises Invalid or Conflict where one cannot be used."""
     candidates = [_parsed(index, raw) for index, raw in enumerate(body.jobs)]
     Submission(session, principal).check(candidates)
-    refused = [candidate for candidate in candidates if not candidate.usable]
-    if refused and body.mode == "atomic":
-        errors = [_below(error, candidate.index) for candidate in refused for error in candidate.errors]
-        if not errors:
-            raise Conflict(f"Job {refused[0].index}: {refused[0].conflict}")
-        raise Invalid(f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}", errors=errors)
-    _store(session, principal, [candidate for candidate in candidates if candidate.usable])
+    if body.mode == "atomic":
+        _refuse_all(candidates)
     return candidates
 
 
-def request_cancel(session: Session, principal: Principal, job_id: str) -> Job:
-    """Ask for the end of a job; the next round carries it out, so that no round is decided on a job that has gone meanwhile."""
+def store_jobs(session: Session, principal: Principal, candidates: Sequence[Candidate], *, atomic: bool = True) -> list[Job]:
+    """Store those that can be used; an external id that was taken since they were checked is another's. Atomic: raises Conflict then."""
+    Submission(session, principal).check_external_ids([candidate for candidate in candidates if candidate.usable])
+    if atomic:
+        _refuse_all(candidates)
+    return _store(session, principal, [candidate for candidate in candidates if candidate.usable])
+
+
+def _refuse_all(candidates: Sequence[Candidate]) -> None:
+    refused = [candidate for candidate in candidates if not candidate.usable]
+    if not refused:
+        return
+    found = (_below(error, candidate.index) for candidate in refused for error in candidate.errors)
+    errors = list(islice(found, _MOST_ERRORS))
+    if not errors:
+        which = f"Job {refused[0].index}: " if len(candidates) > 1 else ""
+        raise Conflict(f"{which}{refused[0].conflict}")
+    raise Invalid(f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}", errors=errors)
+
+
+def request_cancel(session: Session, principal: Principal, job_id: str, if_match: str | None) -> Job:
+    """Ask for the end of a job; the next round carries it out, so that no round is decided on a job that has gone meanwhile.
+
+    Who repeats a request because its answer was lost finds the job asked to end, or cancelled: that is what was asked for.
+    """
     job = get_job(session, principal, job_id, lock=True)
     if not principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id):
         raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+    if job.cancel_requested and job.state not in (JobState.SUCCEEDED, JobState.FAILED):
+        return job
+    check_version_if_sent(if_match, job.version)
     if job.state in TERMINAL:
         raise Conflict(f"It has ended already: {job.state}.")
     if not job.cancel_requested:
@@ -97,7 +131,7 @@ class Submission:
         for candidate in candidates:
             if candidate.body is not None:
                 self._check_body(candidate, candidate.body)
-        self._check_external_ids([candidate for candidate in candidates if candidate.body is not None])
+        self.check_external_ids([candidate for candidate in candidates if candidate.body is not None])
 
     def _check_body(self, candidate: Candidate, body: JobBody) -> None:
         try:
@@ -117,7 +151,7 @@ class Submission:
             self._capacity[cluster.id] = capacity_by_type(nodes_of(self._session, cluster.id), usable_only=False)
         return self._clusters[named]
 
-    def _check_external_ids(self, candidates: Sequence[Candidate]) -> None:
+    def check_external_ids(self, candidates: Sequence[Candidate]) -> None:
         wanted = [c.body.external_id for c in candidates if c.body is not None and c.body.external_id is not None]
         taken = taken_external_ids(self._session, self._principal.tenant_id, wanted) if wanted else {}
         for candidate in candidates:
@@ -137,7 +171,7 @@ def first_cluster(session: Session) -> Cluster:
 
 
 def _store(session: Session, principal: Principal, candidates: Sequence[Candidate]) -> list[Job]:
-    now, models = utc_now(), load_catalog()
+    now, models = moment_of(session), load_catalog()
     jobs = []
     for candidate in candidates:
         body = candidate.body
@@ -152,7 +186,7 @@ def _store(session: Session, principal: Principal, candidates: Sequence[Candidat
             state=JobState.SUBMITTED.value,
             submitted_seconds=cluster_seconds(cluster, now),
             remaining_work=models[body.model].work * body.work_scale,
-            created_at=now,
+            created_at=now.wall,
         )
         jobs.append(candidate.job)
     session.add_all(jobs)
@@ -176,7 +210,9 @@ def _parsed(index: int, raw: Any) -> Candidate:
     try:
         return Candidate(index, JobBody.model_validate(raw))
     except ValidationError as error:
-        return Candidate(index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in error.errors()])
+        return Candidate(
+            index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in islice(error.errors(), _MOST_ERRORS_OF_ONE)]
+        )
 
 
 def _below(error: FieldError, index: int) -> FieldError:

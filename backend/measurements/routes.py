@@ -9,15 +9,16 @@ from sqlmodel import col
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.contents import MeasurementKind
 from backend.measurements.models import Measurement
 from backend.measurements.repository import get_measurement
 from backend.measurements.schemas import MeasurementBody, MeasurementOut
-from backend.measurements.service import add_measurement, delete_measurement, show_measurements
+from backend.measurements.service import PreparedMeasurement, delete_measurement, prepare_measurement, show_measurements, store_measurement
 from backend.pagination import Page
 from backend.tenancy import PageAsked, newest_owned
-from backend.web.dependencies import SessionDep, SettingsDep
+from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=StrictRoute)
@@ -28,8 +29,9 @@ Kind = Annotated[MeasurementKind | None, Query(description="Only those of this k
 
 
 @router.post("", operation_id="uploadMeasurement", status_code=201, response_model=MeasurementOut)
+@takes_bytes(MEASUREMENT_BYTES)
 def create_measurement(
-    session: SessionDep, settings: SettingsDep, principal: Writer, body: MeasurementBody, key: KeyHeader = None
+    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Writer, body: MeasurementBody, key: KeyHeader = None
 ) -> Response:
     """Keep measurements under a name, which simulations and sweeps of the tenant give as `variability` or `interference`.
 
@@ -37,11 +39,12 @@ def create_measurement(
     `interference`: one CSV with the columns victim, partner, gpu_count, slowdown; PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.
     """
 
-    def answer() -> Answer:
-        (shown,) = show_measurements(session, [add_measurement(session, principal, body)])
+    def answer(prepared: PreparedMeasurement) -> Answer:
+        (shown,) = show_measurements(session, [store_measurement(session, prepared)])
         return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown.id}"})
 
-    return answer_once(session, Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json")), settings, answer)
+    once = Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json"))
+    return answer_prepared(reading, session, once, settings, prepare=lambda _: prepare_measurement(principal, body), answer=answer)
 
 
 @router.get("", operation_id="listMeasurements")

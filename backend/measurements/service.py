@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.accounts.names import names_of
 from backend.clocktime import utc_now
+from backend.columns import pack_json
 from backend.measurements.contents import MeasurementKind, Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.repository import get_measurement, is_used, named
@@ -17,30 +19,41 @@ from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_fie
 from maat.scheduling.errors import InputError
 
 
-def add_measurement(session: Session, principal: Principal, body: MeasurementBody) -> Measurement:
-    """Raises Invalid naming file, row and column of what cannot be read, Conflict where the name is taken; nothing is stored then."""
+@dataclass(frozen=True)
+class PreparedMeasurement:
+    """Files that could be read: the row that stands for them, and their texts as they are stored."""
+
+    row: Measurement
+    texts: bytes
+
+
+def prepare_measurement(principal: Principal, body: MeasurementBody) -> PreparedMeasurement:
+    """Reads every file; asks no database. Raises Invalid naming file, row and column of what cannot be read."""
     texts = _checked_files(body)
-    covers = _covers(body, texts)
-    if named(session, principal.tenant_id, body.kind, body.name) is not None:
-        message, remedy = (
-            f"There are measurements of {body.kind} named {body.name!r} already.",
-            "Choose another name, or delete those first.",
-        )
-        raise Conflict(f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, body.name)])
-    measurement = Measurement(
+    row = Measurement(
         kind=body.kind.value,
         name=body.name,
         owner_id=principal.user_id,
         tenant_id=principal.tenant_id,
         digest=digest_of(texts),
         files=[{"name": name, "bytes": len(text.encode()), "sha256": sha256(text)} for name, text in texts.items()],
-        covers=covers,
+        covers=_covers(body, texts),
     )
-    session.add(measurement)
+    return PreparedMeasurement(row, pack_json({**texts}))
+
+
+def store_measurement(session: Session, prepared: PreparedMeasurement) -> Measurement:
+    """Raises Conflict where the name is taken; nothing is stored then."""
+    row = prepared.row
+    if named(session, row.tenant_id, MeasurementKind(row.kind), row.name) is not None:
+        message = f"There are measurements of {row.kind} named {row.name!r} already."
+        remedy = "Choose another name, or delete those first."
+        raise Conflict(f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, row.name)])
+    session.add(row)
     session.flush()
-    session.add(MeasurementFiles(measurement_id=measurement.id, texts=texts))
+    session.add(MeasurementFiles(measurement_id=row.id, texts=prepared.texts))
     session.flush()
-    return measurement
+    return row
 
 
 def delete_measurement(session: Session, principal: Principal, measurement_id: str) -> None:

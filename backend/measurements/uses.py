@@ -34,7 +34,7 @@ NOTHING_MEASURED = Measured()
 def find_uses(session: Session, principal: Principal, request: Mapping[str, Any]) -> list[MeasurementUse]:
     """The measurements that a request names, by id or by name; of a table for several GPU types, `NAME#TYPE` chooses one.
 
-    They await the operation of the work. Raises Invalid where there are none of this kind and name.
+    They are of the tenant whose work it is, for all of that tenant may read it. They await its operation. Raises Invalid where there are none of this kind and name.
     """
     return [
         _use(session, principal, kind, request[kind.value])
@@ -90,7 +90,7 @@ def _by_id(session: Session, principal: Principal, kind: MeasurementKind, given:
         found = get_measurement(session, principal, given)
     except NotFound:
         return None
-    return found if found.kind == kind.value else None
+    return found if found.kind == kind.value and found.tenant_id == principal.tenant_id else None
 
 
 def _with(found: Measured, session: Session, use: MeasurementUse, request: Mapping[str, Any]) -> Measured:

@@ -38,10 +38,12 @@ def get_operation(session: Session, principal: Principal, operation_id: str, *, 
 
 
 def cancel_operation(session: Session, principal: Principal, operation_id: str) -> Operation:
-    """Ask a running operation to stop, between two of its steps; one that has not begun is over at once."""
+    """Ask a running operation to stop, between two of its steps; one that has not begun is over at once. To ask again changes nothing."""
     operation = get_operation(session, principal, operation_id, lock=True)
     if not principal.may_change(owner_id=operation.owner_id, tenant_id=operation.tenant_id):
         raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+    if operation.state == OperationState.CANCELLED:
+        return operation
     if operation.state in ENDED:
         raise Conflict(f"It has ended already: {operation.state}.")
     operation.cancel_requested = True

@@ -1,4 +1,4 @@
-"""Routes of reservations. They are facts about a cluster: whoever may read the cluster sees them all, with their holders."""
+"""Routes of reservations. They are facts about a cluster: who may read the cluster sees them all; for whom they are, who may see the holder."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.clocktime import cluster_seconds, utc_now
+from backend.clocktime import cluster_seconds
 from backend.clusters.repository import get_cluster
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.moments import moment_of
 from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
 from backend.reservations.models import ClusterReservation
 from backend.reservations.repository import get_reservation, standing
 from backend.reservations.schemas import ReservationBody, ReservationOut
 from backend.reservations.service import remove, reserve, show_reservations
-from backend.web.dependencies import SessionDep, SettingsDep
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/clusters/{cluster_id}/reservations", tags=["clusters"], route_class=StrictRoute)
@@ -28,17 +29,24 @@ Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
 
 @router.post("", operation_id="reserveGpus", status_code=201, response_model=ReservationOut)
 def create_reservation(
-    session: SessionDep, settings: SettingsDep, principal: Writer, cluster_id: str, body: ReservationBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Writer,
+    cluster_id: str,
+    body: ReservationBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Keep GPUs of a type free for a tenant or a job. Rounds follow it from its start on; what holds the GPUs then is moved away."""
 
     def answer() -> Answer:
         row = reserve(session, principal, cluster_id, body)
-        (shown,) = show_reservations(session, get_cluster(session, row.cluster_id), [row])
+        (shown,) = show_reservations(session, principal, get_cluster(session, row.cluster_id), [row])
         return Answer(201, shown, {"Location": f"/api/v1/clusters/{row.cluster_id}/reservations/{row.id}"})
 
-    route = f"POST /clusters/{cluster_id}/reservations"
-    return answer_once(session, Once(principal.user_id, route[:200], key, body.model_dump(mode="json")), settings, answer)
+    with reading() as before:
+        route = f"POST /clusters/{get_cluster(before, cluster_id).id}/reservations"
+    return answer_once(session, Once(principal.user_id, route, key, body.model_dump(mode="json")), settings, answer)
 
 
 @router.get("", operation_id="listReservations")
@@ -46,7 +54,7 @@ def list_reservations(
     request: Request,
     response: Response,
     session: SessionDep,
-    _: Reader,
+    principal: Reader,
     cluster_id: str,
     over: Annotated[bool, Query(description="Also those that are over.")] = False,
     limit: Limit = 50,
@@ -56,18 +64,18 @@ def list_reservations(
     cluster = get_cluster(session, cluster_id)
     statement = select(ClusterReservation).where(ClusterReservation.cluster_id == cluster.id)
     if not over:
-        now = cluster_seconds(cluster, utc_now())
+        now = cluster_seconds(cluster, moment_of(session))
         statement = statement.where(col(ClusterReservation.id).in_([row.id for row in standing(session, cluster.id, now=now)]))
     filters = {"list": "reservations", "cluster": cluster.id, "over": over}
     found = paginate(session, statement, order=Order([col(ClusterReservation.id)]), filters=filters, limit=limit, cursor=cursor)
     link_next(request, response, found.next_cursor)
-    return Page(items=show_reservations(session, cluster, found.items), next_cursor=found.next_cursor)
+    return Page(items=show_reservations(session, principal, cluster, found.items), next_cursor=found.next_cursor)
 
 
 @router.get("/{reservation_id}", operation_id="getReservation")
-def read_reservation(session: SessionDep, _: Reader, cluster_id: str, reservation_id: str) -> ReservationOut:
+def read_reservation(session: SessionDep, principal: Reader, cluster_id: str, reservation_id: str) -> ReservationOut:
     cluster = get_cluster(session, cluster_id)
-    return show_reservations(session, cluster, [get_reservation(session, cluster.id, reservation_id)])[0]
+    return show_reservations(session, principal, cluster, [get_reservation(session, cluster.id, reservation_id)])[0]
 
 
 @router.delete("/{reservation_id}", operation_id="deleteReservation", status_code=204)

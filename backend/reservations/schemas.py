@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from backend.web.fields import Body, BodyMoment, GpuCount, Name, Timestamp
+from backend.web.fields import Body, GpuCount, Moment, Name, Timestamp
 
 
 class ReservationBody(Body):
@@ -16,12 +16,15 @@ class ReservationBody(Body):
     gpu_count: GpuCount
     tenant: Name | None = None
     job_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    start_at: BodyMoment | None = Field(default=None, description="Now where absent.")
-    end_at: BodyMoment | None = Field(default=None, description="It holds until it is removed where absent.")
+    start_at: Moment | None = Field(default=None, description="Now where absent.")
+    end_at: Moment | None = Field(default=None, description="It holds until it is removed where absent.")
 
 
 class ReservationOut(BaseModel):
-    """`state`: whether it holds at this moment of the cluster's time. One for a job is over when the job has ended."""
+    """`tenant`, `job_id`: the holder, one of them; both null where it is another tenant, and a job of one goes by a key such as `other-1`.
+
+    `state`: whether it holds at this moment of the cluster's time. One for a job is over when the job has ended.
+    """
 
     id: str
     cluster_id: str

@@ -9,15 +9,17 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant
-from backend.clocktime import cluster_seconds, seconds_at, shown_at, utc_now
+from backend.clocktime import cluster_seconds, seconds_at, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type, engine_cluster
 from backend.jobs.models import Job
+from backend.moments import moment_of
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.reservations.models import ClusterReservation
 from backend.reservations.repository import engine_reservations, get_reservation, standing, tenant_names
 from backend.reservations.schemas import ReservationBody, ReservationOut
+from backend.sight import sight_of
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import check_reservations
 
@@ -25,7 +27,7 @@ from maat.scheduling.reservations import check_reservations
 def reserve(session: Session, principal: Principal, cluster_id: str, body: ReservationBody) -> ClusterReservation:
     """Raises Invalid naming the field, NotFound where there is no such cluster."""
     cluster = get_cluster(session, cluster_id, lock=True)
-    now = cluster_seconds(cluster, utc_now())
+    now = cluster_seconds(cluster, moment_of(session))
     row = ClusterReservation(
         cluster_id=cluster.id,
         gpu_type=body.gpu_type,
@@ -48,15 +50,17 @@ def remove(session: Session, cluster_id: str, reservation_id: str) -> None:
     session.delete(get_reservation(session, get_cluster(session, cluster_id, lock=True).id, reservation_id))
 
 
-def show_reservations(session: Session, cluster: Cluster, rows: Sequence[ClusterReservation]) -> list[ReservationOut]:
+def show_reservations(session: Session, principal: Principal, cluster: Cluster, rows: Sequence[ClusterReservation]) -> list[ReservationOut]:
+    """Everybody sees what is reserved; for whom, who may see the holder."""
     tenants = tenant_names(session, [row.tenant_id for row in rows if row.tenant_id is not None])
     jobs = [row.job_id for row in rows if row.job_id is not None]
     ended = set(session.exec(select(Job.id).where(col(Job.id).in_(jobs), col(Job.finished_seconds).is_not(None))))
-    now = cluster_seconds(cluster, utc_now())
+    now, sight = cluster_seconds(cluster, moment_of(session)), sight_of(session, principal, jobs)
     return [
         ReservationOut(
-            **row.model_dump(include={"id", "cluster_id", "gpu_type", "gpu_count", "job_id", "created_at"}),
-            tenant=None if row.tenant_id is None else tenants[row.tenant_id],
+            **row.model_dump(include={"id", "cluster_id", "gpu_type", "gpu_count", "created_at"}),
+            tenant=None if row.tenant_id is None or not principal.may_see(row.tenant_id) else tenants[row.tenant_id],
+            job_id=None if row.job_id is None else sight.job(row.job_id),
             start_at=shown_at(cluster, row.start_seconds),
             end_at=None if row.end_seconds is None else shown_at(cluster, row.end_seconds),
             state="over" if row.job_id in ended else _state(row, now),

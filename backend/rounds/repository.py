@@ -8,9 +8,11 @@ from typing import Any
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, func, select
 
+from backend.accounts.identity import Principal
 from backend.pagination import Order, Rows, paginate
 from backend.problems import NotFound
 from backend.rounds.models import Round
+from backend.sight import Sight, jobs_named_in, sight_of
 
 
 def list_rounds(
@@ -34,6 +36,12 @@ def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
     return found
 
 
+def round_before(session: Session, cluster_id: str, at_seconds: float) -> Round | None:
+    """The last round before this cluster time, with its record; None where it was pruned or there was none."""
+    statement = select(Round).where(Round.cluster_id == cluster_id, Round.at_seconds < at_seconds)
+    return session.exec(statement.order_by(col(Round.at_seconds).desc()).limit(1)).first()
+
+
 def thinned_rounds(session: Session, cluster_id: str, *, after: float | None, before: float | None, points: int) -> Sequence[Round]:
     """At most `points` rounds, oldest first, evenly spread over their numbers, the latest among them. Without records."""
     condition = _between(cluster_id, after, before)
@@ -50,6 +58,18 @@ def latest_at(session: Session, cluster_id: str) -> float | None:
     """Cluster time of the latest round."""
     statement = select(Round.at_seconds).where(Round.cluster_id == cluster_id).order_by(col(Round.number).desc()).limit(1)
     return session.exec(statement).first()
+
+
+def rounds_sight(session: Session, principal: Principal, rounds: Sequence[Round]) -> Sight:
+    """What a principal sees of the jobs in these rounds, their records apart."""
+    return sight_of(session, principal, jobs_named_in([[found.message, found.prices] for found in rounds]))
+
+
+def round_sight(session: Session, principal: Principal, found: Round) -> Sight:
+    """What a principal sees of the jobs in a round and its record."""
+    record = found.record or {}
+    told = [found.message, found.prices, record.get("reasons", {}), record.get("grants", {}), record.get("report", {})]
+    return sight_of(session, principal, [*record.get("job_ids", ()), *jobs_named_in(told)])
 
 
 def _without_records() -> Any:

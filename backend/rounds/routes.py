@@ -12,7 +12,7 @@ from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
 from backend.pagination import Cursor, Limit, Page, link_next
-from backend.rounds.repository import get_round, list_rounds, thinned_rounds
+from backend.rounds.repository import get_round, list_rounds, round_sight, rounds_sight, thinned_rounds
 from backend.rounds.schemas import RoundDetailOut, RoundOut, TimelineOut
 from backend.rounds.timeline import timeline
 from backend.web.dependencies import SessionDep
@@ -32,7 +32,7 @@ def read_rounds(
     request: Request,
     response: Response,
     session: SessionDep,
-    _: Reader,
+    principal: Reader,
     cluster_id: str,
     after: Annotated[Moment | None, Query(description="Cluster time.")] = None,
     before: Annotated[Moment | None, Query(description="Cluster time.")] = None,
@@ -44,14 +44,16 @@ def read_rounds(
     start, end = _seconds(cluster, after), _seconds(cluster, before)
     found = list_rounds(session, cluster.id, after=start, before=end, limit=limit, cursor=cursor)
     link_next(request, response, found.next_cursor)
-    return found.shown(lambda row: RoundOut.of(row, cluster))
+    sight = rounds_sight(session, principal, found.items)
+    return found.shown(lambda row: RoundOut.of(row, cluster, sight))
 
 
 @router.get("/rounds/{number}", operation_id="getRound")
-def read_round(session: SessionDep, _: Reader, cluster_id: str, number: RoundNumber) -> RoundDetailOut:
+def read_round(session: SessionDep, principal: Reader, cluster_id: str, number: RoundNumber) -> RoundDetailOut:
     """One round with the matrix that it was decided on."""
     cluster = get_cluster(session, cluster_id)
-    return RoundDetailOut.of(get_round(session, cluster.id, None if number == "latest" else int(number)), cluster)
+    found = get_round(session, cluster.id, None if number == "latest" else int(number))
+    return RoundDetailOut.of(found, cluster, round_sight(session, principal, found))
 
 
 @router.get("/timeline", operation_id="getTimeline")

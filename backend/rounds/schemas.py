@@ -9,6 +9,8 @@ from pydantic import BaseModel, Field
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
 from backend.rounds.models import Round
+from backend.rounds.record_view import record_seen
+from backend.sight import Sight
 from backend.web.fields import Timestamp
 
 
@@ -41,18 +43,22 @@ class RoundOut(BaseModel):
     committed_at: Timestamp
 
     @classmethod
-    def of(cls, found: Round, cluster: Cluster) -> RoundOut:
-        return cls(**_members(found, cluster))
+    def of(cls, found: Round, cluster: Cluster, sight: Sight) -> RoundOut:
+        return cls(**_members(found, cluster, sight))
 
 
 class RoundDetailOut(RoundOut):
-    """A round with its record: the goodput matrix over feasible pairs, the chosen columns, grants, reasons and the solver's report."""
+    """A round with its record: the goodput matrix over feasible pairs, the chosen columns, grants, reasons and the solver's report.
+
+    `record.others`: rows of other tenants' jobs, which go by keys such as `other-1` within this answer; their GPUs and prices count as they did.
+    """
 
     record: dict[str, Any] | None
 
     @classmethod
-    def of(cls, found: Round, cluster: Cluster) -> RoundDetailOut:
-        return cls(**_members(found, cluster), record=found.record)
+    def of(cls, found: Round, cluster: Cluster, sight: Sight) -> RoundDetailOut:
+        record = None if found.record is None else record_seen(found.record, sight)
+        return cls(**_members(found, cluster, sight), record=record)
 
 
 class Steps(BaseModel):
@@ -77,12 +83,13 @@ class TimelineOut(BaseModel):
     rounds_per_point: int
 
 
-_SAME = set(RoundOut.model_fields) - {"at", "gpus_by_type", "capacity_by_type"}
+_SAME = set(RoundOut.model_fields) - {"at", "gpus_by_type", "capacity_by_type", "message", "prices"}
 
 
-def _members(found: Round, cluster: Cluster) -> dict[str, Any]:
+def _members(found: Round, cluster: Cluster, sight: Sight) -> dict[str, Any]:
     used, capacity = by_type(found)
-    same = found.model_dump(include=_SAME)
+    told = {"message": sight.text(found.message), "prices": sight.limits(found.prices)}
+    same = found.model_dump(include=_SAME) | told
     return {**same, "at": shown_at(cluster, found.at_seconds), "gpus_by_type": used, "capacity_by_type": capacity}
 
 

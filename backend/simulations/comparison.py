@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.traces import placer_parameters_of
+from backend.simulations.requests import placer_parameters_of
 from maat.simulation.comparison import Contestant, Outcome, Settings, report
 from maat.simulation.figures import chosen
 

@@ -8,9 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 from sqlmodel import Session, col, select
 
+from backend.accounts.identity import Principal
 from backend.operations.models import OperationState
 from backend.problems import FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.seen import of_trace, result_seen, results_sight
 from backend.simulations.series import reduced, shares
 
 MAX_DRAWN = 12  # runs that one answer holds
@@ -65,9 +67,11 @@ class FiguresOut(BaseModel):
     definitions: dict[str, str]
 
 
-def figures_of(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> FiguresOut:
+def figures_of(session: Session, principal: Principal, simulation: Simulation, run_ids: Sequence[str]) -> FiguresOut:
     """Of these runs, in their order; of the first that have finished where none is named. Raises Invalid for a run that has no result."""
-    results = _results(session, simulation, run_ids)
+    stored = _results(session, simulation, run_ids)
+    sight = results_sight(session, principal, simulation, [result for _, result in stored.values()])
+    results = {run_id: result_seen(result, of_trace(simulation, trace, sight)) for run_id, (trace, result) in stored.items()}
     definitions: dict[str, str] = next((result["definitions"] for result in results.values() if result.get("definitions")), {})
     return FiguresOut(runs=[drawn(run_id, result) for run_id, result in results.items()], definitions=definitions)
 
@@ -105,15 +109,19 @@ def _summed(parts: Any) -> dict[str, float]:
     return total
 
 
-def _results(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> dict[str, Any]:
-    """Run -> result."""
+def _results(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> dict[str, tuple[int, Any]]:
+    """Run -> number of its trace, and result."""
     done = (SimulationRun.simulation_id == simulation.id, SimulationRun.state == OperationState.SUCCEEDED.value)
-    statement = select(SimulationRun.id, SimulationRun.result).where(*done).order_by(col(SimulationRun.position))
+    statement = select(SimulationRun.id, SimulationRun.trace, SimulationRun.result).where(*done).order_by(col(SimulationRun.position))
     if not run_ids:
-        return dict(session.exec(statement.limit(MAX_DRAWN)).all())
-    found = dict(session.exec(statement.where(col(SimulationRun.id).in_(run_ids))).all())
+        return _by_run(session.exec(statement.limit(MAX_DRAWN)).all())
+    found = _by_run(session.exec(statement.where(col(SimulationRun.id).in_(run_ids))).all())
     for run_id in run_ids:
         if run_id not in found:
             message = "The simulation has no run of this id that has finished."
             raise Invalid(message, errors=[FieldError("/runs", "unknown_run", message, "Use ids of the simulation's `runs`.", run_id)])
     return {run_id: found[run_id] for run_id in run_ids}
+
+
+def _by_run(rows: Sequence[tuple[str, int, Any]]) -> dict[str, tuple[int, Any]]:
+    return {run_id: (trace, result) for run_id, trace, result in rows}

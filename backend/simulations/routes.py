@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -11,7 +12,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.uses import shown_uses
 from backend.operations.service import operations_of
 from backend.pagination import Page
@@ -20,9 +21,19 @@ from backend.simulations.comparison import compared
 from backend.simulations.figure_data import MAX_DRAWN, FiguresOut, figures_of
 from backend.simulations.models import Simulation
 from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
-from backend.simulations.service import chosen_result, get_run, get_simulation, request_simulation, runs_of
+from backend.simulations.seen import of_trace, result_seen, results_sight, simulations_sight
+from backend.simulations.service import (
+    PreparedSimulation,
+    chosen_result,
+    get_run,
+    get_simulation,
+    prepare_simulation,
+    runs_of,
+    store_simulation,
+)
 from backend.tenancy import PageAsked, newest_owned
-from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
+from backend.web.bodies import TRACE_BYTES, takes_bytes
+from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
@@ -38,37 +49,48 @@ Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
 @router.post("", operation_id="requestSimulation", status_code=202, response_model=SimulationOut)
+@takes_bytes(TRACE_BYTES)
 def create_simulation(
-    session: SessionDep, settings: SettingsDep, queue: QueueDep, principal: Runner, body: SimulationBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    queue: QueueDep,
+    principal: Runner,
+    body: SimulationBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Have policies compared on a trace. Follow the operation in Location; results come run by run."""
 
-    def answer() -> Answer:
-        simulation = request_simulation(session, principal, body, queue)
-        (shown,) = _shown(session, [simulation])
+    def answer(prepared: PreparedSimulation) -> Answer:
+        simulation = store_simulation(session, principal, prepared, queue)
+        (shown,) = _shown(session, principal, [simulation])
         return Answer(202, shown, {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"})
 
-    return answer_once(session, Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json")), settings, answer)
+    once = Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json"))
+    return answer_prepared(
+        reading, session, once, settings, prepare=lambda before: prepare_simulation(before, principal, body), answer=answer
+    )
 
 
 @router.get("", operation_id="listSimulations")
 def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SimulationOut]:
     """Newest first."""
     found = newest_owned(session, principal, Simulation, asked)
-    return Page(items=_shown(session, found.items), next_cursor=found.next_cursor)
+    return Page(items=_shown(session, principal, found.items), next_cursor=found.next_cursor)
 
 
 @router.get("/{simulation_id}", operation_id="getSimulation")
 def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) -> SimulationOut:
-    return _shown(session, [get_simulation(session, principal, simulation_id)])[0]
+    return _shown(session, principal, [get_simulation(session, principal, simulation_id)])[0]
 
 
-def _shown(session: Session, simulations: Sequence[Simulation]) -> list[SimulationOut]:
+def _shown(session: Session, principal: Principal, simulations: Sequence[Simulation]) -> list[SimulationOut]:
     runs = runs_of(session, [simulation.id for simulation in simulations])
     used = shown_uses(session, [simulation.operation_id for simulation in simulations])
     operations = operations_of(session, simulations)
+    sight = simulations_sight(session, principal, simulations, chain.from_iterable(runs.values()))
     return [
-        SimulationOut.of(simulation, operations[simulation.id], runs[simulation.id], used[simulation.operation_id])
+        SimulationOut.of(simulation, operations[simulation.id], runs[simulation.id], used[simulation.operation_id], sight)
         for simulation in simulations
     ]
 
@@ -94,7 +116,7 @@ def read_figures(
     runs: DrawnRuns = [],  # noqa: B006  (FastAPI copies defaults)
 ) -> FiguresOut:
     """What charts draw of the runs named in `runs`, or of the first that have finished: distributions, sums and short series."""
-    return figures_of(session, get_simulation(session, principal, simulation_id), list(dict.fromkeys(runs)))
+    return figures_of(session, principal, get_simulation(session, principal, simulation_id), list(dict.fromkeys(runs)))
 
 
 @router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])
@@ -108,7 +130,9 @@ def read_result(
     """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type, the time
     that decisions took, what the figures mean; and the allocations over time of the jobs named in `jobs`.
     """
-    run = get_run(session, get_simulation(session, principal, simulation_id), run_id)
+    simulation = get_simulation(session, principal, simulation_id)
+    run = get_run(session, simulation, run_id)
     if run.result is None:
         raise Conflict(f"The run has no result: it is {run.state}.", headers={"Retry-After": "1"})
-    return JSONResponse(chosen_result(run.result, jobs))
+    sight = of_trace(simulation, run.trace, results_sight(session, principal, simulation, [run.result]))
+    return JSONResponse(chosen_result(result_seen(run.result, sight), jobs))

@@ -9,7 +9,9 @@ from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHan
 from backend.clusters.schemas import Parameters, RoundSeconds
 from backend.measurements.schemas import UsedOut
 from backend.operations.models import Operation
+from backend.sight import Sight
 from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.seen import of_trace, request_seen, summary_seen
 from backend.web.fields import Body, GpuCount, Name, Timestamp
 from maat.scheduling.cluster import MAX_JOBS_PER_GPU
 from maat.simulation.failures import LEAST_MTBF_HOURS
@@ -192,12 +194,16 @@ class RunOut(BaseModel):
     finished_at: Timestamp | None
 
     @classmethod
-    def of(cls, run: SimulationRun) -> RunOut:
-        return cls(**run.model_dump(include=set(cls.model_fields)))
+    def of(cls, run: SimulationRun, sight: Sight) -> RunOut:
+        summary = None if run.summary is None else summary_seen(run.summary, sight)
+        return cls(**run.model_dump(include=set(cls.model_fields) - {"summary"}), summary=summary)
 
 
 class SimulationOut(BaseModel):
-    """`request`: as it was made; of a CSV trace only its length is shown. `state`: of its operation."""
+    """`request`: as it was made; of a CSV trace only its length is shown. `state`: of its operation.
+
+    In a cluster's history other tenants' jobs go by keys such as `other-1` within an answer; all that they took counts.
+    """
 
     id: str
     name: str
@@ -209,11 +215,14 @@ class SimulationOut(BaseModel):
     runs: list[RunOut]
 
     @classmethod
-    def of(cls, simulation: Simulation, operation: Operation, runs: list[SimulationRun], used: list[UsedOut]) -> SimulationOut:
+    def of(
+        cls, simulation: Simulation, operation: Operation, runs: list[SimulationRun], used: list[UsedOut], sight: Sight
+    ) -> SimulationOut:
         given = simulation.model_dump(include={"id", "name", "operation_id", "created_at"})
         state: Any = operation.state
-        shown = [RunOut.of(run) for run in runs]
-        return cls(**given, state=state, request=without_text(simulation.request), measurements=used, runs=shown)
+        shown = [RunOut.of(run, of_trace(simulation, run.trace, sight)) for run in runs]
+        request = without_text(request_seen(simulation.request, sight))
+        return cls(**given, state=state, request=request, measurements=used, runs=shown)
 
 
 def without_text(request: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any
 
@@ -13,12 +14,14 @@ from backend.accounts.identity import Principal
 from backend.clusters.repository import get_cluster
 from backend.clusters.service import check_parts
 from backend.database import after_commit
+from backend.measurements.models import MeasurementUse
 from backend.measurements.uses import Measured, find_uses, keep_uses, measured
 from backend.operations.models import Operation
 from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import check_conditions, check_reserved_jobs, check_scores, check_shared_gpus, cluster_of, conditions_of
+from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
@@ -33,8 +36,18 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.workloads import Workload
 
 
-def request_simulation(session: Session, principal: Principal, body: SimulationBody, queue: Queue) -> Simulation:
-    """Raises Invalid naming what cannot be used; nothing is stored then."""
+@dataclass(frozen=True)
+class PreparedSimulation:
+    """A request that can be simulated: what is stored of it. `jobs`: of all runs together."""
+
+    body: SimulationBody
+    request: dict[str, Any]
+    uses: list[MeasurementUse]
+    jobs: int
+
+
+def prepare_simulation(session: Session, principal: Principal, body: SimulationBody) -> PreparedSimulation:
+    """Reads only, and takes its time: every trace is drawn or read. Raises Invalid naming what cannot be used."""
     request = body.model_dump(mode="json")
     uses = find_uses(session, principal, request)
     found = measured(session, uses, request)
@@ -44,12 +57,15 @@ def request_simulation(session: Session, principal: Principal, body: SimulationB
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     refuse(_repeated(body.runs))
-    workloads = [_checked_trace(session, request, index, found) for index in range(len(body.traces))]
+    workloads = [_checked_trace(session, principal, request, index, found) for index in range(len(body.traces))]
     _check_different(workloads)
-    jobs = len(body.runs) * sum(len(workload) for workload in workloads)
-    simulation = _store(session, principal, body, request, jobs=jobs)
-    keep_uses(session, uses, simulation.operation_id)
-    runs = len(body.runs) * len(body.traces)
+    return PreparedSimulation(body, request, uses, len(body.runs) * sum(len(workload) for workload in workloads))
+
+
+def store_simulation(session: Session, principal: Principal, prepared: PreparedSimulation, queue: Queue) -> Simulation:
+    simulation = _store(session, principal, prepared.body, prepared.request, jobs=prepared.jobs)
+    keep_uses(session, prepared.uses, simulation.operation_id)
+    runs = len(prepared.body.runs) * len(prepared.body.traces)
     after_commit(session, lambda: _send(queue, simulation.id, runs))
     return simulation
 
@@ -90,19 +106,29 @@ def _check_different(workloads: Sequence[Workload]) -> None:
         raise invalid_input(error, f"/traces/{error.value}") from None
 
 
-def _checked_trace(session: Session, request: dict[str, Any], index: int, found: Measured) -> Workload:
+def _checked_trace(session: Session, principal: Principal, request: dict[str, Any], index: int, found: Measured) -> Workload:
     """The workload of one trace, checked; a cluster that it names by its name is named by its id from then on."""
     trace, pointer = request["traces"][index], f"/traces/{index}"
     if trace["kind"] == "cluster":
         trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
     workload = _checked_workload(session, trace, pointer)
+    if not hides_others(workload, trace, principal):
+        check_reserved_jobs(_checked_scenario(workload, request, found))
+        return workload
+    check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
+    with without_naming():
+        _checked_scenario(workload, request, found)
+    return workload
+
+
+def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measured) -> Scenario:
+    """Raises Invalid where these jobs could not be simulated as the request has it."""
     cluster = cluster_of(request)
     check_fits(workload, cluster)
     scenario = Scenario(workload, shipped_models(), cluster, conditions=conditions_of(request, found), seed=request["runs"][0]["seed"])
     check_shared_gpus(scenario)
     check_scores(scenario)
-    check_reserved_jobs(scenario)
-    return workload
+    return scenario
 
 
 def get_simulation(session: Session, principal: Principal, simulation_id: str) -> Simulation:
@@ -166,13 +192,16 @@ def _checked_workload(session: Session, trace: dict[str, Any], pointer: str) -> 
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
-    """Every model of the trace runs on some GPU type of the cluster: else its jobs would wait for ever."""
+    """Every job of the trace may use some GPU type of the cluster: else it would wait for ever."""
     models = shipped_models()
-    for name in sorted(workload.models):
-        if name not in models or not set(models[name].memory) & set(cluster.type_names):
-            runs_on = ", ".join(models[name].memory) if name in models else "no type that is known"
-            message = f"No GPU type of the cluster can run {name}, which the trace has."
-            raise Invalid(message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, f"It runs on {runs_on}.", name)])
+    for name, allowed in sorted({(job.model, job.gpu_types) for job in workload.jobs}, key=repr):
+        known = tuple(models[name].memory) if name in models else ()
+        usable = [gpu_type for gpu_type in known if allowed is None or gpu_type in allowed]
+        if not set(usable) & set(cluster.type_names):
+            which = "has" if allowed is None else f"has for {', '.join(allowed)} alone"
+            message = f"No GPU type of the cluster can run {name}, which the trace {which}."
+            remedy = f"It runs on {', '.join(known) or 'no type that is known'}."
+            raise Invalid(message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)])
 
 
 def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any], *, jobs: int) -> Simulation:

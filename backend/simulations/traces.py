@@ -10,23 +10,12 @@ from sqlmodel import Session, col, select
 from backend.accounts.names import names_of
 from backend.jobs.models import Job
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
+from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.generators import generate
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.workloads import TraceJob, Workload, read_workload
-
-
-def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The traces of a stored request, also of one from before a simulation could have several."""
-    given: list[dict[str, Any]] = request["traces"] if "traces" in request else [request["trace"]]
-    return given
-
-
-def placer_parameters_of(request: Mapping[str, Any], position: int) -> dict[str, Any]:
-    """Of the run at this position, from the stored request: every entry of `runs` is played on each trace in turn."""
-    given: dict[str, Any] = request["runs"][position // len(traces_of(request))].get("placer_parameters", {})
-    return given
 
 
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
@@ -64,17 +53,25 @@ def _of_cluster(session: Session, cluster_id: str) -> Workload:
     if not jobs:
         raise TraceError("has had no jobs", field="cluster_id", value=cluster_id, remedy="Submit jobs first, or generate a workload.")
     first = jobs[0].submitted_seconds
-    return Workload("cluster", tuple(_trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster")
+    return Workload("cluster", tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster")
 
 
-def _trace_job(job: Job, first: float, tenant: str) -> TraceJob:
-    """An adaptive job stays open to a study that binds a share of the jobs."""
+def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
+    """The job as it was asked for, under its id. `first`: cluster seconds at which the trace begins; `tenant`: by name.
+
+    An adaptive job stays open to a study that binds a share of the jobs. One that names no `max_gpus` may have as many as there are, and not
+    only those that a fidelity gives the jobs of published traces.
+    """
     return TraceJob(
         name=job.id,
         submit_seconds=job.submitted_seconds - first,
         model=job.model,
         gpu_count=job.min_gpus if job.gpu_count is None else job.gpu_count,
+        min_gpus=job.min_gpus,
+        max_gpus=MAX_GPUS if job.max_gpus is None else job.max_gpus,
         batch_size=job.batch_size,
+        max_batch_size=job.max_batch_size,
+        gpu_types=None if job.gpu_types is None else tuple(job.gpu_types),
         work_scale=job.work_scale,
         adaptivity=None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
         workload_kind=WorkloadKind(job.workload_kind),

@@ -8,14 +8,15 @@ from fastapi import APIRouter, Depends, Response
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.idempotency import Answer, KeyHeader, Once, answer_once
+from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
 from backend.pagination import Page
 from backend.sweeps.models import Sweep
 from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
-from backend.sweeps.service import get_sweep, request_sweep, whole_of
+from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, store_sweep, whole_of
 from backend.tenancy import PageAsked, newest_owned
-from backend.web.dependencies import QueueDep, SessionDep, SettingsDep
+from backend.web.bodies import TRACE_BYTES, takes_bytes
+from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
 router = APIRouter(prefix="/sweeps", tags=["simulations"], route_class=StrictRoute)
@@ -25,17 +26,25 @@ Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
 @router.post("", operation_id="requestSweep", status_code=202, response_model=SweepDetail)
+@takes_bytes(TRACE_BYTES)
 def create_sweep(
-    session: SessionDep, settings: SettingsDep, queue: QueueDep, principal: Runner, body: SweepBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    queue: QueueDep,
+    principal: Runner,
+    body: SweepBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Have one or two settings of a simulation varied. Follow the operation in Location; what was ever simulated is there at once."""
 
-    def answer() -> Answer:
-        sweep = request_sweep(session, principal, body, queue)
-        shown = SweepDetail.whole(whole_of(session, sweep))
+    def answer(prepared: PreparedSweep) -> Answer:
+        sweep = store_sweep(session, principal, prepared, queue)
+        shown = SweepDetail.whole(whole_of(session, principal, sweep))
         return Answer(202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"})
 
-    return answer_once(session, Once(principal.user_id, "POST /sweeps", key, body.model_dump(mode="json")), settings, answer)
+    once = Once(principal.user_id, "POST /sweeps", key, body.model_dump(mode="json"))
+    return answer_prepared(reading, session, once, settings, prepare=lambda before: prepare_sweep(before, principal, body), answer=answer)
 
 
 @router.get("", operation_id="listSweeps")
@@ -49,4 +58,4 @@ def list_sweeps(session: SessionDep, principal: Reader, asked: PageAsked) -> Pag
 @router.get("/{sweep_id}", operation_id="getSweep")
 def read_sweep(session: SessionDep, principal: Reader, sweep_id: str) -> SweepDetail:
     """A sweep with its points, and the mean and spread of those that have ended."""
-    return SweepDetail.whole(whole_of(session, get_sweep(session, principal, sweep_id)))
+    return SweepDetail.whole(whole_of(session, principal, get_sweep(session, principal, sweep_id)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,7 +11,9 @@ from pydantic import BaseModel, Field
 from backend.clusters.schemas import Parameters
 from backend.measurements.schemas import UsedOut
 from backend.operations.models import Operation, OperationState
+from backend.sight import Sight
 from backend.simulations.schemas import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed, State, without_text
+from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Timestamp
 from maat.simulation.sweep import Varied, rows_of
@@ -96,6 +98,7 @@ class Whole:
     operation: Operation
     points: Sequence[tuple[SweepMember, SweepPoint]]
     measurements: Sequence[UsedOut]
+    sight: Sight
 
 
 class SweepDetail(SweepOut):
@@ -111,7 +114,7 @@ class SweepDetail(SweepOut):
         ended = [(member.settings, member.seed, point.figures) for member, point in whole.points if point.figures is not None]
         rows = [RowOut(settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)) for r in rows_of(ended)]
         points = [_point(member, point, whole.operation) for member, point in whole.points]
-        asked = {"request": without_text(whole.sweep.request), "measurements": list(whole.measurements)}
+        asked = {"request": without_text(request_seen(whole.sweep.request, whole.sight)), "measurements": list(whole.measurements)}
         return cls(**_shown(whole.sweep, whole.operation), **asked, points=points, rows=rows)
 
 
@@ -120,7 +123,18 @@ def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> Poin
     over = operation.state == OperationState.CANCELLED and point.figures is None and point.error is None
     given = member.model_dump(include={"position", "settings", "seed"})
     state: Any = OperationState.CANCELLED.value if over else point.state
-    return PointOut(**given, key=point.key, state=state, figures=point.figures, error=point.error)
+    return PointOut(
+        **given,
+        key=point.key,
+        state=state,
+        figures=point.figures,
+        error=None if point.error is None else error_of_point(point.error, operation),
+    )
+
+
+def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, Any]:
+    """A point may have been played for another sweep, even of another tenant: its problem is this sweep's own."""
+    return {**error, "instance": f"/api/v1/operations/{operation.id}"}
 
 
 def _shown(sweep: Sweep, operation: Operation) -> dict[str, Any]:

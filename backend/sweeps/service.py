@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,12 +15,15 @@ from backend.accounts.identity import Principal
 from backend.clocktime import utc_now
 from backend.clusters.service import check_parts
 from backend.database import after_commit
+from backend.measurements.models import MeasurementUse
 from backend.measurements.uses import Measured, find_uses, keep_uses, measured, shown_uses
 from backend.operations.models import Operation, OperationState
 from backend.operations.service import begin_operation, operations_of
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.queue import RUN_SWEEP_POINT, Queue
+from backend.sight import jobs_named_in, sight_of
 from backend.simulations.conditions import check_conditions, check_scores
+from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import fixed_and_varied, idle_conditions, idle_parameters, refuse
 from backend.simulations.schemas import MAX_SIMULATED_GPUS
 from backend.simulations.service import check_fits, cluster_id_of
@@ -33,13 +37,23 @@ from maat.simulation.axes import AXES
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import interference_of
 from maat.simulation.sweep import Sweep as EngineSweep
-from maat.simulation.workloads import write_workload
+from maat.simulation.workloads import Workload, write_workload
 
 SWEEP = "sweep"
 
 
-def request_sweep(session: Session, principal: Principal, body: SweepBody, queue: Queue) -> Sweep:
-    """Raises Invalid naming what cannot be used; nothing is stored then."""
+@dataclass(frozen=True)
+class PreparedSweep:
+    """A request whose every point can be simulated: what is stored of it."""
+
+    name: str
+    request: dict[str, Any]
+    uses: list[MeasurementUse]
+    members: list[SweepMember]
+
+
+def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> PreparedSweep:
+    """Reads only, and takes its time: every point is worked out. Raises Invalid naming what cannot be used."""
     request = body.model_dump(mode="json")
     uses = find_uses(session, principal, request)
     found = measured(session, uses, request)
@@ -48,11 +62,13 @@ def request_sweep(session: Session, principal: Principal, body: SweepBody, queue
     parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
     refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
     check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
-    if body.trace.kind == "cluster":
-        request["trace"] = _frozen(session, body.trace.cluster_id)
-    members = _members(request, found)
-    sweep, waiting = _store(session, principal, body.name, request, members)
-    keep_uses(session, uses, sweep.operation_id)
+    members = _of_history(session, principal, request, found) if body.trace.kind == "cluster" else _members(request, found)
+    return PreparedSweep(body.name, request, uses, members)
+
+
+def store_sweep(session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue) -> Sweep:
+    sweep, waiting = _store(session, principal, prepared.name, prepared.request, prepared.members)
+    keep_uses(session, prepared.uses, sweep.operation_id)
     for key in waiting:
         after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
     return sweep
@@ -80,22 +96,35 @@ def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
     return find_owned(session, principal, Sweep, sweep_id, noun="sweep")
 
 
-def whole_of(session: Session, sweep: Sweep) -> Whole:
+def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:
     """The sweep with its points in order."""
     statement = select(SweepMember, SweepPoint).join(SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key))
     ordered = statement.where(SweepMember.sweep_id == sweep.id).order_by(col(SweepMember.position))
     used = shown_uses(session, [sweep.operation_id])[sweep.operation_id]
-    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used)
+    sight = sight_of(session, principal, jobs_named_in(sweep.request.get("reservations", ())))
+    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used, sight)
 
 
-def _frozen(session: Session, named: str) -> dict[str, Any]:
-    """The jobs that a cluster has had until now, as text: the points' contents must not move with later submissions."""
+def _of_history(session: Session, principal: Principal, request: dict[str, Any], found: Measured) -> list[SweepMember]:
+    """The points on the jobs that a cluster has had until now. They become text: the points' contents must not move with later submissions."""
+    trace, workload = _history(session, request["trace"]["cluster_id"])
+    request["trace"] = {**trace, "text": write_workload(workload)}
+    if not hides_others(workload, trace, principal):
+        return _members(request, found)
+    own = own_part(workload, principal)
+    if own.jobs:
+        _members({**request, "trace": {**trace, "text": write_workload(own)}}, found)
+    with without_naming():
+        return _members(request, found)
+
+
+def _history(session: Session, named: str) -> tuple[dict[str, Any], Workload]:
     trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named, "/trace")}
     try:
         workload = workload_of(session, trace)
     except InputError as error:
         raise invalid_input(error, f"/trace/{error.field}") from None
-    return {**trace, "text": write_workload(workload)}
+    return trace, workload
 
 
 def _members(request: dict[str, Any], found: Measured) -> list[SweepMember]:

@@ -31,5 +31,6 @@ def install_fallback(app: FastAPI) -> None:
 
 
 def _allowed(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
-    """Methods that some route takes at this path."""
-    return [method for method in _METHODS if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)]
+    """Methods that some route takes at this path; where GET is one, so is HEAD (safe_methods.py)."""
+    taken = {method for method in _METHODS if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)}
+    return [method for method in _METHODS if method in taken or (method == "HEAD" and "GET" in taken)]

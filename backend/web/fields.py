@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,6 +12,10 @@ from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.job import MAX_TEXT
 
 LARGEST_BATCH = 2**31 - 1
+
+_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
+_LIKE_THIS = "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
+_TOO_LATE = datetime(9999, 1, 1, tzinfo=UTC)  # sums with a cluster's time must still be dates
 
 
 class Body(BaseModel):
@@ -31,20 +36,23 @@ Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_
 GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]
 
-Moment = Annotated[AwareDatetime, Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z.")]
-
 
 def _read_moment(given: object) -> object:
-    """A body is strict, and JSON has no times: text is read here, anything else is refused."""
-    if not isinstance(given, str):
-        raise ValueError("It is no text with a time: write for example 2026-11-20T12:00:00Z")
+    """RFC 3339 and nothing else: left to itself, the validator takes a number for seconds since 1970."""
+    if not isinstance(given, str) or not _RFC3339.fullmatch(given):
+        raise ValueError(f"It is no time: {_LIKE_THIS}")
     try:
-        return datetime.fromisoformat(given)
-    except ValueError:
-        raise ValueError("It is no time: write for example 2026-11-20T12:00:00Z") from None
+        moment = datetime.fromisoformat(given.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"There is no such time: {_LIKE_THIS}") from None
+    if moment >= _TOO_LATE:
+        raise ValueError("It is too far in the future: give a time before the year 9999")
+    return moment
 
 
-BodyMoment = Annotated[Moment, BeforeValidator(_read_moment)]
+Moment = Annotated[
+    AwareDatetime, BeforeValidator(_read_moment), Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z.")
+]
 
 
 def rfc3339(moment: datetime) -> str:

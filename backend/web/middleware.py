@@ -1,4 +1,7 @@
-"""What guards every request, pages included: its id, its size, its characters, and that no other site sent it. Not who asks: identity.py."""
+"""What guards every request, pages included: its id, its characters, and that no other site sent it.
+
+Not who asks (accounts/identity.py), nor its body (bodies.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.problems import CrossSite, MalformedRequest, PayloadTooLarge, Problem
+from backend.problems import CrossSite, MalformedRequest, Problem
 from backend.web.problem_responses import problem_response
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -20,9 +23,8 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class RequestGuard:
     """Gives every request an id (the caller's own, where it is a plain one) and refuses what no route should see."""
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket" and is_cross_site(Headers(scope=scope)):
@@ -48,16 +50,13 @@ class RequestGuard:
         if problem is not None:
             await problem_response(problem, Request(scope))(scope, receive, send_with_id)
             return
-        await self._app(scope, _limited(receive, self._max_body_bytes), send_with_id)
+        await self._app(scope, receive, send_with_id)
 
     def _objection(self, scope: Scope, headers: Headers) -> Problem | None:
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return MalformedRequest("The address holds a NUL character, which no text may.")
         if scope["method"] not in SAFE_METHODS and is_cross_site(headers):
             return CrossSite("A page of another site sent this request.")
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._max_body_bytes:
-            return _too_large(self._max_body_bytes)
         return None
 
 
@@ -69,29 +68,3 @@ def is_cross_site(headers: Headers) -> bool:
         return True
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
-
-
-def _limited(receive: Receive, most: int) -> Receive:
-    """The same body, cut off with a problem where it grows beyond `most` bytes (a chunked one announces no length)."""
-    seen = 0
-
-    async def limited() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise BodyTooLarge(most)
-        return message
-
-    return limited
-
-
-class BodyTooLarge(PayloadTooLarge):
-    """The body is larger than this server accepts. Send less, or split it."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The body is larger than {most} bytes, the most that this server accepts.")
-
-
-def _too_large(most: int) -> Problem:
-    return BodyTooLarge(most)

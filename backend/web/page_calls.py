@@ -1,45 +1,140 @@
-"""What guards the pages' callbacks: that a call is one, and that no rebound name makes it the local admin's. Not the pages' own errors."""
+"""What guards the pages' callbacks: that a call is one, how large it is, who sends a large one, and that no rebound name makes it the local admin's.
+
+Not the pages' own errors. The pages read bodies before anything that stands inside them: this stands outside, and hands them parsed calls.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import anyio.to_thread
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.accounts.identity import is_rebound
-from backend.problems import MalformedRequest, Problem, Unauthenticated
-from backend.web.problem_responses import problem_response
+from backend.accounts.identity import principal_of
+from backend.accounts.locality import is_rebound
+from backend.problems import MalformedRequest, Problem, Unauthenticated, shown_value
+from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, announced_bytes, is_large, is_quickly_parsed, parse_json, read_body
+from backend.web.gates import Gates
+from backend.web.problem_responses import DATABASE_AWAY, database_away, problem_response
 
 PATH = "/_dash-update-component"
+_PARSED_TYPE = b"application/x-parsed"  # what is parsed already, the pages do not parse again
+_MOST_VALUES = 100_000  # a grid sends its rows
+_NO_CALL = "The body is no callback of a page: it is a JSON object with output, outputs, inputs and changedPropIds."
 
 
 class PageCallGuard:
-    """Stands inside the middleware of the pages, which reads the body before and leaves its JSON in the request's state."""
+    """Reads and parses the calls of the pages; no other address of theirs gets a body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == PATH:
-            request = Request(scope)
-            problem = _objection(request)
-            if problem is not None:
-                await problem_response(problem, request)(scope, receive, send)
+        if scope["type"] != "http" or not _is_of_pages(scope["path"]):
+            await self._app(scope, receive, send)
+        elif scope["method"] == "POST" and scope["path"] == PATH:
+            await self._call(scope, receive, send)
+        else:
+            await self._app(scope, _without_body(receive), send)
+
+    async def _call(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            call = await _read_call(request)
+        except Problem as problem:
+            await problem_response(problem, request)(scope, receive, send)
+        except DATABASE_AWAY as error:
+            await problem_response(database_away(request, error), request)(scope, receive, send)
+        else:
+            request.state.page_call = call
+            gates: Gates = request.app.state.gates
+            async with gates.page_calls.passed():
+                await self._app(_said_to_be_parsed(scope), _without_body(receive), send)
+
+
+class ParsedCall:
+    """Stands inside the middleware of the pages, which makes the callbacks known: gives the call that the guard has parsed to what answers it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope.get("state", {})
+        if "page_call" in state:
+            call = state["json_body"] = state["page_call"]
+            if call["output"] not in scope["app"].state.page_outputs:
+                problem = MalformedRequest(f"No page has a callback with the output {shown_value(call['output'])!r}: load the page again.")
+                await problem_response(problem, Request(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _objection(request: Request) -> Problem | None:
+def _is_of_pages(path: str) -> bool:
+    return path == "/" or path.startswith("/_dash-")
+
+
+async def _read_call(request: Request) -> Any:
+    """The call. Raises the Problem that it is. Anybody may send a small one: what it asks the service for, the service answers."""
     if is_rebound(request):
-        return Unauthenticated("The Host header names another machine than this one. Open Maat by its own address, or send a token.")
-    if hasattr(request.state, "json_body") and not _is_call(request.state.json_body):
-        return MalformedRequest("The body is no callback of a page: it is a JSON object with output, outputs, inputs and changedPropIds.")
-    return None
+        raise Unauthenticated("The Host header names another machine than this one. Open Maat by its own address, or send a token.")
+    announced = announced_bytes(request.headers)
+    if announced is None or announced > SMALL_BYTES:
+        await principal_of(request)
+    call = await (_large_body(request) if is_large(announced) else _body(request))
+    if not _is_call(call):
+        raise MalformedRequest(_NO_CALL)
+    return call
+
+
+async def _large_body(request: Request) -> Any:
+    """A few at a time. The place is free again when it is parsed: what the call asks the service for may be as large, and needs one too."""
+    gates: Gates = request.app.state.gates
+    async with gates.large.passed():
+        return await _body(request)
+
+
+async def _body(request: Request) -> Any:
+    body = await read_body(request, min(PAGE_CALL_BYTES, request.app.state.settings.max_upload_bytes))
+    return _parsed(body) if is_quickly_parsed(body) else await anyio.to_thread.run_sync(_parsed, body)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return parse_json(body, most_values=_MOST_VALUES)
+    except (ValueError, RecursionError):
+        raise MalformedRequest(_NO_CALL) from None
 
 
 def _is_call(body: Any) -> bool:
-    if not isinstance(body, dict) or not isinstance(body.get("output"), str):
+    if not isinstance(body, dict) or not isinstance(body.get("output"), str) or "outputs" not in body:
         return False
-    lists = (body.get("inputs", []), body.get("state", []), body.get("changedPropIds", []))
-    return "outputs" in body and all(isinstance(entries, list) for entries in lists)
+    given, changed = (body.get("inputs", []), body.get("state", [])), body.get("changedPropIds", [])
+    named = isinstance(changed, list) and all(isinstance(name, str) for name in changed)
+    return named and all(isinstance(entries, list) and all(map(_is_entry, entries)) for entries in given)
+
+
+def _is_entry(entry: Any) -> bool:
+    """A property with its component, or several of a pattern."""
+    return all(isinstance(one, dict) and {"id", "property"} <= one.keys() for one in (entry if isinstance(entry, list) else [entry]))
+
+
+def _said_to_be_parsed(scope: Scope) -> Scope:
+    copy = {**scope, "headers": list(scope["headers"])}
+    MutableHeaders(scope=copy)["content-type"] = _PARSED_TYPE.decode()
+    return copy
+
+
+def _without_body(receive: Receive) -> Receive:
+    """An empty body, then what comes of the connection."""
+    begun = False
+
+    async def empty() -> Message:
+        nonlocal begun
+        if begun:
+            return await receive()
+        begun = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return empty

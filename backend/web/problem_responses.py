@@ -8,9 +8,11 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 
+from backend.logs import first_line
 from backend.problems import (
     Conflict,
     InternalError,
@@ -24,11 +26,14 @@ from backend.problems import (
     input_field_error,
 )
 from backend.validation_errors import field_error
+from backend.web.security_headers import security_headers
 from maat.scheduling.errors import InputError
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_MOST_ERRORS = 100
+DATABASE_AWAY = (OperationalError, InterfaceError, NoConnection)
 _BY_STATUS: dict[int, type[Problem]] = {c.status: c for c in (MalformedRequest, NotFound, MethodNotAllowed, PayloadTooLarge, Invalid)}
 
 
@@ -45,8 +50,8 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(IntegrityError, _on_collision)
-    app.add_exception_handler(OperationalError, _on_database_away)
-    app.add_exception_handler(InterfaceError, _on_database_away)
+    for away in DATABASE_AWAY:
+        app.add_exception_handler(away, _on_database_away)
     app.add_exception_handler(Exception, _on_anything_else)
 
 
@@ -62,13 +67,13 @@ async def _on_input_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    if any(found["type"] == "json_invalid" for found in error.errors()):
-        reason = next(found["ctx"]["error"] for found in error.errors() if found["type"] == "json_invalid")
-        return problem_response(MalformedRequest(f"The body is no JSON: {reason}."), request)
-    errors = [field_error(found) for found in error.errors()]
+    found = error.errors()
+    if found and found[0]["type"] == "json_invalid":
+        return problem_response(MalformedRequest(f"The body is no JSON: {found[0]['ctx']['error']}."), request)
+    errors = [field_error(one) for one in found[:_MOST_ERRORS]]
     detail = " ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
-    more = f" And {len(errors) - 3} more." if len(errors) > 3 else ""
-    return problem_response(Invalid(f"{detail}{more}", errors=errors[:100]), request)
+    more = f" And {len(found) - 3} more." if len(found) > 3 else ""
+    return problem_response(Invalid(f"{detail}{more}", errors=errors), request)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
@@ -82,17 +87,23 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
 
 
 async def _on_database_away(request: Request, error: Exception) -> JSONResponse:
-    log.error("%s %s: the database does not answer: %s", request.method, request.url.path, error)
-    return problem_response(
-        Unavailable("The database does not answer, or another writer holds it too long.", headers={"Retry-After": "2"}), request
-    )
+    return problem_response(database_away(request, error), request)
+
+
+def database_away(request: Request, error: Exception) -> Problem:
+    said = first_line(error.orig or error) if isinstance(error, DBAPIError) else type(error).__name__
+    log.error("%s %r: the database does not answer: %s", request.method, request.url.path, said)
+    return Unavailable("The database does not answer, or another writer holds it too long.", headers={"Retry-After": "2"})
 
 
 async def _on_collision(request: Request, error: Exception) -> JSONResponse:
-    log.warning("%s %s met another request: %s", request.method, request.url.path, error)
+    assert isinstance(error, DBAPIError)  # noqa: S101
+    log.warning("%s %r met another request: %s", request.method, request.url.path, first_line(error.orig or error))
     return problem_response(Conflict("Another request stored the same name or id at the same moment. Look at it, then try again."), request)
 
 
 async def _on_anything_else(request: Request, error: Exception) -> JSONResponse:
-    log.error("%s %s failed (request %s)", request.method, request.url.path, request.state.request_id, exc_info=error)
-    return problem_response(InternalError("Maat met an error that it did not expect. The log has it under the request id."), request)
+    log.error("%s %r failed (request %s)", request.method, request.url.path, request.state.request_id, exc_info=error)
+    answer = problem_response(InternalError("Maat met an error that it did not expect. The log has it under the request id."), request)
+    answer.headers.update(security_headers(request.app.state.script_hashes))  # this one answer is made outside of all middleware
+    return answer

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from backend.accounts.permissions import Role
-from backend.clocktime import cluster_seconds, utc_now
+from backend.clocktime import cluster_seconds, this_moment
 from backend.database import Database
 from backend.models import Cluster, Job
 
@@ -97,9 +97,9 @@ def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(client: Test
         with database.session_scope(writes=False) as session:
             return session.exec(select(Cluster)).one()
 
-    before = cluster_seconds(stored(), utc_now())
+    before = cluster_seconds(stored(), this_moment())
     client.patch(DEMO, json={"speed": 0.001}, headers={"If-Match": "*"})
-    slow = cluster_seconds(stored(), utc_now())
+    slow = cluster_seconds(stored(), this_moment())
     assert before <= slow <= before + 30 * 60
     paused = client.post(f"{DEMO}/actions/pause").json()
     version = client.post(f"{DEMO}/actions/pause").json()["version"]
@@ -107,7 +107,7 @@ def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(client: Test
     assert client.get(DEMO).json()["now"] == paused["now"]
     resumed = client.post(f"{DEMO}/actions/resume").json()
     assert resumed["paused"] is False
-    assert cluster_seconds(stored(), utc_now()) == pytest.approx(stored().anchor_seconds, abs=1.0)
+    assert cluster_seconds(stored(), this_moment()) == pytest.approx(stored().anchor_seconds, abs=1.0)
 
 
 def test_draining_takes_gpus_out_of_the_capacity_and_restoring_gives_them_back(client: TestClient) -> None:
@@ -173,5 +173,6 @@ def test_the_state_says_which_job_holds_which_gpu_and_what_is_free(
     allocation = client.get(f"/api/v1/jobs/{job['id']}").json()["allocation"]
     assert (allocation["gpu_count"], allocation["node_count"], allocation["batch"]["total_batch_size"]) == (3, 2, 96)
     seen = client_as(Role.VIEWER, tenant="other").get(f"{DEMO}/state").json()
-    assert (seen["gpus"][0]["held"], seen["gpus"][0]["job_id"], seen["gpus"][0]["tenant"]) == (True, None, None)
+    assert (seen["gpus"][0]["held"], seen["gpus"][0]["job_id"], seen["gpus"][0]["tenant"]) == (True, "other-1", None)
+    assert seen["gpus"][0]["job_name"] == "another tenant's job"
     assert seen["used_by_type"] == state["used_by_type"]

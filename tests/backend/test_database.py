@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlmodel import select
 
 from backend.bootstrap_data import ensure_defaults
-from backend.clocktime import cluster_seconds, reanchor, seconds_at, shown_at
+from backend.clocktime import Moment, cluster_seconds, reanchor, seconds_at, shown_at, stands_still
 from backend.clusters.models import Cluster, ClusterRuntime
 from backend.columns import pack_json, unpack_json
 from backend.database import Database, after_commit
@@ -147,13 +147,35 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def clock(**fields: object) -> SimpleNamespace:
-    return SimpleNamespace(**{"epoch": NOON, "anchor_wall": NOON, "anchor_seconds": 0.0, "speed": 30.0, "paused": False} | fields)
+    anchor = {"anchor_wall": NOON, "anchor_boot": "boot-1", "anchor_boot_seconds": 500.0, "anchor_seconds": 0.0}
+    return SimpleNamespace(**{"epoch": NOON, "speed": 30.0, "paused": False} | anchor | fields)
+
+
+def after(seconds: float, *, wall_seconds: float | None = None, boot: str | None = "boot-1") -> Moment:
+    """So long after noon; `wall_seconds`: what the wall clock says instead."""
+    return Moment(NOON + timedelta(seconds=seconds if wall_seconds is None else wall_seconds), boot, 500.0 + seconds)
 
 
 def test_cluster_time_passes_as_fast_as_its_speed_says() -> None:
-    assert cluster_seconds(clock(), NOON + timedelta(seconds=10)) == 300.0
-    assert cluster_seconds(clock(paused=True, anchor_seconds=7.0), NOON + timedelta(hours=1)) == 7.0
-    assert cluster_seconds(clock(), NOON - timedelta(seconds=10)) == 0.0
+    assert cluster_seconds(clock(), after(10)) == 300.0
+    assert cluster_seconds(clock(paused=True, anchor_seconds=7.0), after(3600)) == 7.0
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_cluster_time_passes_evenly_when_the_wall_clock_is_set(hours: int) -> None:
+    assert cluster_seconds(clock(), after(10, wall_seconds=10 + 3600 * hours)) == 300.0
+
+
+@pytest.mark.parametrize("boot", ["boot-2", None])
+def test_on_another_machine_or_after_a_restart_cluster_time_passes_by_the_wall_clock_and_never_back(boot: str | None) -> None:
+    assert cluster_seconds(clock(), after(7, wall_seconds=10, boot=boot)) == 300.0
+    set_back = after(10, wall_seconds=-3590, boot=boot)
+    cluster = clock()
+    assert cluster_seconds(cluster, set_back) == 0.0
+    assert stands_still(cluster, set_back)
+    assert not stands_still(clock(), after(10, wall_seconds=-3590))
+    reanchor(cluster, set_back)
+    assert cluster_seconds(cluster, after(20, wall_seconds=-3580, boot=boot)) == 300.0
 
 
 @given(
@@ -162,13 +184,13 @@ def test_cluster_time_passes_as_fast_as_its_speed_says() -> None:
     )
 )
 def test_cluster_time_never_jumps_nor_goes_back(steps: list[tuple[float, float | None, bool | None]]) -> None:
-    cluster, now = clock(), NOON
+    cluster, now = clock(), 0.0
     for seconds, speed, paused in steps:
-        now += timedelta(seconds=seconds)
-        before = cluster_seconds(cluster, now)
-        reanchor(cluster, now, speed=speed, paused=paused)
-        assert cluster_seconds(cluster, now) == before
-        assert cluster_seconds(cluster, now + timedelta(seconds=1)) >= before
+        now += seconds
+        before = cluster_seconds(cluster, after(now))
+        reanchor(cluster, after(now), speed=speed, paused=paused)
+        assert cluster_seconds(cluster, after(now)) == before
+        assert cluster_seconds(cluster, after(now + 1)) >= before
 
 
 @given(st.floats(0, 1e9))

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from real_server import PATIENCE_SECONDS, Server, serving
 from sqlmodel import select
 from test_rounds_api import round_row
 
@@ -28,7 +24,6 @@ from backend.models import Cluster, Operation, Tenant
 from backend.settings import Settings
 
 ALL = frozenset(TOPICS)
-PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
 
 
 def principal(role: Role = Role.CLUSTER_ADMIN, tenant_id: str = "ten_x") -> Principal:
@@ -124,44 +119,18 @@ def test_a_position_that_is_none_is_not_read(bad: str) -> None:
 
 
 @pytest.fixture
-def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """uvicorn in a process of its own."""
+def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Server]:
     ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {
-        "MAAT_DATA_DIR": str(tmp_path),
-        "MAAT_DATABASE_URL": database_url,
-        "MAAT_EVENT_POLL_SECONDS": "0.05",
-        "MAAT_EVENT_HEARTBEAT_SECONDS": "0.2",
-    }
-    arguments = [sys.executable, "-m", "uvicorn", "--factory", "backend.app:create_app", "--port", str(port), "--log-level", "warning"]
-    process = subprocess.Popen(arguments, env=environment, cwd=Path(__file__).parents[2])
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _await(f"{url}/api/v1/health")
-        yield url, process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _await(url: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            httpx.get(url, timeout=PATIENCE_SECONDS).raise_for_status()
-            return
-        except httpx.HTTPError:
-            assert time.monotonic() < deadline, "the server does not answer"
-            time.sleep(0.1)
+    with serving("backend.app:create_app", database_url, tmp_path, event_poll_seconds=0.05, event_heartbeat_seconds=0.2) as started:
+        yield started
 
 
 def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_server(
-    server: tuple[str, subprocess.Popen[bytes]],
+    server: Server,
 ) -> None:
-    url, process = server
+    url, process = server.url, server.process
+    for made_up in ("r1.j1.o999999999999999", "r999999.j1.o1", "nonsense"):  # a browser would come back with the same id for ever
+        assert _is_told_to_read_anew_and_goes_on(url, made_up)
     with httpx.stream("GET", f"{url}/api/v1/events", timeout=PATIENCE_SECONDS) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         lines = stream.iter_lines()
@@ -176,6 +145,14 @@ def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_
         list(lines)
     process.wait(timeout=PATIENCE_SECONDS)
     assert Position.parse(position) is not None
+
+
+def _is_told_to_read_anew_and_goes_on(url: str, last_event_id: str) -> bool:
+    with httpx.stream("GET", f"{url}/api/v1/events", headers={"Last-Event-ID": last_event_id}, timeout=PATIENCE_SECONDS) as stream:
+        lines = stream.iter_lines()
+        told = _until(lines, "event: ") == "event: reset"
+        position = Position.parse(_until(lines, "id: ").removeprefix("id: "))
+        return told and position is not None and _until(lines, ":").startswith(":")
 
 
 def _until(lines: Iterator[str], start: str) -> str:

@@ -16,6 +16,7 @@ from backend.accounts.identity import principal_of
 from backend.accounts.models import ApiToken
 from backend.accounts.permissions import Permission, Role
 from backend.app import PREFIX, ROUTERS
+from backend.bootstrap_data import first_token
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.new_token import new_token
@@ -209,3 +210,14 @@ def test_a_token_made_on_the_command_line_lets_its_user_in(app: FastAPI, databas
     assert far_away.get(ME, headers={"Authorization": f"Bearer {secret}"}).json()["user"] == "local"
     with pytest.raises(NotFound):
         new_token(database, user_name="nobody", name="laptop", days=None)
+
+
+def test_the_first_token_is_given_once(database: Database, settings: Settings, app: FastAPI) -> None:
+    secret = first_token(database)
+
+    assert secret is not None
+    assert (
+        visitor(app, host="http://maat.example", address="10.0.0.9").get(ME, headers={"Authorization": f"Bearer {secret}"}).json()["user"]
+        == "local"
+    )
+    assert first_token(database) is None

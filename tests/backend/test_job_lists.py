@@ -112,7 +112,6 @@ def test_submitted_after_compares_by_the_date_that_is_shown(client: TestClient, 
     assert [job["name"] for job in found] == ["job 29", "job 28", "job 27", "job 26"]
     later = client.get(JOBS, params={"submitted_after": (moment + timedelta(days=1)).isoformat()}).json()
     assert later["items"] == []
-    assert client.get(JOBS, params={"submitted_after": "yesterday"}).status_code == 422
 
 
 def test_a_cursor_is_refused_with_other_filters_or_another_order(client: TestClient, filled: list[str]) -> None:

@@ -117,12 +117,15 @@ def test_a_repeated_request_reserves_once(client: TestClient) -> None:
     assert client.post(RESERVATIONS, json=body(gpu_count=4), headers=key).status_code == 422
 
 
-def test_operators_alone_reserve_and_everybody_sees_what_is_reserved(client: TestClient, client_as: Callable[..., TestClient]) -> None:
+def test_operators_alone_reserve_and_everybody_sees_what_is_reserved_but_for_whom_its_tenant_alone(
+    client: TestClient, client_as: Callable[..., TestClient]
+) -> None:
     made = client.post(RESERVATIONS, json=body()).json()
     manager, viewer = client_as(Role.TENANT_MANAGER), client_as(Role.VIEWER, tenant="other")
     assert manager.post(RESERVATIONS, json=body()).status_code == 403
     assert manager.delete(f"{RESERVATIONS}/{made['id']}").status_code == 403
-    assert [one["tenant"] for one in viewer.get(RESERVATIONS).json()["items"]] == ["default"]
+    assert [one["tenant"] for one in manager.get(RESERVATIONS).json()["items"]] == ["default"]
+    assert [(one["gpu_count"], one["tenant"], one["job_id"]) for one in viewer.get(RESERVATIONS).json()["items"]] == [(8, None, None)]
 
 
 def test_a_reservation_of_one_cluster_is_none_of_another(client: TestClient) -> None:

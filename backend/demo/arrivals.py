@@ -1,0 +1,103 @@
+"""Which demo jobs arrive when: a function of cluster time alone, so that two workers that ask submit the same jobs. Draws; stores nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from backend.jobs.schemas import JobBody
+from maat.simulation.generators import generate
+from maat.simulation.workloads import TraceJob
+
+HOUR_SECONDS = 3600.0
+JOBS_PER_HOUR = 9.0
+BUSY_HOUR, DAILY_SWING = 2.0, 0.6  # of the day, counted from the first start: the first visitors see it get busy
+WORK_SCALE, WORK_SPREAD = 1.2, 0.8  # median, and standard deviation of the logarithm: shares of a model's standard training
+ADAPTIVITIES, ADAPTIVITY_SHARES = ("adaptive", "strong-scaling", "rigid"), (0.68, 0.14, 0.18)
+NOT_PREEMPTIBLE_SHARE = 0.04
+
+_FAMILY = "philly"
+_SEED = 20_260
+_PURPOSES = ("baseline", "ablation", "finetune", "warmup", "distil", "augment", "pruned", "long-run")
+
+
+@dataclass(frozen=True)
+class Team:
+    """A tenant of the demo cluster, with who submits for it and its share of the jobs."""
+
+    name: str
+    members: tuple[str, ...]
+    share: float
+
+
+TEAMS = (
+    Team("vision", ("ada", "bruno"), 0.4),
+    Team("language", ("chen", "dalia"), 0.3),
+    Team("speech", ("emre",), 0.2),
+    Team("ranking", ("fatou",), 0.1),
+)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One job: when it comes (cluster seconds), who submits it for which tenant, and what is submitted. Its external id is its own for ever."""
+
+    seconds: float
+    team: Team
+    member: str
+    body: JobBody
+
+
+def arrivals(cluster_id: str, *, after: float, until: float) -> Iterator[Arrival]:
+    """The jobs that arrive in (after, until], in order."""
+    first, last = max(int(after // HOUR_SECONDS), 0), int(until // HOUR_SECONDS)
+    for hour in range(first, last + 1):
+        yield from (arrival for arrival in _of_hour(cluster_id, hour) if after < arrival.seconds <= until)
+
+
+def rate(hour: float) -> float:
+    """Jobs per hour that are to be expected in this hour of the cluster's life."""
+    return JOBS_PER_HOUR * (1.0 + DAILY_SWING * math.cos((hour - BUSY_HOUR) * math.tau / 24.0))
+
+
+@lru_cache(maxsize=4)
+def _of_hour(cluster_id: str, hour: int) -> tuple[Arrival, ...]:
+    """The jobs of one hour: asked for again with every beat of that hour."""
+    return tuple(_drawn(cluster_id, hour))
+
+
+def _drawn(cluster_id: str, hour: int) -> Iterator[Arrival]:
+    rng = np.random.default_rng((_SEED, hour))
+    count = int(rng.poisson(rate(hour)))
+    if count == 0:
+        return
+    moments = np.sort(rng.uniform(0.0, HOUR_SECONDS, count)) + hour * HOUR_SECONDS
+    drawn = generate(_FAMILY, jobs=count, seed=_SEED + hour).jobs
+    for index, (job, seconds) in enumerate(zip(drawn, moments.tolist(), strict=True)):
+        team = TEAMS[int(rng.choice(len(TEAMS), p=[team.share for team in TEAMS]))]
+        member = str(rng.choice(team.members))
+        yield Arrival(seconds, team, member, _body(cluster_id, job, f"{hour:04d}-{index:02d}", rng))
+
+
+def _body(cluster_id: str, job: TraceJob, number: str, rng: np.random.Generator) -> JobBody:
+    adaptivity = str(rng.choice(ADAPTIVITIES, p=ADAPTIVITY_SHARES))
+    fixed = adaptivity != "adaptive"
+    scale = float(np.clip(rng.lognormal(math.log(WORK_SCALE), WORK_SPREAD), 0.02, 4.0))
+    return JobBody.model_validate(
+        {
+            "name": f"{job.model}-{rng.choice(_PURPOSES)}-{number}",
+            "external_id": f"demo-{number}",
+            "cluster_id": cluster_id,
+            "model": job.model,
+            "adaptivity": adaptivity,
+            "gpu_count": job.gpu_count if adaptivity == "rigid" else None,
+            "max_gpus": 16 if fixed and adaptivity != "rigid" else None,
+            "batch_size": job.batch_size if fixed else None,
+            "work_scale": round(scale, 3),
+            "preemptible": bool(rng.random() >= NOT_PREEMPTIBLE_SHARE),
+        }
+    )

@@ -1,0 +1,23 @@
+"""The tenants of the demo cluster and who submits for them. They have no tokens: nobody can act as one of them."""
+
+from __future__ import annotations
+
+from sqlmodel import Session, select
+
+from backend.accounts.identity import Principal, principal_named
+from backend.accounts.models import Tenant, User
+from backend.accounts.permissions import Role
+from backend.demo.arrivals import TEAMS
+
+
+def ensure_people(session: Session) -> dict[str, Principal]:
+    """Everybody by name, added where they are missing."""
+    for team in TEAMS:
+        tenant = session.exec(select(Tenant).where(Tenant.name == team.name)).first() or Tenant(name=team.name)
+        session.add(tenant)
+        session.flush()
+        for member in team.members:
+            if session.exec(select(User).where(User.name == member)).first() is None:
+                session.add(User(name=member, tenant_id=tenant.id, role=Role.SUBMITTER.value))
+    session.flush()
+    return {member: principal_named(session, member) for team in TEAMS for member in team.members}

@@ -1,0 +1,65 @@
+"""Looks at the service's health from a thread and over a connection that nobody else uses: it answers while everything else is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from backend.database import Database
+from backend.health.service import HealthOut, health
+from backend.problems import Unavailable
+from backend.settings import Settings
+
+PATIENCE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was found, and when by the monotonic clock."""
+
+    found: HealthOut
+    at: float
+
+
+class HealthMonitor:
+    """One look at a time: who asks while one is under way gets what it finds. Begins nothing before it is first asked."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._database: Database | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
+        self._under_way: Future[HealthOut] | None = None
+        self._last: _Look | None = None
+
+    async def look(self) -> HealthOut:
+        """The health of this moment; where the database takes longer than PATIENCE_SECONDS to tell it, what was known last, said to be that.
+
+        Raises what the database raised, and Unavailable where it has never answered.
+        """
+        if self._under_way is None or self._under_way.done():
+            self._under_way = self._thread.submit(self._look)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await asyncio.shield(asyncio.wrap_future(self._under_way))
+        except TimeoutError:
+            return self._known()
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._database is not None:
+            self._database.dispose()
+
+    def _look(self) -> HealthOut:
+        if self._database is None:
+            self._database = Database.of(self._settings, connections=1)
+        with self._database.session_scope(writes=False) as session:
+            found = health(session, stale_seconds=self._settings.worker_stale_seconds)
+        self._last = _Look(found, time.monotonic())
+        return found
+
+    def _known(self) -> HealthOut:
+        if self._last is None:
+            raise Unavailable("The database does not answer.", headers={"Retry-After": "2"})
+        return self._last.found.seen_again(time.monotonic() - self._last.at)

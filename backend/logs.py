@@ -1,0 +1,75 @@
+"""How the service's processes write their logs. A log never holds what somebody sent: no body, no token, no query.
+
+An error's message often repeats the value that caused it, so a log has an error's kind and where it arose, and never its message.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_OF_THE_SERVER = ("uvicorn", "uvicorn.error", "uvicorn.access")
+_MOST_CAUSES = 10
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class WithoutMessages(logging.Formatter):
+    """The form of a log's line. Of an error it shows every call that led to it, and its kind."""
+
+    def formatException(self, ei: ExcInfo) -> str:  # noqa: N802  (the name that logging calls)
+        return "" if ei[1] is None else "".join(trace_of(ei[1])).rstrip()
+
+
+class WithoutQuery(logging.Filter):
+    """The server's line about a request, without what stands behind the question mark."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+        return True
+
+
+def install_logging(level: str) -> None:
+    """Give this process's logs their form; uvicorn has set up its own before it loads the application."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.StreamHandler(sys.stderr))
+        root.handlers[0].setFormatter(WithoutMessages(FORMAT))
+        root.setLevel(level)
+    for name in _OF_THE_SERVER:
+        for handler in logging.getLogger(name).handlers:
+            handler.setFormatter(WithoutMessages(FORMAT))
+    access = logging.getLogger("uvicorn.access")
+    if not any(isinstance(known, WithoutQuery) for known in access.filters):
+        access.addFilter(WithoutQuery())
+
+
+def trace_of(error: BaseException) -> Iterator[str]:
+    """An error, and what it came of, in lines of text: files, lines of code and kinds, without messages."""
+    for cause in reversed(list(_causes(error))):
+        yield "Traceback (most recent call last):\n"
+        yield from traceback.format_tb(cause.__traceback__)
+        yield f"{type(cause).__module__}.{type(cause).__qualname__}\n"
+        if isinstance(cause, BaseExceptionGroup):
+            for part in cause.exceptions[:_MOST_CAUSES]:
+                yield from trace_of(part)
+
+
+def first_line(error: BaseException) -> str:
+    """What a database driver says of an error, without the details behind it, which hold values."""
+    return str(error).partition("\n")[0]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error itself, then what it came of, as Python tells it."""
+    seen: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in seen and len(seen) < _MOST_CAUSES:
+        yield current
+        seen.append(current)
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

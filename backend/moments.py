@@ -1,0 +1,25 @@
+"""The moment that a transaction takes for now. PostgreSQL's machine has the one wall clock that all others go by; SQLite is on this one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import sqlalchemy as sa
+from sqlmodel import Session
+
+from backend.clocktime import Moment, this_moment, utc_now
+from backend.columns import UtcDateTime
+
+
+def moment_of(session: Session) -> Moment:
+    if session.get_bind().dialect.name == "sqlite":
+        return this_moment()
+    return this_moment(session.connection().execute(sa.select(sa.func.clock_timestamp(type_=UtcDateTime()))).scalar_one())
+
+
+def from_now(seconds: float, *, is_sqlite: bool) -> sa.ColumnElement[object]:
+    """So many seconds from now by that clock, within a statement."""
+    ahead = timedelta(seconds=seconds)
+    if is_sqlite:
+        return sa.literal(utc_now() + ahead, UtcDateTime())
+    return sa.func.clock_timestamp() + sa.literal(ahead, sa.Interval())

@@ -1,0 +1,68 @@
+"""A round's record as a principal may see it: another tenant's job keeps its GPUs, its place in the objective and its row, and no more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.sight import OTHER_JOB, Sight
+from maat.scheduling.explain import sentence_of
+
+Record = Mapping[str, Any]
+
+_OF_ALL = ("round", "at_seconds", "configurations", "chosen", "seconds")
+_GRANT_OF_OTHERS = ("gpu_type", "gpu_count", "node_count", "gpus_by_node", "shared_gpus", "gpus")
+
+
+def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
+    """The record with `others`, the rows of jobs that may not be seen.
+
+    Of those the matrix has the chosen cell alone, with its utility and without its goodput: what a job makes of each GPU type tells its model. A
+    member that is not known here is not shown.
+    """
+    ids: list[str] = list(record["job_ids"])
+    others = [row for row, job_id in enumerate(ids) if not sight.may_see(job_id)]
+    if sight.is_whole:
+        return {**record, "others": others}
+    keys = {job_id: sight.job(job_id) for job_id in ids}
+    return {
+        **{name: record[name] for name in _OF_ALL if name in record},
+        "job_ids": list(keys.values()),
+        "job_names": _names(record, frozenset(others)),
+        "pairs": _pairs(record, frozenset(others)),
+        "grants": {sight.job(job_id): _grant(job_id, grant, sight) for job_id, grant in record.get("grants", {}).items()},
+        "reasons": {sight.job(job_id): _reason(job_id, why, sight) for job_id, why in record.get("reasons", {}).items()},
+        "report": _report(record.get("report", {}), sight),
+        "others": others,
+    }
+
+
+def _names(record: Record, others: frozenset[int]) -> list[str]:
+    return [OTHER_JOB if row in others else name for row, name in enumerate(record.get("job_names", record["job_ids"]))]
+
+
+def _pairs(record: Record, others: frozenset[int]) -> dict[str, Any]:
+    pairs, chosen = record["pairs"], record["chosen"]
+    rows, columns, utility = pairs["job"], pairs["column"], pairs["utility"]
+    kept = [i for i, row in enumerate(rows) if row not in others or chosen[row] == columns[i]]
+    return {
+        "job": [rows[i] for i in kept],
+        "column": [columns[i] for i in kept],
+        "goodput": [None if rows[i] in others else pairs["goodput"][i] for i in kept],
+        "utility": None if utility is None else [utility[i] for i in kept],
+    }
+
+
+def _grant(job_id: str, grant: Record, sight: Sight) -> dict[str, Any]:
+    shown = dict(grant) if sight.may_see(job_id) else {name: grant.get(name) for name in _GRANT_OF_OTHERS} | {"batch": None}
+    return shown | {"share_with": [sight.job(partner) for partner in grant.get("share_with", ())]}
+
+
+def _reason(job_id: str, why: Record, sight: Sight) -> dict[str, Any]:
+    evidence = sight.evidence(why["evidence"]) if sight.may_see(job_id) else {}
+    return {"code": why["code"], "sentence": sentence_of(why["code"], evidence), "evidence": evidence}
+
+
+def _report(report: Record, sight: Sight) -> dict[str, Any]:
+    told = {"message": sight.text(report["message"]), "prices": sight.limits(report["prices"])} if report else {}
+    return {**report, **told}

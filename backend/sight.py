@@ -1,0 +1,124 @@
+"""What a principal sees of the jobs that take part in an answer: those of other tenants stand in it under keys that lead nowhere.
+
+Rounds and results are stored whole, and made anonymous when they are read. Which rows somebody may read at all: tenancy.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal
+from backend.jobs.models import Job
+from maat.scheduling.limits import LimitKind
+
+OTHER_JOB, OTHER_MODEL, OTHER_TENANT = "another tenant's job", "another tenant's", "another tenant"
+OTHER_KEY = "other-"
+
+Value = TypeVar("Value")
+_JOB_ID = re.compile(r"\bjob_\w+")
+_ASKED_AT_ONCE = 5000  # ids: databases bound the parameters of a statement
+_OF_NOBODY = frozenset({LimitKind.CAPACITY.value, LimitKind.SHAPE.value})
+
+
+class Sight:
+    """Of one answer: jobs that may be seen go by their ids, each other one by a key: `other-1`, `other-2`, as they are first met.
+
+    A key says nothing about the id, and holds within the answer alone.
+    """
+
+    def __init__(self, jobs: Collection[str] | None, *, tenant: str = "") -> None:
+        """`jobs`: ids of those that may be seen, None for all; `tenant`: the name of the one whose they are."""
+        self._jobs, self._tenant = jobs, tenant
+        self._keys: dict[str, str] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is hidden."""
+        return self._jobs is None
+
+    def may_see(self, job_id: str) -> bool:
+        return self._jobs is None or job_id in self._jobs
+
+    def job(self, job_id: str) -> str:
+        """The job's id, or its key."""
+        if self.may_see(job_id):
+            return job_id
+        return self._keys.setdefault(job_id, f"{OTHER_KEY}{len(self._keys) + 1}")
+
+    def tenant(self, name: str) -> str:
+        return name if self.is_whole or name == self._tenant else OTHER_TENANT
+
+    def text(self, text: str) -> str:
+        """A text in which ids of jobs may stand."""
+        return _JOB_ID.sub(lambda found: self.job(found[0]), text)
+
+    def limit(self, name: str) -> str:
+        """The name of a limit, which may say for whom GPUs are kept. What is not known to be harmless is not shown."""
+        kind, _, rest = name.partition(":")
+        if self.is_whole or not rest or kind in _OF_NOBODY:
+            return name
+        if kind == LimitKind.RESERVATION:
+            gpu_type, _, holders = rest.partition(":")
+            return f"{kind}:{gpu_type}:{self.holders(holders)}"
+        return name if rest == self._tenant else f"{kind}:{OTHER_TENANT}"
+
+    def holders(self, labels: str) -> str:
+        """For whom GPUs are kept: labels such as `tenant blue + job job_1`."""
+        return labels if self.is_whole else " + ".join(self._holder(label) for label in labels.split(" + "))
+
+    def limits(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Values by limit. Limits that are told alike are counted, so that none is lost."""
+        told: dict[str, Value] = {}
+        for name, value in values.items():
+            shown, count = self.limit(name), 1
+            while (shown if count == 1 else f"{shown} ({count})") in told:
+                count += 1
+            told[shown if count == 1 else f"{shown} ({count})"] = value
+        return told
+
+    def evidence(self, evidence: Mapping[str, Any]) -> dict[str, Any]:
+        """The numbers and names behind the reason of a job that may be seen."""
+        return {name: self._told(name, value) for name, value in evidence.items()}
+
+    def _told(self, name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return self.limit(value) if name == "binding_limit" else self.text(value)
+
+    def _holder(self, label: str) -> str:
+        kind, _, name = label.partition(" ")
+        if kind == "tenant":
+            return label if name == self._tenant else OTHER_TENANT
+        return label if kind == "job" and self.may_see(name) else f"a job of {OTHER_TENANT}"
+
+
+WHOLE = Sight(None)
+
+
+def sight_of(session: Session, principal: Principal, job_ids: Iterable[str]) -> Sight:
+    """Of an answer in which these jobs take part. A job that there is no longer is nobody's."""
+    if principal.sees_all_tenants:
+        return WHOLE
+    asked = sorted(set(job_ids))
+    own: set[str] = set()
+    for first in range(0, len(asked), _ASKED_AT_ONCE):
+        some = asked[first : first + _ASKED_AT_ONCE]
+        own |= set(session.exec(select(Job.id).where(col(Job.id).in_(some), col(Job.tenant_id) == principal.tenant_id)))
+    return Sight(own, tenant=principal.tenant_name)
+
+
+def jobs_named_in(value: object) -> Iterator[str]:
+    """Ids of jobs that stand in a JSON value, as texts or inside of them."""
+    if isinstance(value, str):
+        yield from _JOB_ID.findall(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from jobs_named_in(key)
+            yield from jobs_named_in(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from jobs_named_in(item)

@@ -1,0 +1,110 @@
+"""Logs hold no body, no token and no query: neither of requests that are refused, nor of those at which a handler fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.logs import FORMAT, WithoutMessages
+from backend.settings import Settings
+from backend.web.strict_json import StrictRoute
+from frontend.app import create_app
+
+PATIENCE_SECONDS = 120.0
+SECRET = "planted-5ecret"
+
+
+def failing_app() -> Any:
+    """Maat with a route that fails and says at what, as a fault of ours may."""
+    app = create_app()
+
+    async def fail(body: dict[str, Any], token: str = "") -> None:
+        try:
+            raise KeyError(body["secret"])
+        except KeyError as error:
+            raise ValueError(f"{body} {token}") from error
+
+    app.router.routes.insert(0, StrictRoute("/api/v1/fail", fail, methods=["POST"]))
+    return app
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The service in a process of its own, as `maat up` starts it but with uvicorn's line for every request; its address and its log."""
+    settings = Settings(_env_file=None, data_dir=tmp_path, demo=True)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    database.dispose()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path / "api.log"
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    arguments = [sys.executable, "-m", "uvicorn", "--factory", "test_logs:failing_app", "--port", str(port)]
+    with log.open("wb") as out:
+        environment = os.environ | {"MAAT_DATA_DIR": str(tmp_path), "PYTHONPATH": path}
+        process = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                httpx.get(f"{url}/api/v1/me", timeout=PATIENCE_SECONDS).raise_for_status()
+                break
+            except httpx.HTTPError:
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+        yield url, log
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nothing_that_was_sent_is_in_the_log(server: tuple[str, Path]) -> None:
+    url, log = server
+    headers = {"Authorization": f"Bearer maat_{SECRET}", "X-Secret": SECRET, "Cookie": f"a={SECRET}"}
+    local = {"Secret": SECRET, "Cookie": f"a={SECRET}", "Idempotency-Key": SECRET}
+    deep = '{"name": ' + "[" * 900 + f'"{SECRET}"' + "]" * 900 + "}"
+    with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
+        assert client.get("/api/v1/jobs", params={"q": SECRET}, headers=headers).status_code == 401
+        assert client.get("/api/v1/jobs", params={"q": SECRET, "sort": SECRET}, headers=local).status_code == 422
+        assert client.post("/api/v1/jobs", json={"name": [SECRET], "model": SECRET}, headers=local).status_code == 422
+        assert client.post("/api/v1/jobs", content=deep, headers=local | {"content-type": "application/json"}).status_code == 400
+        assert client.post("/api/v1/jobs", content=f'"{SECRET}', headers=local | {"content-type": "application/json"}).status_code == 400
+        failed = client.post("/api/v1/fail", params={"token": SECRET}, json={"secret": SECRET}, headers=headers)
+        assert (failed.status_code, SECRET in failed.text) == (500, False)
+        call = {
+            "output": "navigate.href",
+            "outputs": {},
+            "inputs": [{"id": SECRET, "property": SECRET, "value": SECRET}],
+            "changedPropIds": [],
+        }
+        client.post("/_dash-update-component", json=call, headers=local)
+    written = log.read_text()
+    assert SECRET not in written
+    assert written.count(failed.headers["X-Request-Id"]) == 1
+    assert "builtins.ValueError" in written
+    assert "raise KeyError(body[" in written  # the line that failed, and the one before it
+    assert 'GET /api/v1/jobs HTTP/1.1" 401' in written
+
+
+def test_a_group_of_errors_is_told_without_what_they_say() -> None:
+    try:
+        raise ExceptionGroup(SECRET, [ValueError(SECRET), KeyError(SECRET)])
+    except ExceptionGroup as group:
+        record = logging.LogRecord("maat", logging.ERROR, __file__, 1, "failed", (), (type(group), group, group.__traceback__))
+    text = WithoutMessages(FORMAT).format(record)
+    assert SECRET not in text
+    assert "builtins.KeyError" in text
