@@ -9,17 +9,22 @@ No result backend: what a task did is in the database. A message may be lost or 
 
 from __future__ import annotations
 
+import logging
+
 from celery import Celery
 from celery.platforms import set_pdeathsig
-from celery.signals import beat_embedded_init
+from celery.signals import after_setup_logger, beat_embedded_init
 
+from backend.logs import FORMAT, WithoutMessages
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, SIMULATIONS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
+from worker.beat import every
 
 ROUNDS_QUEUE = "rounds"
-TICK_SECONDS = 0.5
-DISPATCH_SECONDS = 1.0
+TICK_SECONDS = 1.0
+DISPATCH_SECONDS = 3.0
 HOUSEKEEPING_SECONDS = 30.0
+DEMO_SECONDS = 4.0
 
 
 def create_app(settings: Settings) -> Celery:
@@ -42,12 +47,25 @@ def create_app(settings: Settings) -> Celery:
         beat_scheduler="worker.beat:BeatScheduler",
         beat_schedule={
             # A beat that nobody could serve in time is worth nothing: the next one asks the same question.
-            "rounds": {"task": "maat.tick", "schedule": TICK_SECONDS, "options": {"expires": 5 * TICK_SECONDS}},
-            "operations": {"task": "maat.dispatch", "schedule": DISPATCH_SECONDS, "options": {"expires": 5 * DISPATCH_SECONDS}},
-            "housekeeping": {"task": "maat.housekeeping", "schedule": HOUSEKEEPING_SECONDS, "options": {"expires": HOUSEKEEPING_SECONDS}},
+            "rounds": {"task": "maat.tick", "schedule": every(TICK_SECONDS), "options": {"expires": 5 * TICK_SECONDS}},
+            "operations": {"task": "maat.dispatch", "schedule": every(DISPATCH_SECONDS), "options": {"expires": 5 * DISPATCH_SECONDS}},
+            "housekeeping": {
+                "task": "maat.housekeeping",
+                "schedule": every(HOUSEKEEPING_SECONDS),
+                "options": {"expires": HOUSEKEEPING_SECONDS},
+            },
         },
     )
+    if settings.demo_jobs:
+        app.conf.beat_schedule["demo"] = {"task": "maat.demo", "schedule": DEMO_SECONDS, "options": {"expires": 5 * DEMO_SECONDS}}
     return app
+
+
+@after_setup_logger.connect  # type: ignore[untyped-decorator]
+def _write_no_messages(logger: logging.Logger, **_: object) -> None:
+    """Errors of simulations speak of the traces that people sent."""
+    for handler in logger.handlers:
+        handler.setFormatter(WithoutMessages(FORMAT))
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""Deletes what is kept for a time only: rounds beyond a cluster's number, carried-out changes, old answers to repeated requests."""
+"""Deletes what is kept for a time only: rounds beyond a cluster's number, carried-out changes, old answers to repeated requests. Sums what is only counted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlmodel import col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.jobs.counting import counts_have_gathered, fold_counts
 from backend.models import Cluster, IdempotencyKey, OutboxMessage, Round
 
 AT_ONCE = 500  # rows of a transaction: nobody waits long for the database
@@ -32,6 +33,15 @@ def prune_outbox(database: Database) -> int:
 
 def prune_idempotency_keys(database: Database, *, hours: float) -> int:
     return _delete(database, IdempotencyKey, col(IdempotencyKey.created_at) < utc_now() - timedelta(hours=hours))
+
+
+def fold_job_counts(database: Database) -> int:
+    """Sum what has gathered of the counts of jobs, where something has: nobody waits for a writer that has nothing to write."""
+    with database.session_scope(writes=False) as session:
+        if not counts_have_gathered(session):
+            return 0
+    with database.session_scope() as session:
+        return fold_counts(session)
 
 
 def _delete(database: Database, table: type[Round | OutboxMessage | IdempotencyKey], *condition: sa.ColumnElement[bool]) -> int:

@@ -1,18 +1,19 @@
-"""What one step of a cluster changes about its jobs: gathered in memory as it happens, written in the round's transaction.
+"""What a step of a cluster changes about its jobs: gathered in memory as it happens, made ready to be written in the round's transaction.
 
-The rows given are the journal's own: nobody else changes these columns while the lease is held. States pass only as
-maat.scheduling.events allows; anything else is logged and not written.
+Nobody else changes these columns while the lease is held. States pass only as maat.scheduling.events allows; anything else is logged and not
+written.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session
 
+from backend.columns import json_text
 from backend.models import Job as JobRow
 from backend.models import JobAllocation, JobEvent
 from maat.scheduling.cluster import Cluster
@@ -22,141 +23,176 @@ from maat.scheduling.job import Allocation, JobId
 from maat.simulation.adaptive_job import SimulatedJob
 from worker.changes_json import batch_to_json
 from worker.round_rows import finite_values
+from worker.writes import Write
 
 log = logging.getLogger(__name__)
 
-_WRITTEN = (
-    "state",
-    "started_seconds",
-    "finished_seconds",
-    "progress",
-    "remaining_work",
-    "gpu_seconds",
-    "restarts",
-    "goodput",
-    "gpu_type",
-    "gpus",
-    "batch",
-    "reason_code",
-    "reason_evidence",
-    "as_of_round",
-)
+_JSON = ("gpus", "batch", "reason_evidence")
+_SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
+_JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
 _NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
 
 
+@dataclass
+class JobStanding:
+    """The columns of a job that its rounds write."""
+
+    state: str
+    started_seconds: float | None
+    finished_seconds: float | None
+    progress: float
+    remaining_work: float
+    gpu_seconds: float
+    restarts: int
+    goodput: float | None
+    gpu_type: str | None
+    gpus: list[int] | None
+    batch: dict[str, Any] | None
+    reason_code: str
+    reason_evidence: dict[str, Any]
+    as_of_round: int | None
+
+    @classmethod
+    def of(cls, row: JobRow) -> JobStanding:
+        return cls(**{name: getattr(row, name) for name in _WRITTEN})
+
+
+_WRITTEN = tuple(JobStanding.__dataclass_fields__)
+
+
 class JobJournal:
-    """Jobs of one cluster that had not ended when the step began."""
+    """Jobs of one cluster that have not ended. A step that is not committed must not be followed by another from the same journal."""
 
     def __init__(self, rows: Iterable[JobRow], *, cluster_id: str) -> None:
-        self.rows: dict[JobId, JobRow] = {row.id: row for row in rows}
+        self.jobs: dict[JobId, JobStanding] = {}
         self._cluster_id = cluster_id
-        self._changed: dict[JobId, None] = {}
+        self._stored: dict[JobId, dict[str, Any]] = {}
         self._events: list[dict[str, Any]] = []
         self._closed: list[dict[str, Any]] = []
         self._opened: list[dict[str, Any]] = []
         self._planned: list[dict[str, Any]] = []
+        self.admit(rows)
+
+    def admit(self, rows: Iterable[JobRow]) -> None:
+        """Jobs as they stand in the database."""
+        for row in rows:
+            job = self.jobs[row.id] = JobStanding.of(row)
+            self._stored[row.id] = _compared(job)
 
     def happened(self, event: Event, *, round_number: int | None) -> None:
         """An event of the executor: the job passes to its state, where it may."""
-        row = self.rows.get(event.job_id)
-        if row is None:
+        job = self.jobs.get(event.job_id)
+        if job is None:
             return
-        before, kind, after = JobState(row.state), event.kind, event.state
+        before, kind, after = JobState(job.state), event.kind, event.state
         if after is before:
             kind, after = EventKind.ALLOCATED, None
         if after is not None:
             if not may_follow(before, after):
-                log.error("job %s is %s and cannot become %s: passed over", row.id, before.value, after.value)
+                log.error("job %s is %s and cannot become %s: passed over", event.job_id, before.value, after.value)
                 return
-            self._pass_to(row, after, event.time)
+            self._pass_to(event.job_id, job, after, event.time)
         self._events.append(
             {
-                "job_id": row.id,
+                "job_id": event.job_id,
                 "cluster_id": self._cluster_id,
                 "round_number": round_number,
                 "cluster_seconds": event.time,
                 "kind": kind.value,
                 "state": None if after is None else after.value,
-                "data": dict(event.data),
+                "data": json_text(dict(event.data)),
             }
         )
 
-    def saw(self, job: SimulatedJob) -> None:
+    def saw(self, seen: SimulatedJob) -> None:
         """How a job stands when it is looked at."""
-        row = self.rows.get(job.spec.id)
-        if row is None:
+        job = self.jobs.get(seen.spec.id)
+        if job is None:
             return
-        row.progress = min(job.done_work / job.total_work, 1.0) if job.total_work > 0 else 1.0
-        row.remaining_work = max(job.total_work - job.done_work, 0.0)
-        row.gpu_seconds = sum(job.gpu_seconds.values())
-        row.restarts = job.restarts
-        row.started_seconds = job.started_at
-        running = job.finished_at is None and job.allocation is not None
-        row.goodput = job.goodput if running and job.goodput > 0 else None
-        plan = None if job.plan is None else batch_to_json(job.plan)
-        if plan is not None and plan != row.batch:
-            self._plan(row.id, plan)
-        row.batch = plan
-        self._changed[row.id] = None
+        job.progress = min(seen.done_work / seen.total_work, 1.0) if seen.total_work > 0 else 1.0
+        job.remaining_work = max(seen.total_work - seen.done_work, 0.0)
+        job.gpu_seconds = sum(seen.gpu_seconds.values())
+        job.restarts = seen.restarts
+        job.started_seconds = seen.started_at
+        running = seen.finished_at is None and seen.allocation is not None
+        job.goodput = seen.goodput if running and seen.goodput > 0 else None
+        plan = None if seen.plan is None else batch_to_json(seen.plan)
+        if plan is not None and plan != job.batch:
+            self._plan(seen.spec.id, plan)
+        job.batch = plan
 
     def holds(self, job_id: JobId, allocation: Allocation | None, cluster: Cluster, *, at: float, round_number: int) -> None:
         """The GPUs that a job holds from `at` on: where they are others than before, one stretch of its timeline ends and one begins."""
-        row = self.rows.get(job_id)
+        job = self.jobs.get(job_id)
         gpus = None if allocation is None else list(allocation.gpus)
-        if row is None or gpus == row.gpus:
+        if job is None or gpus == job.gpus:
             return
-        self._release(row, at)
+        self._release(job_id, job, at)
         if allocation is None:
             return
-        row.gpu_type, row.gpus = allocation.gpu_type, gpus
+        job.gpu_type, job.gpus = allocation.gpu_type, gpus
         self._opened.append(
             {
-                "job_id": row.id,
+                "job_id": job_id,
                 "cluster_id": self._cluster_id,
                 "round_number": round_number,
                 "from_seconds": at,
                 "gpu_type": allocation.gpu_type,
                 "gpu_count": allocation.gpu_count,
                 "node_count": len(set(cluster.gpu_node[list(allocation.gpus)].tolist())),
-                "gpus": gpus,
+                "gpus": json_text(gpus),
                 **_NO_BATCH,
             }
         )
 
     def renumbered(self, job_id: JobId, allocation: Allocation | None) -> None:
         """The same GPUs under new numbers: nodes were added or removed before them."""
-        row = self.rows.get(job_id)
-        if row is not None and allocation is not None and row.gpus is not None:
-            row.gpus = list(allocation.gpus)
-            self._changed[row.id] = None
+        job = self.jobs.get(job_id)
+        if job is not None and allocation is not None and job.gpus is not None:
+            job.gpus = list(allocation.gpus)
 
     def explained(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
         """Why every job has what it has; jobs that the round did not see are being profiled."""
         profiling = Reasons(ReasonCode.PROFILE_INCOMPLETE)
-        for job_id, row in self.rows.items():
-            why = reasons.get(job_id, profiling if row.state == JobState.PROFILING else None)
+        for job_id, job in self.jobs.items():
+            why = reasons.get(job_id, profiling if job.state == JobState.PROFILING else None)
             if why is not None:
-                row.reason_code, row.reason_evidence = why.primary.value, finite_values(why.evidence)
-                row.as_of_round = round_number
-                self._changed[job_id] = None
+                job.reason_code, job.reason_evidence = why.primary.value, finite_values(why.evidence)
+                job.as_of_round = round_number
 
-    def write(self, session: Session) -> None:
-        """Write everything gathered, and begin anew."""
-        connection = session.connection()
-        spans: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
-        still_open = sa.and_(spans.c.job_id == sa.bindparam("of_job"), spans.c.to_seconds.is_(None))
-        for statement, parameters in (
-            (_update_jobs(), [self._values(job_id) for job_id in self._changed]),
-            (sa.update(spans).where(still_open), self._planned),
-            (sa.update(spans).where(still_open), self._closed),
-            (sa.insert(spans), self._opened),
-            (sa.insert(JobEvent), self._events),
-        ):
-            if parameters:
-                connection.execute(statement, parameters)
-        for gathered in (self._planned, self._closed, self._opened, self._events):
-            gathered.clear()
-        self._changed.clear()
+    def take_writes(self, *, of: Iterable[JobId] | None = None, explained_by: int | None = None) -> list[Write]:
+        """Everything gathered, ready to be written, and forgotten here; jobs that have ended as well.
+
+        `of`: the jobs that can stand otherwise than their rows. `explained_by`: the round that explained every job: it is noted with those too of which nothing else changed.
+        """
+        still_open = sa.and_(_SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None))
+        writes = [
+            Write(_update_jobs(), self._changed(list(self.jobs) if of is None else of)),
+            *([] if explained_by is None else [Write(self._note_round(explained_by))]),
+            Write(sa.update(_SPANS).where(still_open), self._planned),
+            Write(sa.update(_SPANS).where(still_open), self._closed),
+            Write(sa.insert(_SPANS), self._opened),
+            Write(sa.insert(JobEvent), self._events),
+        ]
+        self._planned, self._closed, self._opened, self._events = [], [], [], []
+        for job_id in [job_id for job_id, job in self.jobs.items() if job.state in TERMINAL]:
+            del self.jobs[job_id], self._stored[job_id]
+        return writes
+
+    def _changed(self, jobs: Iterable[JobId]) -> list[dict[str, Any]]:
+        """Jobs that stand otherwise than their rows; they count as written."""
+        rows = []
+        for job_id, job in ((job_id, self.jobs[job_id]) for job_id in jobs if job_id in self.jobs):
+            now = _compared(job)
+            if now != self._stored[job_id]:
+                self._stored[job_id] = now
+                texts = {name: None if now[name] is None else json_text(now[name]) for name in _JSON}
+                rows.append({"of_job": job_id, "as_of": job.as_of_round, **now, **texts})
+        return rows
+
+    def _note_round(self, number: int) -> sa.Update:
+        told = (_JOBS.c.cluster_id == self._cluster_id, _JOBS.c.finished_seconds.is_(None), _JOBS.c.as_of_round < number)
+        return sa.update(_JOBS).where(*told).values(as_of_round=number, version=_JOBS.c.version + 1)
 
     def _plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
         """The batch of the stretch that lasts: one that began in this step is not stored yet, and an update would meet the one before it."""
@@ -166,28 +202,29 @@ class JobJournal:
         else:
             self._planned.append({"of_job": job_id, **plan})
 
-    def _pass_to(self, row: JobRow, state: JobState, at: float) -> None:
-        row.state = state.value
+    def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
+        job.state = state.value
         if state is JobState.STARTING:
-            row.started_seconds = at
+            job.started_seconds = at
         if state in TERMINAL:
-            row.finished_seconds, row.goodput = at, None
-            self._release(row, at)
-        self._changed[row.id] = None
+            job.finished_seconds, job.goodput = at, None
+            self._release(job_id, job, at)
 
-    def _release(self, row: JobRow, at: float) -> None:
-        if row.gpus is not None:
-            self._closed.append({"of_job": row.id, "to_seconds": at})
-        row.gpu_type, row.gpus, row.batch = None, None, None
-        self._changed[row.id] = None
+    def _release(self, job_id: JobId, job: JobStanding, at: float) -> None:
+        if job.gpus is not None:
+            self._closed.append({"of_job": job_id, "to_seconds": at})
+        job.gpu_type, job.gpus, job.batch = None, None, None
 
-    def _values(self, job_id: JobId) -> dict[str, Any]:
-        row = self.rows[job_id]
-        return {"of_job": job_id, **{name: getattr(row, name) for name in _WRITTEN}}
+
+def _compared(job: JobStanding) -> dict[str, Any]:
+    """All that is written of a job but the round that explained it, which is another one every time."""
+    values = dict(vars(job))
+    del values["as_of_round"]
+    return values
 
 
 def _update_jobs() -> sa.Update:
     """By id; a job that somebody ended meanwhile stays ended."""
-    jobs: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
-    mine = sa.and_(jobs.c.id == sa.bindparam("of_job"), jobs.c.finished_seconds.is_(None))
-    return sa.update(jobs).where(mine).values(version=jobs.c.version + 1, **{name: sa.bindparam(name) for name in _WRITTEN})
+    mine = sa.and_(_JOBS.c.id == sa.bindparam("of_job"), _JOBS.c.finished_seconds.is_(None))
+    written: dict[str, Any] = {name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"}
+    return sa.update(_JOBS).where(mine).values(version=_JOBS.c.version + 1, as_of_round=sa.bindparam("as_of"), **written)

@@ -2,164 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
-from backend.clocktime import cluster_seconds, utc_now
-from backend.clusters.repository import all_clusters, nodes_of
-from backend.clusters.topology import engine_cluster
+from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
+from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
-from backend.models import ClusterRuntime, Round
-from backend.models import Job as JobRow
-from backend.models import Node as NodeRow
-from backend.reservations.repository import engine_reservations, standing, tenant_names
-from maat.scheduling.events import TERMINAL, Event
+from backend.moments import moment_of
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies import POLICIES, parameters_beside
 from maat.scheduling.reservations import Reservation
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult
-from maat.simulation.models import Model, catalog_models
-from worker.job_journal import JobJournal
 from worker.lease import leased
-from worker.live_executor import FixedClock, LiveExecutor
+from worker.live_cluster import LiveCluster
+from worker.live_executor import MeasuredExecutor
+from worker.live_memory import MEMORY
+from worker.live_snapshot import is_due, news_of, reservations_at, snapshot_of
 from worker.round_store import SqlRoundStore
+from worker.step_seconds import DECIDE, READ, RESTORE, StepSeconds
+
+log = logging.getLogger(__name__)
 
 
 def due_clusters(database: Database) -> list[str]:
-    """Clusters whose next round is due now."""
+    """Clusters whose next round is due now. Those whose time waits for a clock that was set back go on from where they stand."""
     with database.session_scope(writes=False) as session:
-        return [row.id for row in all_clusters(session) if _is_due(session, row)]
+        clusters, now = all_clusters(session), moment_of(session)
+        due = [row.id for row in clusters if is_due(session, row, now)]
+    for row in clusters:
+        if stands_still(row, now):
+            _go_on(database, row.id)
+    return due
 
 
-def step_cluster(database: Database, cluster_id: str) -> int | None:
-    """Make the cluster's next round, if it is due and nobody else is at it. Gives the number of the round that was committed."""
-    with leased(database, cluster_id) as fencing:
-        if fencing is None:
-            return None
-        snapshot = read_snapshot(database, cluster_id)
-        if snapshot is None:
-            return None
-        stepped = round_loop(database, snapshot, fencing=fencing).step()
-        return None if stepped is None else stepped[0].round_number
+def step_cluster(database: Database, cluster_id: str, *, seconds: StepSeconds | None = None) -> int | None:
+    """Make the cluster's next round, if it is due and nobody else is at it. Gives the number of the round that was committed.
+
+    `seconds`: notes what its parts took.
+    """
+    spent = StepSeconds() if seconds is None else seconds
+    with leased(database, cluster_id) as fencing, spent.part(DECIDE):
+        number = None if fencing is None else _make_round(database, cluster_id, fencing, spent)
+    if number is not None:
+        log.debug("round %d of %s took %.3f CPU s: %s", number, cluster_id, spent.total, spent.by_part)
+    return number
+
+
+def _make_round(database: Database, cluster_id: str, fencing: int, seconds: StepSeconds) -> int | None:
+    remembered = MEMORY.take(database, cluster_id, fencing=fencing)
+    with seconds.part(READ), database.session_scope(writes=False) as session:
+        step = _begin(session, cluster_id, remembered, seconds)
+    if step is None:
+        if remembered is not None:
+            MEMORY.keep(database, remembered, fencing=fencing)
+        return None
+    store = _store(database, step, fencing, seconds)
+    stepped = _round_loop(step, store, seconds).step()
+    if stepped is None:
+        return None
+    if store.has_written_all:
+        MEMORY.keep(database, step.live, fencing=fencing)
+    return stepped[0].round_number
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """All that a step begins with, read at one moment. `tenants`: names by id, of those that have jobs. `now`: cluster time of the step."""
+class _Step:
+    """A step that is due: the cluster's row as it was read, and its jobs as they stand."""
 
     cluster: ClusterRow
-    nodes: Sequence[NodeRow]
-    jobs: Sequence[JobRow]
-    tenants: Mapping[str, str]
+    live: LiveCluster
     reservations: tuple[Reservation, ...]
-    executor_state: Mapping[str, Any] | None
-    now: float
 
 
-def read_snapshot(database: Database, cluster_id: str) -> Snapshot | None:
-    """None where the cluster is gone, or its round is not due (any more)."""
-    with database.session_scope(writes=False) as session:
-        cluster = session.get(ClusterRow, cluster_id)
-        if cluster is None or not _is_due(session, cluster):
-            return None
-        nodes, jobs = nodes_of(session, cluster_id), _active_jobs(session, cluster_id)
-        if not nodes:
-            return None
-        runtime, now = session.get(ClusterRuntime, cluster_id), cluster_seconds(cluster, utc_now())
-        return Snapshot(
-            cluster,
-            nodes,
-            jobs,
-            tenants=tenant_names(session, [job.tenant_id for job in jobs]),
-            reservations=engine_reservations(session, standing(session, cluster_id, now=now)),
-            executor_state=None if runtime is None else runtime.executor_state,
-            now=now,
-        )
+def _begin(session: Session, cluster_id: str, remembered: LiveCluster | None, seconds: StepSeconds) -> _Step | None:
+    """None where the cluster is gone, has no node, or its round is not due (any more)."""
+    cluster, moment = session.get(ClusterRow, cluster_id), moment_of(session)
+    if cluster is None or not is_due(session, cluster, moment):
+        return None
+    live = None if remembered is None else _gone_on(session, remembered, cluster, moment, seconds)
+    if live is None:
+        live = _restored(session, cluster, seconds)
+    return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
 
 
-def round_loop(database: Database, snapshot: Snapshot, *, fencing: int) -> RoundLoop:
+def _gone_on(session: Session, live: LiveCluster, cluster: ClusterRow, moment: Moment, seconds: StepSeconds) -> LiveCluster | None:
+    """From memory; None where it does not hold what the rows say."""
+    if not live.is_up_to_date(cluster, nodes_of(session, cluster.id)):
+        return None
+    news = news_of(session, cluster.id, live.jobs)
+    if news is None:
+        return None
+    with seconds.part(RESTORE):
+        live.go_on(news, cluster, now=cluster_seconds(cluster, moment), moment=moment)
+    return live
+
+
+def _restored(session: Session, cluster: ClusterRow, seconds: StepSeconds) -> LiveCluster | None:
+    """From the rows; None where the cluster has no node."""
+    snapshot = snapshot_of(session, cluster)
+    if snapshot is None:
+        return None
+    with seconds.part(RESTORE):
+        return LiveCluster(snapshot)
+
+
+def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
+    row = step.cluster
+    return SqlRoundStore(database, row.id, policy=row.policy, placer=row.placer, fencing=fencing, keeper=step.live, seconds=seconds)
+
+
+def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
     """The round loop of a live cluster, standing where its last round left it."""
-    row, clock = snapshot.cluster, FixedClock(snapshot.now)
-    executor = LiveExecutor(
-        engine_cluster(snapshot.nodes), clock, snapshot.jobs, live_models(), snapshot.executor_state, tenants=snapshot.tenants
-    )
-    keeper = LiveKeeper(executor, JobJournal(snapshot.jobs, cluster_id=row.id))
+    row = step.cluster
     return RoundLoop(
-        policy=POLICIES.build(row.policy, row.policy_parameters),
+        policy=POLICIES.build(row.policy, {**parameters_beside(PLACERS.entry(row.placer), row.policy), **row.policy_parameters}),
         placer=PLACERS.build(row.placer, row.placer_parameters),
-        executor=executor,
-        store=SqlRoundStore(database, row.id, fencing=fencing, keeper=keeper),
-        clock=clock,
-        reservations=snapshot.reservations,
+        executor=MeasuredExecutor(step.live.executor, seconds),
+        store=store,
+        clock=step.live.clock,
+        reservations=step.reservations,
         round_seconds=row.round_seconds,
     )
 
 
-class LiveKeeper:
-    """What is kept of a live round beside the round: how every job stands, and the executor's state."""
-
-    def __init__(self, executor: LiveExecutor, journal: JobJournal) -> None:
-        self._executor, self._journal = executor, journal
-
-    def keep_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None:
-        number, simulated = result.round_number, self._executor.simulated
-        for job in (*simulated.jobs.values(), *simulated.finished.values()):
-            self._journal.saw(job)
-        for event in observed.events:
-            self._journal.happened(event, round_number=number)
-        for job in simulated.jobs.values():
-            if job.allocation is None:
-                self._journal.holds(job.spec.id, None, observed.cluster, at=observed.now, round_number=number)
-            elif self._executor.was_renumbered:
-                self._journal.renumbered(job.spec.id, job.allocation)
-        self._journal.explained(result.reasons, round_number=number)
-        self._journal.write(session)
-
-    def keep_applied(self, session: Session, changes: Changes, events: Sequence[Event]) -> None:
-        number, jobs = changes.round_number, self._executor.simulated.jobs
-        for event in events:
-            self._journal.happened(event, round_number=number)
-        for job in (jobs[change.job_id] for change in changes.items if change.job_id in jobs):
-            self._journal.holds(job.spec.id, job.allocation, self._executor.cluster, at=changes.time, round_number=number)
-            self._journal.saw(job)
-        self._journal.write(session)
-
-    def executor_state(self) -> Mapping[str, Any]:
-        return self._executor.state()
-
-
-@lru_cache(maxsize=1)
-def live_models() -> Mapping[str, Model]:
-    """The catalog, read once per process."""
-    return catalog_models()
-
-
-def _is_due(session: Session, cluster: ClusterRow) -> bool:
-    """Rounds are due once in every interval of cluster time, and not right after one that came late; intervals that passed without one are
-    not made up."""
-    if cluster.paused:
-        return False
-    last = session.exec(
-        select(Round.at_seconds).where(Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1)
-    ).first()
-    now = cluster_seconds(cluster, utc_now())
-    if last is None:
-        return True
-    interval = cluster.round_seconds
-    return now // interval > last // interval and now - last >= interval / 2
-
-
-def _active_jobs(session: Session, cluster_id: str) -> list[JobRow]:
-    ended = [state.value for state in TERMINAL]
-    statement = (
-        select(JobRow)
-        .where(JobRow.cluster_id == cluster_id, col(JobRow.state).not_in(ended))
-        .order_by(col(JobRow.submitted_seconds), col(JobRow.id))
-    )
-    return list(session.exec(statement))
+def _go_on(database: Database, cluster_id: str) -> None:
+    """Anchor a cluster's time, which stood still, at this moment."""
+    with database.session_scope() as session:
+        cluster, now = get_cluster(session, cluster_id, lock=True), moment_of(session)
+        if stands_still(cluster, now):
+            reanchor(cluster, now)
+            session.add(cluster)

@@ -1,39 +1,31 @@
-"""The simulated executor of a live cluster: fed from the jobs table, restored from the state of the last round. Writes nothing."""
+"""The simulated executor of a live cluster: fed from the jobs table; restored from what the last round left in the rows, or kept in memory
+from round to round. Writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from backend.models import Job as JobRow
-from maat.scheduling.arrays import FloatArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.events import Event, EventKind, JobState
-from maat.scheduling.fitting import Sample, fit_throughput
-from maat.scheduling.job import Adaptivity, Allocation, JobSpec, WorkloadKind
-from maat.scheduling.rounds import Changes, Clock, ClusterState
+from maat.scheduling.job import Adaptivity, Allocation, JobId, JobSpec, WorkloadKind
+from maat.scheduling.rounds import Changes, ClusterState
 from maat.simulation.catalog import load_catalog
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.models import Model
+from worker.executor_rows import StoredExecutor, fit_once
+from worker.step_seconds import OBSERVE, StepSeconds
 
 LIVE_FIDELITY = FIDELITIES["paper"]
 
 
-@lru_cache(maxsize=20_000)
-def fit_once(samples: tuple[Sample, ...]) -> FloatArray:
-    """The fitted model of these samples: an executor is restored every round, its models need not be fitted anew."""
-    found = fit_throughput(samples)
-    found.setflags(write=False)
-    return found
-
-
-@dataclass(frozen=True)
+@dataclass
 class FixedClock:
-    """The cluster time of one step: everything in it happens at once."""
+    """The cluster time of one step: everything in it happens at once. The next step sets it."""
 
     seconds: float
 
@@ -45,36 +37,45 @@ class FixedClock:
 
 
 class LiveExecutor:
-    """One step's view of a live cluster: what was asked for since the last round happens when it is observed."""
+    """A live cluster's executor, step by step: what was asked for since the last round happens when it is observed."""
 
     def __init__(
         self,
         cluster: Cluster,
-        clock: Clock,
-        rows: Iterable[JobRow],
+        clock: FixedClock,
+        rows: Sequence[JobRow],
         models: Mapping[str, Model],
-        state: Mapping[str, Any] | None,
+        state: StoredExecutor | None,
         *,
         tenants: Mapping[str, str],
     ) -> None:
-        """`tenants`: their names by id."""
-        self.cluster, self._clock, self._tenants = cluster, clock, tenants
-        self._rows = list(rows)
+        """From what is stored. `rows`: every job that has not ended; `tenants`: their names by id."""
+        self.cluster, self._clock, self._models = cluster, clock, models
         self.simulated = SimulatedExecutor(cluster, clock, LIVE_FIDELITY, fitter=fit_once)
-        self._unseen = [refused for row in self._rows if (refused := self._submit(row, models)) is not None]
-        self._refused = {event.job_id for event in self._unseen}
+        self._unseen: list[Event] = []
+        self._begun: list[Event] = []
+        self._cancelled: list[JobId] = []
         self._numbers: Mapping[int, int] | None = None
+        self._admit(rows, tenants)
         if state is not None:
-            self.simulated.load(state["executor"])
-            self._numbers = new_numbers(state["nodes"], cluster)
+            self.simulated.resume(state.now, {job_id: (job.standing, job.by_type) for job_id, job in state.jobs.items()})
+            self._numbers = new_numbers(state.nodes, cluster)
         self.was_renumbered = self._numbers is not None
         if self._numbers is not None:
             self._unseen += self._renumber(self._numbers)
 
+    def go_on(self, now: float, rows: Sequence[JobRow], *, cancelled: Iterable[JobId], tenants: Mapping[str, str]) -> None:
+        """Begin another step with the jobs as they stand in memory. `rows`: jobs submitted since; `cancelled`: whose end was asked for."""
+        self._clock.seconds = now
+        self.was_renumbered = False
+        self.simulated.forget_finished()
+        self._cancelled += cancelled
+        self._admit(rows, tenants)
+
     def observe(self) -> ClusterState:
         """The cluster now; with what its owners asked for, and what happened to its nodes, since the last round."""
-        asked = [*self._unseen, *self._cancel(), *self._begin_profiling()]
-        self._unseen, self._numbers = [], None
+        asked = [*self._unseen, *self._cancel(), *self._begun]
+        self._unseen, self._begun, self._numbers = [], [], None
         observed = self.simulated.observe()
         return replace(observed, events=(*asked, *observed.events))
 
@@ -82,31 +83,36 @@ class LiveExecutor:
         """Carry out a round. One that was left over from before nodes came or went speaks of GPUs by their old numbers."""
         return self.simulated.apply(changes if self._numbers is None else _renumbered(changes, self._numbers))
 
-    def state(self) -> dict[str, Any]:
-        """What the next step goes on from, as JSON data."""
-        return {"nodes": layout(self.cluster), "executor": self.simulated.dump()}
+    def head(self) -> dict[str, Any]:
+        """What of the state belongs to no job, as JSON data."""
+        return {"nodes": layout(self.cluster), "now": self.simulated.now}
 
-    def _submit(self, row: JobRow, models: Mapping[str, Model]) -> Event | None:
+    def _admit(self, rows: Iterable[JobRow], tenants: Mapping[str, str]) -> None:
+        for row in rows:
+            refused = self._submit(row, tenants[row.tenant_id])
+            if refused is not None:
+                self._unseen.append(refused)
+            elif row.cancel_requested:
+                self._cancelled.append(row.id)
+            elif row.state == JobState.SUBMITTED:
+                self._begun.append(Event(row.submitted_seconds, row.id, EventKind.STATE, JobState.PROFILING))
+
+    def _submit(self, row: JobRow, tenant: str) -> Event | None:
         """Hand a job to the simulator; the event of its failure where it can never run."""
         try:
-            model = _model(row, models)
-            spec = job_spec(row, tenant=self._tenants[row.tenant_id])
+            model = _model(row, self._models)
+            spec = job_spec(row, tenant=tenant)
         except InputError as error:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
         self.simulated.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=row.work_scale)
         return None
 
-    def _cancel(self) -> Iterable[Event]:
-        for row in self._rows:
-            if row.cancel_requested and row.id not in self._refused:
-                self.simulated.cancel(row.id)
-                yield Event(self._clock.now(), row.id, EventKind.STATE, JobState.CANCELLED)
-
-    def _begin_profiling(self) -> Iterable[Event]:
-        for row in self._rows:
-            if row.state == JobState.SUBMITTED and not row.cancel_requested and row.id not in self._refused:
-                yield Event(row.submitted_seconds, row.id, EventKind.STATE, JobState.PROFILING)
+    def _cancel(self) -> list[Event]:
+        cancelled, self._cancelled = self._cancelled, []
+        for job_id in cancelled:
+            self.simulated.cancel(job_id)
+        return [Event(self._clock.now(), job_id, EventKind.STATE, JobState.CANCELLED) for job_id in cancelled]
 
     def _renumber(self, numbers: Mapping[int, int]) -> Iterable[Event]:
         """Give jobs their GPUs under the numbers of today; a job whose node is gone has lost them."""
@@ -121,6 +127,21 @@ class LiveExecutor:
             else:
                 job.hold(None, (), None, restarts=False, now=now)
                 yield Event(now, job.spec.id, EventKind.STATE, JobState.PREEMPTED, {"cause": EventKind.NODE_FAILED.value})
+
+
+class MeasuredExecutor:
+    """An executor, and what it takes to observe and to carry out."""
+
+    def __init__(self, executor: LiveExecutor, seconds: StepSeconds) -> None:
+        self._executor, self._seconds = executor, seconds
+
+    def observe(self) -> ClusterState:
+        with self._seconds.part(OBSERVE):
+            return self._executor.observe()
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        with self._seconds.part(OBSERVE):
+            return self._executor.apply(changes)
 
 
 def job_spec(row: JobRow, *, tenant: str) -> JobSpec:

@@ -143,6 +143,7 @@ def _report(report: SolveReport) -> JsonObject:
         "seconds": report.seconds,
         "fallback": report.fallback,
         "out_of_time": report.out_of_time,
+        "repairs": report.repairs,
         "message": report.message,
         "prices": finite_values(report.prices),
     }

@@ -13,46 +13,70 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
+from backend.columns import JsonText, json_text, pack_json
 from backend.database import Database
-from backend.models import Cluster, ClusterRuntime, OutboxMessage
+from backend.models import Cluster, ClusterRuntime, OutboxMessage, Round
 from maat.scheduling.events import Event
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from worker.changes_json import changes_from_json, changes_to_json
+from worker.lease import extend
 from worker.round_rows import policy_state_from_json, policy_state_to_json, round_row
+from worker.step_seconds import COMMIT, JOURNAL, READ, StepSeconds
+from worker.writes import Write, carry_out
 
 
 class RoundKeeper(Protocol):
-    """What belongs to a round beside the round itself: the jobs' rows, and what the executor remembers."""
+    """What belongs to a round beside the round itself: the jobs' rows, and what the executor remembers. Writes nothing itself."""
 
-    def keep_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None: ...
-    def keep_applied(self, session: Session, changes: Changes, events: Sequence[Event]) -> None: ...
+    def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]: ...
+    def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]: ...
     def executor_state(self) -> Mapping[str, Any] | None: ...
 
 
 class SqlRoundStore:
-    """The rounds of one cluster, for a worker that holds its lease with this fencing number."""
+    """The rounds of one cluster, for a worker that holds its lease with this fencing number.
 
-    def __init__(self, database: Database, cluster_id: str, *, fencing: int, keeper: RoundKeeper) -> None:
-        self._database, self._cluster_id = database, cluster_id
+    `policy`, `placer`: by which the rounds are decided. Everything is made ready before a transaction begins. `has_written_all`: nothing that it
+    was told to keep was refused, as happens to a worker that was overtaken.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        cluster_id: str,
+        *,
+        policy: str,
+        placer: str,
+        fencing: int,
+        keeper: RoundKeeper,
+        seconds: StepSeconds | None = None,
+    ) -> None:
+        self._database, self._cluster_id, self._policy, self._placer = database, cluster_id, policy, placer
         self._fencing, self._keeper = fencing, keeper
+        self._seconds = StepSeconds() if seconds is None else seconds
+        self.has_written_all = True
 
     def load(self) -> StoredState:
-        with self._database.session_scope(writes=False) as session:
+        with self._seconds.part(READ), self._database.session_scope(writes=False) as session:
             number = session.exec(select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)).one()
-            runtime = session.get(ClusterRuntime, self._cluster_id)
-        if runtime is None:
-            return StoredState(number)
-        return StoredState(number, policy_state_from_json(runtime.policy_state), policy_state_from_json(runtime.placer_state))
+            states = (col(ClusterRuntime.policy_state), col(ClusterRuntime.placer_state))
+            found = session.exec(select(*states).where(ClusterRuntime.cluster_id == self._cluster_id)).first()
+        return StoredState(number) if found is None else StoredState(number, *map(policy_state_from_json, found))
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
         """All of the round or nothing. False where its number is taken, or the lease has passed to somebody else."""
+        dict(result.reasons)  # worked out when first read: the decision's cost, not the journal's
+        with self._seconds.part(JOURNAL):
+            row, changes = self._round(result, observed), json_text(changes_to_json(result.changes))
+            writes, runtime = self._keeper.keep_round(result, observed), self._runtime(result)
         try:
-            with self._database.session_scope() as session:
+            with self._seconds.part(COMMIT), self._database.session_scope() as session:
                 if not self._advance(session, result.round_number):
                     return False
-                self._write_round(session, result, observed)
-                self._keeper.keep_round(session, result, observed)
-                self._write_runtime(session, result)
+                self._write_round(session, row, changes)
+                carry_out(session, writes)
+                self._write_runtime(session, runtime)
+                extend(session, self._cluster_id, self._fencing)
         except IntegrityError:
             if self._is_taken(result.round_number):
                 return False
@@ -61,19 +85,23 @@ class SqlRoundStore:
 
     def unapplied(self) -> Sequence[Changes]:
         statement = (
-            select(OutboxMessage)
+            select(OutboxMessage.payload)
             .where(OutboxMessage.cluster_id == self._cluster_id, col(OutboxMessage.applied_at).is_(None))
             .order_by(col(OutboxMessage.round_number))
         )
-        with self._database.session_scope(writes=False) as session:
-            return [changes_from_json(message.payload) for message in session.exec(statement)]
+        with self._seconds.part(READ), self._database.session_scope(writes=False) as session:
+            return [changes_from_json(payload) for payload in session.exec(statement)]
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
         """Keep what the executor did, once: a second time, or after the lease has passed on, nothing is written."""
-        with self._database.session_scope() as session:
+        with self._seconds.part(JOURNAL):
+            writes, state = self._keeper.keep_applied(changes, events), _packed(self._keeper.executor_state())
+        with self._seconds.part(COMMIT), self._database.session_scope() as session:
             if self._mark_applied(session, changes.round_number):
-                self._keeper.keep_applied(session, changes, events)
-                self._write_executor_state(session)
+                carry_out(session, writes)
+                self._write_runtime(session, {"executor_state": state})
+            else:
+                self.has_written_all = False
 
     def _advance(self, session: Session, number: int) -> bool:
         """Move the cluster to its next round; the row is locked from here on, so that of two workers one waits and then finds it moved."""
@@ -81,20 +109,28 @@ class SqlRoundStore:
         statement = sa.update(Cluster).where(*mine).values(next_round_number=number + 1)
         return session.connection().execute(statement).rowcount == 1
 
-    def _write_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None:
-        cluster = session.get_one(Cluster, self._cluster_id)
-        session.add(round_row(result, observed, cluster_id=cluster.id, policy=cluster.policy, placer=cluster.placer))
-        message = OutboxMessage(cluster_id=cluster.id, round_number=result.round_number, payload=changes_to_json(result.changes))
-        session.add(message)
-        session.flush()
+    def _round(self, result: RoundResult, observed: ClusterState) -> dict[str, Any]:
+        row = round_row(result, observed, cluster_id=self._cluster_id, policy=self._policy, placer=self._placer)
+        made = {"record": pack_json(row.record), "prices": json_text(row.prices), "gpus_by_type": json_text(row.gpus_by_type)}
+        return row.model_dump(exclude={"id", "committed_at", *made}) | made
 
-    def _write_runtime(self, session: Session, result: RoundResult) -> None:
-        runtime = session.get(ClusterRuntime, self._cluster_id) or ClusterRuntime(cluster_id=self._cluster_id)
-        runtime.round_number = result.round_number
-        runtime.policy_state = policy_state_to_json(result.decision.state)
-        runtime.placer_state = policy_state_to_json(result.placement.state)
-        runtime.executor_state = self._keeper.executor_state()
-        session.add(runtime)
+    def _write_round(self, session: Session, row: Mapping[str, Any], changes: JsonText) -> None:
+        session.connection().execute(sa.insert(Round).values(**row, committed_at=utc_now()))
+        message = {"cluster_id": self._cluster_id, "round_number": row["number"], "payload": changes, "created_at": utc_now()}
+        session.connection().execute(sa.insert(OutboxMessage).values(**message))
+
+    def _runtime(self, result: RoundResult) -> dict[str, Any]:
+        return {
+            "round_number": result.round_number,
+            "policy_state": json_text(policy_state_to_json(result.decision.state)),
+            "placer_state": json_text(policy_state_to_json(result.placement.state)),
+            "executor_state": _packed(self._keeper.executor_state()),
+        }
+
+    def _write_runtime(self, session: Session, values: Mapping[str, Any]) -> None:
+        connection, mine = session.connection(), col(ClusterRuntime.cluster_id) == self._cluster_id
+        if connection.execute(sa.update(ClusterRuntime).where(mine).values(**values)).rowcount == 0:
+            connection.execute(sa.insert(ClusterRuntime).values(cluster_id=self._cluster_id, **values))
 
     def _mark_applied(self, session: Session, number: int) -> bool:
         still_mine = sa.exists().where(col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing)
@@ -104,12 +140,10 @@ class SqlRoundStore:
         )
         return session.connection().execute(statement).rowcount > 0
 
-    def _write_executor_state(self, session: Session) -> None:
-        runtime = session.get(ClusterRuntime, self._cluster_id)
-        if runtime is not None:
-            runtime.executor_state = self._keeper.executor_state()
-            session.add(runtime)
-
     def _is_taken(self, number: int) -> bool:
         with self._database.session_scope(writes=False) as session:
             return session.exec(select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)).one() != number
+
+
+def _packed(state: Mapping[str, Any] | None) -> bytes | None:
+    return None if state is None else pack_json(dict(state))

@@ -21,9 +21,11 @@ from backend.database import Database
 from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
-from backend.problems import InternalError, Problem, invalid_input
+from backend.problems import InternalError, Invalid, Problem, invalid_input
+from backend.simulations.history import unnamed
+from backend.simulations.requests import is_history, traces_of
 from backend.simulations.service import runs_of
-from backend.simulations.traces import traces_of, workload_of
+from backend.simulations.traces import workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
@@ -136,7 +138,8 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
         workload = work.workload(run.trace)
         result = simulate(scenario_of(simulation.request, run, workload, work.models, work.measured), on_progress=on_progress)
     except Exception as error:
-        _keep(database, run.id, state=OperationState.FAILED, error=problem_of(error, simulation))
+        of_others = is_history(traces_of(simulation.request)[run.trace])
+        _keep(database, run.id, state=OperationState.FAILED, error=problem_of(error, simulation, of_others=of_others))
     else:
         _keep_result(database, run.id, result, cancelled=is_cancel_requested(database, simulation.operation_id))
         progress.write(len(workload), f"{run.policy}: done")
@@ -219,9 +222,15 @@ def _drop_unplayed(session: Session, simulation: Simulation) -> None:
     session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
 
-def problem_of(error: Exception, work: Simulation | Sweep) -> dict[str, Any]:
-    """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback."""
-    if isinstance(error, Problem):
+def problem_of(error: Exception, work: Simulation | Sweep, *, of_others: bool = False) -> dict[str, Any]:
+    """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback.
+
+    `of_others`: jobs of other tenants than that of the work took part, which may not be named to who reads it; the log names them.
+    """
+    if of_others and isinstance(error, InputError | Invalid):
+        log.warning("%s could not be played: %s", work.id, error)
+        problem: Problem = unnamed(error)
+    elif isinstance(error, Problem):
         problem = error
     elif isinstance(error, InputError):
         problem = invalid_input(error, f"/{error.field.replace('.', '/')}")

@@ -16,7 +16,9 @@ from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
+from backend.simulations.requests import is_history
 from backend.sweeps.requests import base_of
+from backend.sweeps.schemas import error_of_point
 from maat.simulation.engine import simulate
 from maat.simulation.figures import Figures, figures_of
 from maat.simulation.record import Cancelled, Position
@@ -54,7 +56,7 @@ def run_point(database: Database, key: str) -> OperationState | None:
         except Cancelled:
             values: dict[str, Any] = {"state": OperationState.CANCELLED}
         except Exception as error:
-            values = {"state": OperationState.FAILED, "error": problem_of(error, sweep)}
+            values = {"state": OperationState.FAILED, "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"]))}
         else:
             values = {"state": OperationState.SUCCEEDED, "figures": dict(figures)}
     _update(database, key, finished_at=utc_now(), **values)
@@ -163,12 +165,15 @@ def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
     elif ended == len(states):
         failed = OperationState.FAILED.value in states
         state = OperationState.FAILED if failed else OperationState.SUCCEEDED
-        finish(session, operation_id, state, message=operation.message, error=_first_error(session, sweep_id) if failed else None)
+        finish(
+            session, operation_id, state, message=operation.message, error=_first_error(session, sweep_id, operation) if failed else None
+        )
 
 
-def _first_error(session: Session, sweep_id: str) -> Any:
+def _first_error(session: Session, sweep_id: str, operation: Operation) -> Any:
     statement = select(SweepPoint.error).join(SweepMember).where(SweepMember.sweep_id == sweep_id, col(SweepPoint.error).is_not(None))
-    return session.exec(statement.order_by(col(SweepMember.position)).limit(1)).first()
+    first = session.exec(statement.order_by(col(SweepMember.position)).limit(1)).first()
+    return None if first is None else error_of_point(first, operation)
 
 
 def _drop_unwanted(database: Database) -> None:

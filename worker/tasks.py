@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from backend.database import Database
-from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT
+from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
 from backend.settings import get_settings
-from worker import housekeeping, live, simulations, sweeps
+from worker import demo, housekeeping, live, simulations, sweeps
 from worker.app import TICK_SECONDS, app
 
 
@@ -51,8 +51,14 @@ def run_sweep_point(key: str) -> None:
     sweeps.run_point(database(), key)
 
 
+@app.task(name="maat.demo")  # type: ignore[untyped-decorator]
+def live_on() -> None:
+    demo.live_on(database(), CeleryQueue(app))
+
+
 @app.task(name="maat.housekeeping")  # type: ignore[untyped-decorator]
 def keep_house() -> None:
     housekeeping.prune_rounds(database())
     housekeeping.prune_outbox(database())
     housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
+    housekeeping.fold_job_counts(database())

@@ -16,6 +16,7 @@ from worker_processes import PATIENCE_SECONDS, Worker, wait_until
 
 from backend.database import Database
 from worker import live
+from worker.live_cluster import live_models
 
 FAST = 240.0  # cluster seconds in a second: a round every quarter of one
 
@@ -125,7 +126,7 @@ def test_of_four_processes_that_race_exactly_one_makes_each_round(database: Data
 
 def meet(barrier: Barrier) -> None:
     """All begin together: importing takes longer than a round."""
-    live.live_models()
+    live_models()
     barrier.wait(PATIENCE_SECONDS)
 
 

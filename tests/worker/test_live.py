@@ -20,9 +20,13 @@ from live_samples import (
 )
 from sqlmodel import col, select
 
+from backend.accounts.identity import Principal
+from backend.accounts.permissions import PERMISSIONS, Role
 from backend.database import Database
+from backend.jobs.explanation import waited_for
 from backend.jobs.resources import show_reason
 from backend.models import Cluster, ClusterReservation, ClusterRuntime, Job, JobEvent, Node, Round, Tenant
+from backend.sight import WHOLE
 from maat.scheduling.events import JobState
 from worker import live
 from worker.round_store import SqlRoundStore
@@ -114,6 +118,25 @@ def test_a_job_that_can_never_run_fails_and_says_why_while_the_others_go_on(data
     assert event.data["field"] == "model"
 
 
+def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    whole: dict[str, Any] = {"adaptivity": "rigid", "gpu_count": 8, "batch_size": 512, "gpu_types": ["a100"], "preemptible": False}
+    submit(database, cluster_id, **whole)
+    (second,) = submit(database, cluster_id, submitted_seconds=1.0, **whole)
+    step_at(database, cluster_id, *range(30, 4000, 60))
+    row = job(database, second)
+    assert row.state == "succeeded"
+
+    with database.session_scope(writes=False) as session:
+        admin = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
+        found = waited_for(session, admin, row)
+
+    assert found is not None
+    assert found.code == "WAITING_CAPACITY"
+    assert found.sentence == "All GPUs that it could use are held by jobs that make more of them."
+    assert found.as_of_round == spans_of(database, second)[0].round_number - 1
+
+
 def test_every_active_job_knows_why_it_has_what_it_has(database: Database) -> None:
     cluster_id = make_cluster(database)
     ids = submit(database, cluster_id, count=24, work_scale=100.0)
@@ -139,7 +162,7 @@ def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for
     reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=second, end_seconds=200.0)
     step_at(database, cluster_id, 30)
     assert (job(database, first).gpus, job(database, second).gpus) == (None, list(range(8, 16)))
-    why = show_reason(job(database, first))
+    why = show_reason(job(database, first), WHOLE)
     assert (why.code, why.sentence) == (
         "WAITING_RESERVATION",
         f"GPUs that it could use are reserved for others: a100 for job {second}.",
@@ -158,7 +181,7 @@ def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_
     reserve(database, cluster_id, gpu_type="a100", gpu_count=1, tenant_id=other_id, start_seconds=0.0, end_seconds=100.0)
     step_at(database, cluster_id, 30)
     assert job(database, mine).gpus is None
-    assert show_reason(job(database, mine)).sentence == "GPUs that it could use are reserved for others: a100 for tenant vision."
+    assert show_reason(job(database, mine), WHOLE).sentence == "GPUs that it could use are reserved for others: a100 for tenant vision."
     step_at(database, cluster_id, 130)
     assert job(database, mine).gpus is not None
 

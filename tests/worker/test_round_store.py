@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from contracts.round_store import JOB_IDS, DurableRoundStoreContract, commit, observed_at, round_result
 from live_samples import make_cluster, round_numbers
-from sqlmodel import Session, select
+from sqlmodel import select
 
 from backend.clocktime import utc_now
 from backend.database import Database
@@ -20,6 +20,7 @@ from maat.scheduling.events import Event
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
 from worker.lease import take
 from worker.round_store import SqlRoundStore
+from worker.writes import Write
 
 
 class NothingElse:
@@ -28,12 +29,11 @@ class NothingElse:
     def __init__(self, broken: bool = False) -> None:
         self.broken = broken
 
-    def keep_round(self, session: Session, result: RoundResult, observed: ClusterState) -> None:
-        if self.broken:
-            raise RuntimeError("the power went out")
+    def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
+        return [Write(sa.text("INSERT INTO the_power_went_out VALUES (1)"))] if self.broken else []
 
-    def keep_applied(self, session: Session, changes: Changes, events: Sequence[Event]) -> None:
-        pass
+    def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
+        return []
 
     def executor_state(self) -> Mapping[str, Any]:
         return {"nodes": [], "executor": {}}
@@ -49,7 +49,7 @@ def store(database: Database, cluster_id: str) -> SqlRoundStore:
     """The store of the worker that holds the lease."""
     fencing = take(database, cluster_id)
     assert fencing is not None
-    return SqlRoundStore(database, cluster_id, fencing=fencing, keeper=NothingElse())
+    return SqlRoundStore(database, cluster_id, fencing=fencing, policy="fifo", placer="packed-sticky", keeper=NothingElse())
 
 
 class TestSqlRoundStore(DurableRoundStoreContract):
@@ -59,12 +59,12 @@ class TestSqlRoundStore(DurableRoundStoreContract):
 
     @pytest.fixture
     def reopened(self, store: SqlRoundStore, database: Database, cluster_id: str) -> SqlRoundStore:
-        return SqlRoundStore(database, cluster_id, fencing=1, keeper=NothingElse())
+        return SqlRoundStore(database, cluster_id, fencing=1, policy="fifo", placer="packed-sticky", keeper=NothingElse())
 
 
 def test_keeps_nothing_of_a_round_whose_commit_breaks_off(database: Database, cluster_id: str, store: SqlRoundStore) -> None:
-    broken = SqlRoundStore(database, cluster_id, fencing=1, keeper=NothingElse(broken=True))
-    with pytest.raises(RuntimeError):
+    broken = SqlRoundStore(database, cluster_id, fencing=1, policy="fifo", placer="packed-sticky", keeper=NothingElse(broken=True))
+    with pytest.raises(sa.exc.DBAPIError):
         commit(broken, 1)
     with database.session_scope(writes=False) as session:
         assert [session.exec(select(table)).all() for table in (Round, OutboxMessage, ClusterRuntime)] == [[], [], []]
@@ -72,7 +72,9 @@ def test_keeps_nothing_of_a_round_whose_commit_breaks_off(database: Database, cl
 
 
 def test_refuses_a_worker_whose_lease_has_passed_on(database: Database, cluster_id: str, store: SqlRoundStore) -> None:
-    newer = SqlRoundStore(database, cluster_id, fencing=take_over(database, cluster_id), keeper=NothingElse())
+    newer = SqlRoundStore(
+        database, cluster_id, fencing=take_over(database, cluster_id), policy="fifo", placer="packed-sticky", keeper=NothingElse()
+    )
     assert not commit(store, 1)
     assert commit(newer, 1)
     store.applied(round_result(1).changes, ())
@@ -105,7 +107,9 @@ def test_keeps_the_whole_decision_with_the_round(database: Database, store: SqlR
 def test_numbers_are_of_a_cluster(database: Database, store: SqlRoundStore, cluster_id: str) -> None:
     other = make_cluster(database, name="other")
     assert commit(store, 1)
-    assert commit(SqlRoundStore(database, other, fencing=take_over(database, other), keeper=NothingElse()), 1)
+    assert commit(
+        SqlRoundStore(database, other, fencing=take_over(database, other), policy="fifo", placer="packed-sticky", keeper=NothingElse()), 1
+    )
     assert (round_numbers(database, cluster_id), round_numbers(database, other)) == ([1], [1])
 
 

@@ -61,6 +61,20 @@ def test_the_jobs_that_a_cluster_had_can_be_replayed_under_another_policy(databa
     assert len(run.result["jobs"]) == 3
 
 
+def test_a_history_that_cannot_be_played_fails_without_naming_the_job(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """All of a tenant read the problem; whose the job is, the log may say."""
+    cluster_id = make_cluster(database)
+    submit(database, cluster_id, model="yolov3", gpu_types=["rtx"])
+    simulation_id = request_simulation(database, policies=("fifo",), trace={"kind": "cluster", "cluster_id": cluster_id}, cluster="t4=1x4")
+    assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
+    (run,) = runs_of(database, simulation_id)
+    for error in (run.error, operation_of(database, simulation_id).error):
+        assert error is not None
+        assert (error["status"], error["errors"][0]["code"]) == (422, "another_tenants_job")
+        assert "yolov3" not in str(error)
+    assert "yolov3" in caplog.text
+
+
 def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) -> None:
     reserved = {"gpu_type": "a100", "gpu_count": 16, "tenant": "vision", "job": None, "start_seconds": 0.0, "end_seconds": None}
     asked = {"profiling": "no-profile", "rigid_share": 1.0, "failures": {"mtbf_hours": 0.5, "repair_seconds": 600.0}}

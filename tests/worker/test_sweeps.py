@@ -18,11 +18,12 @@ from backend.database import Database
 from backend.models import Operation, Sweep, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import SweepBody, SweepDetail
-from backend.sweeps.service import request_sweep, whole_of
+from backend.sweeps.service import prepare_sweep, store_sweep, whole_of
 from maat.simulation import content
 from maat.simulation.sweep_runner import run_sweep
 from worker import sweeps
 
+ASKING = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
 FASTER = [{"name": "arrival_rate", "values": [1, 2]}]
 
 
@@ -43,14 +44,17 @@ def ask(database: Database, **fields: Any) -> tuple[str, list[str]]:
     vary = [{"name": "p", "values": [-1, 0.5]}]
     body = SweepBody.model_validate({"name": "s", "trace": SMALL, "cluster": "t4=4x4,a100=2x8", "vary": vary} | fields)
     queue = Remembering()
+    principal = Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
+    with database.session_scope(writes=False) as session:
+        prepared = prepare_sweep(session, principal, body)
     with database.session_scope() as session:
-        sweep = request_sweep(session, Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role]), body, queue)
+        sweep = store_sweep(session, principal, prepared, queue)
     return sweep.id, queue.keys
 
 
 def shown(database: Database, sweep_id: str) -> SweepDetail:
     with database.session_scope(writes=False) as session:
-        return SweepDetail.whole(whole_of(session, session.get_one(Sweep, sweep_id)))
+        return SweepDetail.whole(whole_of(session, ASKING, session.get_one(Sweep, sweep_id)))
 
 
 def set_points(database: Database, **values: Any) -> None:
@@ -183,3 +187,18 @@ def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(dat
     _, keys = ask(database)
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     assert sweeps.run_point(database, keys[0]) == "failed"
+
+
+def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(database: Database) -> None:
+    first, _ = ask(database)
+    second, _ = ask(database)
+    with database.session_scope(writes=False) as session:
+        operations = [session.get_one(Sweep, sweep_id).operation_id for sweep_id in (first, second)]
+    set_points(database, state="failed", error={"status": 422, "instance": f"/api/v1/operations/{operations[0]}"})
+    sweeps.settle(database)
+    for sweep_id, operation_id in zip((first, second), operations, strict=True):
+        with database.session_scope(writes=False) as session:
+            told = session.get_one(Operation, operation_id).error
+        assert told is not None
+        errors = [told, *(point.error or {} for point in shown(database, sweep_id).points)]
+        assert {error["instance"] for error in errors} == {f"/api/v1/operations/{operation_id}"}

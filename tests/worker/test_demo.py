@@ -1,0 +1,131 @@
+"""The demo cluster's life, on real databases: history first, every job once, nothing where nobody asked for it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlmodel import col, func, select
+
+from backend.bootstrap_data import DEMO_CLUSTER, ensure_defaults
+from backend.clocktime import cluster_seconds, this_moment, wind_to
+from backend.database import Database
+from backend.demo.arrivals import arrivals
+from backend.models import Cluster, Job, Round, Simulation, Sweep, Tenant
+from backend.settings import Settings
+from worker import demo
+from worker.app import create_app
+
+HISTORY_SECONDS = 900.0
+
+
+class Remembering:
+    """A queue that only remembers."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def send(self, task: str, *arguments: str) -> None:
+        self.sent.append(task)
+
+
+@pytest.fixture(autouse=True)
+def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "HISTORY_SECONDS", HISTORY_SECONDS)
+
+
+@pytest.fixture
+def cluster_id(database: Database, database_url: str, tmp_path: Path) -> str:
+    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, demo_jobs=True))
+    with database.session_scope() as session:
+        row = session.exec(select(Cluster)).one()
+        row.speed = 1e-6  # its clock moves by being wound alone
+        session.add(row)
+    return row.id
+
+
+def lived(database: Database, beats: int) -> None:
+    for _ in range(beats):
+        demo.live_on(database, Remembering())
+
+
+def external_ids(database: Database) -> list[str | None]:
+    with database.session_scope(writes=False) as session:
+        return list(session.exec(select(Job.external_id).order_by(col(Job.submitted_seconds))))
+
+
+def test_a_history_of_real_rounds_ends_at_the_clusters_present(database: Database, cluster_id: str) -> None:
+    lived(database, 1)
+
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(Cluster, cluster_id)
+        rounds = session.exec(select(Round.number).order_by(col(Round.number))).all()
+        states = dict(session.exec(select(Job.state, func.count()).group_by(Job.state)).all())
+        tenants = session.exec(select(Tenant.name)).all()
+    assert cluster_seconds(cluster, this_moment()) == pytest.approx(HISTORY_SECONDS, abs=1.0)
+    assert list(rounds) == list(range(1, len(rounds) + 1))
+    assert len(rounds) >= HISTORY_SECONDS / demo.FINE_SECONDS - 1
+    assert sum(states.values()) == len(list(arrivals(cluster_id, after=0.0, until=HISTORY_SECONDS)))
+    assert len(tenants) > 1
+    assert cluster.epoch <= cluster.created_at - timedelta(hours=23)
+
+
+def test_no_job_comes_twice_however_often_it_is_asked_for(database: Database, cluster_id: str) -> None:
+    lived(database, 1)
+    once = external_ids(database)
+
+    demo.submit_arrivals(database, cluster_id)
+    lived(database, 1)
+
+    assert external_ids(database) == once
+    assert len(set(once)) == len(once)
+
+
+def test_jobs_go_on_arriving_after_the_history(database: Database, cluster_id: str) -> None:
+    lived(database, 1)
+    later = 6 * 3600.0
+    with database.session_scope() as session:
+        row = session.get_one(Cluster, cluster_id)
+        row.speed = 30.0
+        wind_to(row, this_moment(), later)
+        session.add(row)
+
+    demo.submit_arrivals(database, cluster_id)
+
+    wanted = {job.body.external_id for job in arrivals(cluster_id, after=later - 600.0, until=later)}
+    assert wanted
+    assert wanted <= set(external_ids(database))
+
+
+def test_the_laboratory_has_its_examples_once(database: Database, cluster_id: str) -> None:
+    queue = Remembering()
+    demo.live_on(database, queue)
+    demo.live_on(database, queue)
+
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(func.count()).select_from(Simulation)).one() == 1
+        assert session.exec(select(func.count()).select_from(Sweep)).one() == 1
+    assert len(queue.sent) == 3 + 8
+
+
+def test_a_demo_cluster_that_was_made_without_a_history_gets_none(database: Database, database_url: str, tmp_path: Path) -> None:
+    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True))
+    with database.session_scope(writes=False) as session:
+        cluster_id = session.exec(select(Cluster.id).where(Cluster.name == DEMO_CLUSTER.name)).one()
+
+    assert demo.wind_forward(database, cluster_id) is False
+
+
+def test_without_a_demo_cluster_nothing_happens(database: Database) -> None:
+    demo.live_on(database, Remembering())
+
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(Tenant)).all() == []
+
+
+@pytest.mark.parametrize(("asked", "beats"), [(True, True), (False, False)])
+def test_the_beat_asks_for_it_only_where_the_settings_do(asked: bool, beats: bool, tmp_path: Path) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, database_url="", broker_url="", demo_jobs=asked)
+
+    assert ("demo" in create_app(settings).conf.beat_schedule) is beats

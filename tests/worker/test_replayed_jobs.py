@@ -1,0 +1,130 @@
+"""A live job that is replayed is the job that was asked for: what the live cluster schedules and what a simulation of its history does."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from backend.jobs.admission import objections
+from backend.jobs.models import Job
+from backend.jobs.schemas import JobBody
+from backend.simulations.traces import csv_workload, trace_job
+from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.job import JobSpec
+from maat.simulation.catalog import load_catalog
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario, submit
+from maat.simulation.workloads import Workload, write_workload
+from worker.live_executor import LIVE_FIDELITY, FixedClock, job_spec
+
+CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
+SUBMITTED, FIRST = 90.0, 30.0
+WHO_IT_IS = {"name", "cluster_id", "external_id"}  # of the declaration: a replayed job goes by its id
+# Of the spec: who it is, when it comes in the trace's own time, and what the rules of a simulation say of the model rather than its owner.
+NOT_ASKED_FOR = {"id", "name", "owner", "submitted_at", "variability_class", "locality_penalty", "shares_as", "regimes"}
+TRAINS = {
+    "model": "cifar10",
+    "adaptivity": "strong-scaling",
+    "gpu_count": 3,
+    "min_gpus": 2,
+    "max_gpus": 5,
+    "batch_size": 256,
+    "max_batch_size": 1024,
+    "work_scale": 0.25,
+    "preemptible": False,
+    "gpu_types": ["a100", "t4"],
+}
+SERVES = {"model": "bert", "workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0.5}
+
+
+def row_of(body: JobBody) -> Job:
+    given = body.model_dump() | {"cluster_id": "demo"}
+    return Job(**given, id="job_1", owner_id="usr_1", tenant_id="ten_1", submitted_seconds=SUBMITTED, remaining_work=1.0)
+
+
+def live_spec(body: JobBody) -> JobSpec:
+    return job_spec(row_of(body), tenant="vision")
+
+
+def replayed_spec(workload: Workload) -> JobSpec:
+    executor = SimulatedExecutor(CLUSTER, FixedClock(1e6), LIVE_FIDELITY)
+    submit(Scenario(workload, shipped_models(), CLUSTER), executor)
+    executor.observe()
+    (job,) = executor.jobs.values()
+    return job.spec
+
+
+def replayed(body: JobBody) -> Workload:
+    return Workload("cluster", (trace_job(row_of(body), FIRST, "vision"),), "cluster")
+
+
+def asked_for(spec: JobSpec) -> dict[str, Any]:
+    """What an owner's declaration comes to, field by field. Two ways to say the same are one: no bound, and the count that is asked for."""
+    told = {field.name: getattr(spec, field.name) for field in fields(spec) if field.name not in NOT_ASKED_FOR}
+    told["work"] = float(f"{spec.work:.9g}")  # a model's epochs are added up in another order
+    told["gpu_count"] = spec.requested_gpus
+    told["max_gpus"] = MAX_GPUS if spec.max_gpus is None else spec.max_gpus
+    told["gpus_per_replica"] = {kind: spec.replica_gpus(kind) for kind in spec.memory}
+    return told
+
+
+def test_every_field_of_a_declaration_is_tried_away_from_its_default() -> None:
+    tried = {name for body in (TRAINS, SERVES) for name in body}
+    assert tried == set(JobBody.model_fields) - WHO_IT_IS
+
+
+@pytest.mark.parametrize(
+    ("name", "body"), [(name, body) for body in (TRAINS, SERVES) for name in body if name not in ("model", "workload_kind")]
+)
+def test_what_is_asked_for_counts_in_the_replay(name: str, body: dict[str, Any]) -> None:
+    with_field, without = JobBody(name="x", **body), {key: value for key, value in body.items() if key != name}
+    if name in ("batch_size", "promised_seconds"):  # what its kind of job needs: another value instead of none
+        without[name] = 512 if body is TRAINS else 2 * body[name]
+    assert getattr(with_field, name) != JobBody.model_fields[name].default
+    assert asked_for(replayed_spec(replayed(with_field))) != asked_for(replayed_spec(replayed(JobBody(name="x", **without))))
+
+
+@pytest.mark.parametrize("body", [TRAINS, SERVES, {"model": "bert"}, {**TRAINS, "adaptivity": "rigid"}])
+def test_a_replayed_job_is_the_job_that_was_asked_for(body: dict[str, Any]) -> None:
+    given = JobBody(name="x", **body)
+    assert asked_for(replayed_spec(replayed(given))) == asked_for(live_spec(given))
+
+
+@pytest.mark.parametrize("body", [TRAINS, SERVES, {"model": "bert"}])
+def test_a_sweep_keeps_what_was_asked_for_as_text(body: dict[str, Any]) -> None:
+    workload = replayed(JobBody(name="x", **body))
+    assert csv_workload(write_workload(workload)).jobs == workload.jobs
+
+
+def test_it_comes_at_its_own_time_of_the_history() -> None:
+    assert replayed_spec(replayed(JobBody(name="x", **TRAINS))).submitted_at == SUBMITTED - FIRST
+
+
+COUNTS, BATCHES = st.none() | st.integers(1, 12), st.none() | st.integers(16, 4096)
+
+
+@given(
+    model=st.sampled_from(sorted(load_catalog())),
+    adaptivity=st.sampled_from(["rigid", "strong-scaling", "adaptive"]),
+    workload_kind=st.sampled_from(["training", "batch-inference", "latency-inference"]),
+    gpu_count=COUNTS,
+    min_gpus=st.integers(1, 4),
+    max_gpus=COUNTS,
+    batch_size=BATCHES,
+    max_batch_size=BATCHES,
+    promised_seconds=st.none() | st.floats(0.01, 10.0),
+    work_scale=st.floats(0.01, 4.0),
+    preemptible=st.booleans(),
+    gpu_types=st.none() | st.lists(st.sampled_from(["t4", "rtx", "a100"]), min_size=1, unique=True),
+)
+def test_whatever_the_service_takes_is_replayed_as_it_was_asked_for(**fields: Any) -> None:
+    body = JobBody(name="x", **fields)
+    assume(not objections(body, models=load_catalog(), capacity={"t4": 24, "rtx": 24, "a100": 16}))
+    workload = replayed(body)
+    assert asked_for(replayed_spec(workload)) == asked_for(live_spec(body))
+    assert csv_workload(write_workload(workload)).jobs == workload.jobs

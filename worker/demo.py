@@ -1,0 +1,91 @@
+"""Keeps the demo cluster alive: plays it a day of history first, then submits the jobs that arrive. Rounds are made as everywhere else.
+
+History is real rounds on a clock that is wound forward: what the pages show of it happened as anything else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlmodel import Session, col, select
+
+from backend.bootstrap_data import DEMO_CLUSTER, HISTORY
+from backend.clocktime import cluster_seconds, wind_to
+from backend.database import Database
+from backend.demo.arrivals import Arrival, arrivals
+from backend.demo.examples import ask_for_examples, examples_are_missing
+from backend.demo.people import ensure_people
+from backend.jobs.service import submit_unless_known
+from backend.models import Cluster, Job
+from backend.moments import moment_of
+from backend.queue import Queue
+from worker.live import step_cluster
+
+HISTORY_SECONDS = HISTORY.total_seconds()
+COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0  # between rounds of the history; fine in its last hours, which the pages show first
+FINE_HISTORY_SECONDS = 7200.0
+ROUNDS_AT_ONCE = 50  # about two seconds: other clusters' rounds are due meanwhile
+LOOKED_BACK_WALL_SECONDS = 30.0  # an arrival that the worker was too busy for is submitted late; one that fell into its absence never
+
+
+def live_on(database: Database, queue: Queue) -> None:
+    """One beat of the demo cluster's life; nothing where there is none."""
+    with database.session_scope(writes=False) as session:
+        found, asks = _demo_cluster(session), examples_are_missing(session)
+    if found is None:
+        return
+    if asks:
+        with database.session_scope() as session:
+            ask_for_examples(session, queue)
+    for _ in range(ROUNDS_AT_ONCE):
+        if not wind_forward(database, found.id):
+            break
+        step_cluster(database, found.id)
+    submit_arrivals(database, found.id)
+
+
+def wind_forward(database: Database, cluster_id: str) -> bool:
+    """Move the clock of a cluster that has not had its history to its next round, submitting what arrives on the way. False where it has."""
+    with database.session_scope() as session:
+        cluster = session.get_one(Cluster, cluster_id, with_for_update=True)
+        now = cluster_seconds(cluster, moment_of(session))
+        if not _has_history_to_come(cluster, now):
+            return False
+        step = COARSE_SECONDS if now < HISTORY_SECONDS - FINE_HISTORY_SECONDS else FINE_SECONDS
+        until = min(now + step, HISTORY_SECONDS)
+        for arrival in arrivals(cluster_id, after=now, until=until):
+            wind_to(cluster, moment_of(session), arrival.seconds)
+            _submit(session, [arrival])
+        wind_to(cluster, moment_of(session), until)
+        session.add(cluster)
+        return True
+
+
+def submit_arrivals(database: Database, cluster_id: str) -> None:
+    """Submit the jobs that have arrived by now and are not there yet. Most beats find none, and then take no writer's lock."""
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(Cluster, cluster_id)
+        now = cluster_seconds(cluster, moment_of(session))
+        due = list(arrivals(cluster_id, after=now - LOOKED_BACK_WALL_SECONDS * cluster.speed, until=now))
+        ids = [arrival.body.external_id for arrival in due]
+        known = set(session.exec(select(Job.external_id).where(col(Job.cluster_id) == cluster_id, col(Job.external_id).in_(ids))))
+    missing = [arrival for arrival in due if arrival.body.external_id not in known]
+    if missing:
+        with database.session_scope() as session:
+            _submit(session, missing)
+
+
+def _demo_cluster(session: Session) -> Cluster | None:
+    return session.exec(select(Cluster).where(Cluster.name == DEMO_CLUSTER.name)).first()
+
+
+def _has_history_to_come(cluster: Cluster, now: float) -> bool:
+    """Its epoch tells: a cluster that was made to have a history began before it was made."""
+    return not cluster.paused and now < HISTORY_SECONDS and cluster.epoch <= cluster.created_at - HISTORY + timedelta(minutes=1)
+
+
+def _submit(session: Session, due: Sequence[Arrival]) -> None:
+    people = ensure_people(session)
+    for arrival in due:
+        submit_unless_known(session, people[arrival.member], arrival.body)

@@ -1,0 +1,108 @@
+"""The simulated executor's state as rows: one for every job that has not ended, and what belongs to no job beside them.
+
+Written where it changed alone. What the rows hold is remembered, so a round that cannot be committed must not be followed by another from
+the same memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session
+
+from backend.columns import json_text
+from backend.models import ClusterRuntime, ExecutorJob, ExecutorSamples
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.belief import TypeBelief
+from maat.scheduling.fitting import Sample, fit_throughput
+from maat.scheduling.job import JobId
+from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, samples_of, standing_of
+from worker.writes import Write
+
+_JOBS: sa.Table = ExecutorJob.__table__  # type: ignore[attr-defined]
+_SAMPLES: sa.Table = ExecutorSamples.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """How a job stood, and what it believed of each GPU type."""
+
+    standing: Mapping[str, object]
+    by_type: Mapping[str, TypeBelief]
+
+
+@dataclass(frozen=True)
+class StoredExecutor:
+    """What the rows of a cluster say. `nodes`: the layout by which its GPUs were numbered; `now`: cluster time until when its jobs lived."""
+
+    nodes: list[list[Any]]
+    now: float
+    jobs: Mapping[JobId, StoredJob]
+
+
+def stored_executor(session: Session, runtime: ClusterRuntime | None) -> StoredExecutor | None:
+    """None before the first round."""
+    if runtime is None or runtime.executor_state is None:
+        return None
+    texts = sa.select(_JOBS.c.job_id, _JOBS.c.standing, _SAMPLES.c.samples).join(_SAMPLES, _SAMPLES.c.job_id == _JOBS.c.job_id)
+    rows = session.connection().execute(texts.where(_JOBS.c.cluster_id == runtime.cluster_id)).all()
+    jobs = {job_id: StoredJob(json.loads(standing), _beliefs(samples)) for job_id, standing, samples in rows}
+    return StoredExecutor(runtime.executor_state["nodes"], float(runtime.executor_state["now"]), jobs)
+
+
+@lru_cache(maxsize=20_000)
+def fit_once(samples: tuple[Sample, ...]) -> FloatArray:
+    """The fitted model of these samples: jobs of one model have the same ones, and an executor may be restored in every round."""
+    found = fit_throughput(samples)
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _beliefs(samples: str) -> Mapping[str, TypeBelief]:
+    return beliefs_from(json.loads(samples), fitter=fit_once)
+
+
+class ExecutorRows:
+    """What the rows of one cluster hold, and what has to be written for them to hold the executor's state."""
+
+    def __init__(self, cluster_id: str, jobs: Mapping[JobId, StoredJob]) -> None:
+        self._cluster_id, self._held = cluster_id, dict(jobs)
+
+    def changes(self, jobs: Mapping[JobId, SimulatedJob], *, touched: Iterable[JobId] | None = None) -> list[Write]:
+        """Bring the rows to how these jobs stand, and no others; they count as written from now on. `touched`: those that can stand otherwise
+        than their rows."""
+        new: list[dict[str, Any]] = []
+        moved: list[dict[str, Any]] = []
+        new_samples: list[dict[str, Any]] = []
+        learnt: list[dict[str, Any]] = []
+        for job_id in jobs if touched is None else touched:
+            job = jobs[job_id]
+            held, now = self._held.get(job_id), StoredJob(standing_of(job), job.belief.by_type)
+            mine = {"job_id": job_id, "cluster_id": self._cluster_id}
+            if held is None:
+                new.append({**mine, "standing": json_text(now.standing)})
+                new_samples.append({**mine, "samples": json_text(samples_of(now.by_type))})
+            elif held.by_type is not now.by_type:
+                learnt.append({"of_job": job_id, "samples": json_text(samples_of(now.by_type))})
+            if held is not None and held.standing != now.standing:
+                moved.append({"of_job": job_id, "standing": json_text(now.standing)})
+            self._held[job_id] = now
+        return [
+            Write(sa.insert(_JOBS), new),
+            Write(sa.insert(_SAMPLES), new_samples),
+            Write(sa.update(_JOBS).where(_JOBS.c.job_id == sa.bindparam("of_job")).values(standing=sa.bindparam("standing")), moved),
+            Write(sa.update(_SAMPLES).where(_SAMPLES.c.job_id == sa.bindparam("of_job")).values(samples=sa.bindparam("samples")), learnt),
+            *self._without([job_id for job_id in self._held if job_id not in jobs]),
+        ]
+
+    def _without(self, ended: list[JobId]) -> list[Write]:
+        for job_id in ended:
+            del self._held[job_id]
+        rows = [{"of_job": job_id} for job_id in ended]
+        return [Write(sa.delete(table).where(table.c.job_id == sa.bindparam("of_job")), rows) for table in (_SAMPLES, _JOBS)]

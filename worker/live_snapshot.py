@@ -1,0 +1,100 @@
+"""What a step of a live cluster begins with, read at one moment. Decides nothing but whether a round is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from backend.clocktime import Moment, cluster_seconds
+from backend.clusters.repository import nodes_of
+from backend.models import Cluster as ClusterRow
+from backend.models import ClusterRuntime, Round
+from backend.models import Job as JobRow
+from backend.models import Node as NodeRow
+from backend.moments import moment_of
+from backend.reservations.repository import engine_reservations, standing, tenant_names
+from maat.scheduling.events import TERMINAL
+from maat.scheduling.job import JobId
+from maat.scheduling.reservations import Reservation
+from worker.executor_rows import StoredExecutor, stored_executor
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`jobs`: every job that has not ended. `tenants`: names by id, of those that have jobs. `now`: cluster time of the step, at `moment`."""
+
+    cluster: ClusterRow
+    nodes: Sequence[NodeRow]
+    jobs: Sequence[JobRow]
+    tenants: Mapping[str, str]
+    reservations: tuple[Reservation, ...]
+    executor_state: StoredExecutor | None
+    moment: Moment
+    now: float
+
+
+@dataclass(frozen=True)
+class News:
+    """What happened since the last round to a cluster whose jobs are known: `jobs` are new, and of `cancelled` the end was asked for."""
+
+    jobs: Sequence[JobRow]
+    tenants: Mapping[str, str]
+    cancelled: Sequence[JobId]
+
+
+def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
+    """None where the cluster has no node."""
+    nodes = nodes_of(session, cluster.id)
+    if not nodes:
+        return None
+    jobs, moment = list(session.exec(_unfinished(select(JobRow), cluster.id))), moment_of(session)
+    return Snapshot(
+        cluster,
+        nodes,
+        jobs,
+        tenants=tenant_names(session, [job.tenant_id for job in jobs]),
+        reservations=reservations_at(session, cluster, moment),
+        executor_state=stored_executor(session, session.get(ClusterRuntime, cluster.id)),
+        moment=moment,
+        now=cluster_seconds(cluster, moment),
+    )
+
+
+def news_of(session: Session, cluster_id: str, known: Iterable[JobId]) -> News | None:
+    """None where the jobs that have not ended are not those known and new ones: somebody else ended some."""
+    columns = (col(JobRow.id), col(JobRow.cancel_requested))
+    found = dict(session.exec(_unfinished(select(*columns), cluster_id)).all())
+    before = set(known)
+    if not before <= found.keys():
+        return None
+    fresh = found.keys() - before
+    jobs = list(session.exec(_unfinished(select(JobRow), cluster_id).where(col(JobRow.id).in_(fresh)))) if fresh else []
+    return News(jobs, tenant_names(session, [job.tenant_id for job in jobs]), [job_id for job_id in before if found[job_id]])
+
+
+def reservations_at(session: Session, cluster: ClusterRow, moment: Moment) -> tuple[Reservation, ...]:
+    return engine_reservations(session, standing(session, cluster.id, now=cluster_seconds(cluster, moment)))
+
+
+def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
+    """Rounds are due once in every interval of cluster time, and not right after one that came late; intervals that passed without one are
+    not made up."""
+    if cluster.paused:
+        return False
+    last = session.exec(
+        select(Round.at_seconds).where(Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1)
+    ).first()
+    now = cluster_seconds(cluster, moment)
+    if last is None:
+        return True
+    interval = cluster.round_seconds
+    return now // interval > last // interval and now - last >= interval / 2
+
+
+def _unfinished(statement: Any, cluster_id: str) -> Any:
+    ended = [state.value for state in TERMINAL]
+    under_way = (col(JobRow.finished_seconds).is_(None), col(JobRow.state).not_in(ended))  # the first has an index
+    return statement.where(col(JobRow.cluster_id) == cluster_id, *under_way).order_by(col(JobRow.submitted_seconds), col(JobRow.id))

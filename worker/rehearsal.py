@@ -1,0 +1,191 @@
+"""Rounds of a live cluster that nobody carries out: what the next one would give a job if its owner asked for something else.
+
+The same loop, policy, placer and executor as a live step, on the same state; only nothing is written. Which declarations are tried:
+backend/jobs/remedies.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sqlmodel import Session, col, select
+
+from backend.clusters.topology import capacity_by_type, engine_cluster
+from backend.ids import new_id
+from backend.jobs.remedies import Room, Stage, Start
+from backend.models import Cluster as ClusterRow
+from backend.models import ClusterRuntime, OutboxMessage, Round
+from backend.models import Job as JobRow
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.events import Event, JobState
+from maat.scheduling.job import Job
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from worker.changes_json import changes_from_json
+from worker.executor_rows import StoredExecutor
+from worker.live_cluster import live_models
+from worker.live_executor import LIVE_FIDELITY, FixedClock, LiveExecutor
+from worker.live_snapshot import Snapshot, snapshot_of
+from worker.round_rows import policy_state_from_json
+
+
+class LiveRehearsal:
+    """Stages of live clusters, read from the database."""
+
+    def stage(self, session: Session, job: JobRow) -> Stage | None:
+        cluster = session.get_one(ClusterRow, job.cluster_id)
+        snapshot = snapshot_of(session, cluster)
+        if snapshot is None:
+            return None
+        return LiveStage(snapshot, job, _stored(session, cluster), _unapplied(session, cluster), _last_round_seconds(session, cluster))
+
+
+@dataclass(frozen=True)
+class LiveStage:
+    """A cluster without one of its jobs, at the moment at which that job, submitted again now, would have been profiled."""
+
+    snapshot: Snapshot
+    job: JobRow
+    stored: StoredState
+    unapplied: Sequence[Changes]
+    last_round_seconds: float
+
+    @property
+    def capacity_by_type(self) -> Mapping[str, int]:
+        return capacity_by_type(self.snapshot.nodes, usable_only=False)
+
+    def room(self) -> Room:
+        cluster, held = self._others.cluster, self._without_it.placement.placement.gpus
+        free = np.flatnonzero(cluster.gpu_available & ~np.isin(np.arange(len(cluster.gpu_node)), held))
+        by_type: Counter[str] = Counter(cluster.type_names[kind] for kind in cluster.gpu_type_of[free].tolist())
+        most: dict[str, int] = {}
+        for node, count in Counter(cluster.gpu_node[free].tolist()).items():
+            kind = cluster.nodes[node].gpu_type
+            most[kind] = max(most.get(kind, 0), count)
+        return Room(by_type, most)
+
+    def start_of(self, changes: Mapping[str, Any]) -> Start | None:
+        again = _declared(self.job, changes, at=self.snapshot.now)
+        seen = self._as_seen(again)
+        result = self._round(replace(self._others, jobs=(*self._others.jobs, *seen)))
+        gpus = result.placement.placement.by_job.get(again.id)
+        if not gpus:
+            return None
+        cluster = self._others.cluster
+        nodes = np.unique(cluster.gpu_node[list(gpus)])
+        return Start(cluster.type_names[cluster.gpu_type_of[gpus[0]]], len(gpus), len(nodes))
+
+    @cached_property
+    def _when(self) -> float:
+        return self.snapshot.now + LIVE_FIDELITY.profiling_seconds_per_type
+
+    @cached_property
+    def _others(self) -> ClusterState:
+        """Everybody else then, once the changes of the last round were carried out."""
+        rows = [row if row.id != self.job.id else _cancelled(row) for row in self.snapshot.jobs]
+        executor = self._executor(rows, self.snapshot.executor_state)
+        for changes in self.unapplied:
+            executor.apply(changes)
+        return executor.observe()
+
+    @cached_property
+    def _without_it(self) -> RoundResult:
+        return self._round(self._others)
+
+    def _as_seen(self, row: JobRow) -> tuple[Job, ...]:
+        """A job that was just submitted, as the scheduler will see it once it is profiled."""
+        return self._executor([row], None).observe().jobs
+
+    def _executor(self, rows: Sequence[JobRow], state: StoredExecutor | None) -> LiveExecutor:
+        clock, tenants = FixedClock(self._when), self.snapshot.tenants
+        return LiveExecutor(self._cluster, clock, rows, live_models(), state, tenants=tenants)
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return engine_cluster(self.snapshot.nodes)
+
+    def _round(self, observed: ClusterState) -> RoundResult:
+        row, store = self.snapshot.cluster, _Unwritten(self.stored)
+        RoundLoop(
+            policy=POLICIES.build(row.policy, row.policy_parameters),
+            placer=PLACERS.build(row.placer, row.placer_parameters),
+            executor=_Standing(observed),
+            store=store,
+            clock=FixedClock(self._when),
+            reservations=self.snapshot.reservations,
+            round_seconds=row.round_seconds,
+        ).step()
+        return store.planned
+
+
+class _Unwritten:
+    """Takes a round for what it is and writes nothing: the loop then believes that another worker came first, and carries nothing out."""
+
+    planned: RoundResult
+
+    def __init__(self, stored: StoredState) -> None:
+        self._stored = stored
+
+    def load(self) -> StoredState:
+        return self._stored
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        self.planned = result
+        return False
+
+    def unapplied(self) -> Sequence[Changes]:
+        return ()
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Nothing was carried out."""
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """An executor that shows one state and does nothing."""
+
+    state: ClusterState
+
+    def observe(self) -> ClusterState:
+        return self.state
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        return ()
+
+
+def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
+    """The job as it would be submitted again. It is no row of the database."""
+    fresh = {"id": new_id("job"), "state": JobState.SUBMITTED.value, "submitted_seconds": at, "gpus": None, "gpu_type": None}
+    return JobRow(**(row.model_dump() | dict(changes) | fresh))
+
+
+def _cancelled(row: JobRow) -> JobRow:
+    return JobRow(**(row.model_dump() | {"cancel_requested": True}))
+
+
+def _stored(session: Session, cluster: ClusterRow) -> StoredState:
+    runtime = session.get(ClusterRuntime, cluster.id)
+    if runtime is None:
+        return StoredState(cluster.next_round_number)
+    states = (policy_state_from_json(runtime.policy_state), policy_state_from_json(runtime.placer_state))
+    return StoredState(cluster.next_round_number, *states)
+
+
+def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
+    """Of a round that was committed a moment ago, or whose worker was killed."""
+    waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
+    return [changes_from_json(message.payload) for message in session.exec(select(OutboxMessage).where(*waiting))]
+
+
+def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:
+    """Zero before the first round."""
+    number = cluster.next_round_number - 1
+    statement = select(Round.policy_seconds, Round.place_seconds).where(Round.cluster_id == cluster.id, Round.number == number)
+    return sum(session.exec(statement).first() or ())
