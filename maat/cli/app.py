@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maat import __version__
+from maat.cli import token
 from maat.cli.numbers import whole_option
 from maat.cli.when_used import Command, add_when_used
 from maat.scheduling.errors import InputError, MaatError
@@ -39,6 +40,7 @@ COMMANDS = (
     ),
     Command("submit", "Submit a job to a running Maat.", "maat.cli.live:submit"),
     Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
+    Command("explain", "Say why a job has what it has, and what its owner could ask for instead.", "maat.cli.live:explain"),
     Command("cancel", "Cancel a job. What it has trained so far is lost.", "maat.cli.live:cancel"),
     Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
     Command("reserve", "Reserve GPUs of a running cluster for a tenant or a job.", "maat.cli.live:reserve"),
@@ -67,6 +69,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     add_when_used(app, command)
+app.add_typer(token.app, name="token")
 
 
 @app.command("up")
@@ -75,11 +78,14 @@ def up_command(
     port: Annotated[int, whole_option("--port", least=1, most=65535, help="First port to try.")] = 8000,
     data_dir: Annotated[Path, typer.Option(help="Folder of the database, the queue and the logs.")] = Path("var"),
     demo_cluster: Annotated[bool, typer.Option("--demo/--no-demo", help="Make a demo cluster of 64 mixed GPUs on first start.")] = True,
+    demo_jobs: Annotated[
+        bool, typer.Option("--demo-jobs/--no-demo-jobs", help="Let several tenants' jobs arrive on it, after a day of history.")
+    ] = True,
 ) -> None:
     """Start the whole service on this machine: API, pages, worker. Needs no database server and no broker."""
     from maat.cli.up import up
 
-    raise typer.Exit(up(host, port, data_dir, demo_cluster))
+    raise typer.Exit(up(host, port, data_dir, demo_cluster, demo_jobs))
 
 
 @app.command("version")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +63,8 @@ class Child:
         self._started, self._start_at = time.monotonic(), None
 
     def attend(self) -> str | None:
-        """Look after the process: a sentence where something happened to it, None where it is well."""
+        """Look after the process and its log: a sentence where something happened to it, None where it is well."""
+        rotate(self.spec.log)
         now = time.monotonic()
         if self._start_at is not None:
             if now < self._start_at:
@@ -131,9 +133,22 @@ def ending(code: int) -> str:
 
 
 def rotate(log: Path) -> None:
-    """Put a log aside that has grown large; one older one is kept."""
-    if log.exists() and log.stat().st_size > LOG_BYTES:
-        log.replace(log.with_suffix(".1.log"))
+    """Put the content of a log aside that has grown large; one older one is kept. A process may be writing to it: it writes on at the
+    beginning, for it appends. What it writes between the copy and the cut is lost; at most LOG_BYTES are kept of each.
+    """
+    try:
+        size = log.stat().st_size
+    except FileNotFoundError:
+        return
+    if size <= LOG_BYTES:
+        return
+    with log.open("r+b") as written:
+        with suppress(OSError):  # a full disk has no room for the older one: then the log is cut all the same
+            written.seek(size - LOG_BYTES)
+            written.readline()  # the rest of a line
+            copy = written.read(LOG_BYTES)
+            log.with_suffix(".1.log").write_bytes(copy[: copy.rfind(b"\n") + 1] or copy)  # the last line may be half there
+        written.truncate(0)
 
 
 def tail(log: Path, *, lines: int = 20) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.explanation import explanation_lines
 from maat.cli.numbers import number_option, whole_argument, whole_option
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import ParameterError
@@ -112,6 +113,15 @@ def cancel(job_id: Annotated[str, typer.Argument(help="The job's id.")], url: Ur
     with _client(url) as maat:
         job = maat.cancel_job(job_id)
     _show(job, as_json, f"{job['id']} is {job['state']}")
+
+
+def explain(job_id: Annotated[str, typer.Argument(help="The job's id.")], url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Say why a job has what it has, and what its owner could ask for instead."""
+    from maat.client import calls
+
+    with _client(url) as maat:
+        job, found = maat.job(job_id), maat.send(calls.explanation(job_id))
+    _show(found, as_json, "\n".join(explanation_lines(job, found)))
 
 
 def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

@@ -34,7 +34,7 @@ class SimulateOutput:
     """What is printed and written."""
 
     with_fairness: Annotated[
-        bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share; takes its time.")
+        bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share, by each of its rules; takes its time.")
     ] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")] = False
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")] = None
@@ -50,6 +50,9 @@ TABLE: Sequence[tuple[str, str, str]] = (
     ("avg_queueing_hours", "Average queueing delay, h", "{:.3f}"),
     ("avg_queueing_hours_large", "  of jobs asking for > 4 GPUs, h", "{:.3f}"),
     ("avg_queueing_hours_small", "  of the others, h", "{:.3f}"),
+    ("avg_waiting_hours", "Average waiting in all, h", "{:.3f}"),
+    ("avg_waiting_hours_large", "  of jobs asking for > 4 GPUs, h", "{:.3f}"),
+    ("avg_waiting_hours_small", "  of the others, h", "{:.3f}"),
     ("gpu_hours_per_job", "GPU-hours per job", "{:.2f}"),
     ("utilisation_busy", "GPUs held while jobs are there", "{:.1%}"),
     ("utilisation", "GPUs held over the makespan", "{:.1%}"),
@@ -71,6 +74,9 @@ FAIRNESS_TABLE: Sequence[tuple[str, str, str]] = (
     ("unfair_fraction", "Jobs with rho > 1", "{:.1%}"),
     ("rho_ratio_to_mean_mean", "rho as ratio to the mean, mean", "{:.3f}"),
     ("rho_ratio_to_mean_worst", "rho as ratio to the mean, worst", "{:.3f}"),
+    ("rho_share_of_type_mean", "rho on a share of each type, mean", "{:.3f}"),
+    ("rho_share_of_type_worst", "rho on a share of each type, worst", "{:.3f}"),
+    ("unfair_fraction_share_of_type", "Jobs with rho > 1 on a share of each type", "{:.1%}"),
     ("rho_static_mean", "rho by static contention, mean", "{:.3f}"),
     ("rho_static_worst", "rho by static contention, worst", "{:.3f}"),
     ("unfair_fraction_static", "Jobs with static rho > 1", "{:.1%}"),
@@ -144,11 +150,10 @@ def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[Simu
     """rho by every rule, from isolated runs that all policies share."""
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
-        fair = fairness(result, alone=alone)
-        published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
-        static = static_fairness(result, alone=alone)
-        for rule, found in (("", fair), ("_ratio_to_mean", published), ("_static", static)):
-            summary |= _of_fairness(rule, found)
+        for rule in FairnessRule:
+            named = "" if rule is FairnessRule.MEAN_OF_RATIOS else f"_{rule.value.replace('-', '_')}"
+            summary |= _of_fairness(named, fairness(result, alone=alone, rule=rule))
+        summary |= _of_fairness("_static", static_fairness(result, alone=alone))
 
 
 def _of_fairness(rule: str, found: Fairness) -> dict[str, float | None]:

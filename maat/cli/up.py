@@ -65,6 +65,7 @@ def up(
     port: int = 8000,
     data_dir: Path = Path("var"),
     demo: bool = True,
+    demo_jobs: bool = True,
     *,
     say: Callable[[str], None] = print,
 ) -> int:
@@ -77,7 +78,7 @@ def up(
     with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
         place = Place(host, listener.getsockname()[1], data_dir)
         place.logs.mkdir(exist_ok=True)
-        environment = child_environment(place, demo=demo)
+        environment = child_environment(place, demo=demo, demo_jobs=demo and demo_jobs)
         children = [Child(spec) for spec in child_specs(place, environment, listener)]
         try:
             prepare_database(place, environment, say)
@@ -98,13 +99,14 @@ def up(
 # ---- what is started --------------------------------------------------------------------------------------------------------------
 
 
-def child_environment(place: Place, *, demo: bool) -> dict[str, str]:
+def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str, str]:
     """The settings of all processes (backend/settings.py reads them), and one thread per numeric library: rounds are small."""
     inherited = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
     return {
         **inherited,
         "MAAT_DATA_DIR": str(place.data_dir),
         "MAAT_DEMO": "true" if demo else "false",
+        "MAAT_DEMO_JOBS": "true" if demo_jobs else "false",
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -147,8 +147,8 @@ def cluster(cluster_id: str) -> Call[Cluster]:
     return Call("GET", _path("clusters", cluster_id))
 
 
-def create_cluster(body: ClusterBody) -> Call[Cluster]:
-    return Call("POST", _path("clusters"), body=body)
+def create_cluster(body: ClusterBody, *, idempotency_key: str | None = None) -> Call[Cluster]:
+    return Call("POST", _path("clusters"), body=body, headers=_keyed(idempotency_key))
 
 
 def change_cluster(cluster_id: str, changes: ClusterBody, *, version: int) -> Call[Cluster]:
@@ -217,8 +217,11 @@ def submit_jobs(bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_
     return Call("POST", _path("jobs:batch"), body={"jobs": list(bodies), "mode": mode}, headers=_keyed(idempotency_key))
 
 
-def add_demo_jobs(*, count: int, cluster_id: str | None = None, seed: int | None = None) -> Call[BatchResult]:
-    return Call("POST", _path("jobs:demo"), body=_given(count=count, cluster_id=cluster_id, seed=seed))
+def add_demo_jobs(
+    *, count: int, cluster_id: str | None = None, seed: int | None = None, idempotency_key: str | None = None
+) -> Call[BatchResult]:
+    body = _given(count=count, cluster_id=cluster_id, seed=seed)
+    return Call("POST", _path("jobs:demo"), body=body, headers=_keyed(idempotency_key))
 
 
 def cancel_job(job_id: str) -> Call[Job]:

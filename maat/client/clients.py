@@ -100,8 +100,8 @@ class Client:
     def clusters(self) -> list[Cluster]:
         return self.send(calls.clusters())["items"]
 
-    def create_cluster(self, **body: Unpack[ClusterBody]) -> Cluster:
-        return self.send(calls.create_cluster(body))
+    def create_cluster(self, *, idempotency_key: str | None = None, **body: Unpack[ClusterBody]) -> Cluster:
+        return self.send(calls.create_cluster(body, idempotency_key=idempotency_key))
 
     def cluster_state(self, cluster_id: str) -> ClusterState:
         return self.send(calls.cluster_state(cluster_id))
@@ -143,8 +143,11 @@ class Client:
     def submit_jobs(self, bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None) -> BatchResult:
         return self.send(calls.submit_jobs(bodies, mode=mode, idempotency_key=idempotency_key))
 
-    def add_demo_jobs(self, count: int, *, cluster_id: str | None = None, seed: int | None = None) -> BatchResult:
-        return self.send(calls.add_demo_jobs(count=count, cluster_id=cluster_id, seed=seed))
+    def add_demo_jobs(
+        self, count: int, *, cluster_id: str | None = None, seed: int | None = None, idempotency_key: str | None = None
+    ) -> BatchResult:
+        given = calls.add_demo_jobs(count=count, cluster_id=cluster_id, seed=seed, idempotency_key=idempotency_key)
+        return self.send(given)
 
     def cancel_job(self, job_id: str) -> Job:
         return self.send(calls.cancel_job(job_id))

@@ -38,6 +38,7 @@ class Health(TypedDict):
     status: Literal["ok", "degraded"]
     version: str
     database: str
+    checked_seconds_ago: float
     worker: WorkerHealth
     time: str
 
@@ -164,7 +165,7 @@ class Cluster(TypedDict):
 
 
 class GpuCell(TypedDict):
-    """One GPU now: where it is (`index`: on its node), of which type, and which job holds it."""
+    """One GPU now: where it is (`index`: on its node), of which type, and which job holds it: of another tenant's, a key of this answer."""
 
     gpu: int
     node: str
@@ -174,6 +175,15 @@ class GpuCell(TypedDict):
     job_id: str | None
     job_name: str | None
     tenant: str | None
+
+
+class NodeRoom(TypedDict):
+    """What is free on a node."""
+
+    node: str
+    gpu_type: str
+    gpu_count: int
+    free_gpus: int
 
 
 class ClusterState(TypedDict):
@@ -186,6 +196,7 @@ class ClusterState(TypedDict):
     capacity_by_type: dict[str, int]
     used_by_type: dict[str, int]
     free_by_type: dict[str, int]
+    free_gpus_by_node: list[NodeRoom]
     largest_free_on_one_node: dict[str, int]
 
 
@@ -224,6 +235,8 @@ class ReservationBody(TypedDict, total=False):
 
 
 class Reservation(TypedDict):
+    """Of another tenant `tenant` is None, and `job_id` a key of the answer."""
+
     id: str
     cluster_id: str
     gpu_type: str
@@ -339,12 +352,22 @@ class JobEvent(TypedDict):
     data: dict[str, object]
 
 
+class Start(TypedDict):
+    """What a round would give a job."""
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+
+
 class Remedy(TypedDict):
-    """Something that the job's owner could do: the field of the job to change, if one."""
+    """Something that the job's owner could do. `changes`: fields of the job to submit instead; `starts_with`: what a tried round gave it."""
 
     code: str
     sentence: str
     field: str | None
+    changes: dict[str, object]
+    starts_with: Start | None
 
 
 class Explanation(TypedDict):
@@ -405,15 +428,20 @@ class RoundConfiguration(TypedDict):
 
 
 class RoundPairs(TypedDict):
-    """The feasible cells of the goodput matrix: row `job`, column `column`, effective samples/s, and the policy's utility."""
+    """The feasible cells of the goodput matrix: row `job`, column `column`, effective samples/s, and the policy's utility.
+
+    Of another tenant's job there is the chosen cell alone, without its goodput.
+    """
 
     job: list[int]
     column: list[int]
-    goodput: list[float]
+    goodput: list[float | None]
     utility: list[float] | None
 
 
 class RoundRecord(TypedDict):
+    """`others`: rows of other tenants' jobs, whose ids are keys of this answer."""
+
     round: int
     at_seconds: float
     job_ids: list[str]
@@ -424,6 +452,7 @@ class RoundRecord(TypedDict):
     grants: dict[str, dict[str, object]]
     reasons: dict[str, Reason]
     report: dict[str, object]
+    others: list[int]
 
 
 class Round(RoundSummary):

@@ -34,6 +34,9 @@ KEYS = {
     "avg_queueing_hours",
     "avg_queueing_hours_large",
     "avg_queueing_hours_small",
+    "avg_waiting_hours",
+    "avg_waiting_hours_large",
+    "avg_waiting_hours_small",
     "avg_jct_hours_large",
     "avg_jct_hours_small",
     "utilisation",
@@ -156,6 +159,7 @@ def test_fairness_is_worked_out_only_when_asked_for(trace: Path) -> None:
     for summary in found:
         assert 0.0 < summary["rho_mean"] <= summary["rho_worst"]
         assert summary["rho_ratio_to_mean_mean"] <= summary["rho_mean"] + 1e-12
+        assert summary["rho_share_of_type_worst"] <= summary["rho_worst"] + 1e-12
         assert 0.0 <= summary["unfair_fraction"] <= 1.0
     assert "rho_mean" not in figures(str(trace), *SMALL)
     done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--fairness")

@@ -14,6 +14,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from maat.client import Client
+from worker.rehearsal import LiveRehearsal
 
 HERE = "http://127.0.0.1:8000"
 
@@ -43,7 +44,7 @@ def app(tmp_path: Path) -> FastAPI:
     database = Database.of(settings)
     ensure_defaults(database, settings)
     database.dispose()
-    return create_app(settings, queue=NoQueue())
+    return create_app(settings, queue=NoQueue(), rehearsal=LiveRehearsal())
 
 
 @pytest.fixture

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from sqlmodel import select
 from typer.testing import CliRunner
 
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Cluster
 from maat.__main__ import main
 from maat.cli import live
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
 from maat.scheduling.errors import ParameterError
+from worker.live import step_cluster
 
 Run = Callable[..., str]
 
@@ -54,6 +61,38 @@ def test_inference_is_submitted_with_its_promise_and_once_per_key(run: Run, maat
     first, again = (json.loads(run("submit", "serve", "--model", "bert", *serve)) for _ in range(2))
     assert (first["workload_kind"], first["promised_seconds"]) == ("latency-inference", 0.5)
     assert first["id"] == again["id"]
+
+
+def round_at(app: FastAPI, seconds: float) -> None:
+    """A round of the first cluster at this cluster time."""
+    database: Database = app.state.database
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.anchor_seconds, cluster.anchor_wall, cluster.speed = seconds, utc_now(), 1e-9
+        session.add(cluster)
+    assert step_cluster(database, cluster.id) is not None
+
+
+def test_a_waiting_job_is_explained_with_a_command_that_starts_it(run: Run, maat: Client, app: FastAPI) -> None:
+    rigid: Any = {"model": "cifar10", "adaptivity": "rigid", "batch_size": 1024, "work_scale": 500.0, "preemptible": False}
+    for gpu_type, count in (("t4", 24), ("a100", 16), ("rtx", 16)):
+        maat.submit_job(name=f"holds {gpu_type}", gpu_count=count, gpu_types=[gpu_type], **rigid)
+    round_at(app, 100.0)
+    waiting = maat.submit_job(name="it's waiting", gpu_count=16, **{**rigid, "preemptible": True})
+    round_at(app, 200.0)
+    assert maat.job(waiting["id"])["state"] == "pending"
+
+    said = run("explain", waiting["id"])
+    assert "- Ask for 8 GPUs instead of 16: as the cluster stands, the next round would start it on 8 × rtx.\n" in said
+    (_, *commands), (_, *cancel) = (shlex.split(part) for part in said.split("instead of 16")[1].splitlines()[1].split("&&"))
+    run(*commands), run(*cancel)
+    round_at(app, 300.0)
+
+    started = maat.jobs(q="it's waiting", state=["starting", "running"])["items"]
+    assert [(job["allocation"]["gpu_type"], job["allocation"]["gpu_count"]) for job in started if job["allocation"]] == [("rtx", 8)]
+    assert maat.job(waiting["id"])["state"] == "cancelled"
+    assert "Let it adapt" in said
+    assert json.loads(run("explain", started[0]["id"], "--json"))["remedies"] == []
 
 
 def test_gpus_are_reserved_listed_and_given_back(run: Run, maat: Client) -> None:

@@ -1,0 +1,52 @@
+"""An explanation as `maat explain` prints it, with the commands by which the job's owner asks for something else."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maat.client.resources import Explanation, Job
+
+# Field of a job -> option of `maat submit`.
+_OPTIONS = {
+    "model": "--model",
+    "cluster_id": "--cluster",
+    "adaptivity": "--adaptivity",
+    "gpu_count": "--gpus",
+    "min_gpus": "--min-gpus",
+    "max_gpus": "--max-gpus",
+    "batch_size": "--batch-size",
+    "max_batch_size": "--max-batch-size",
+    "work_scale": "--work-scale",
+    "workload_kind": "--kind",
+    "promised_seconds": "--promised-seconds",
+    "gpu_types": "--gpu-type",
+}
+
+
+def explanation_lines(job: Job, explanation: Explanation) -> list[str]:
+    """Sentence, evidence, remedies; below each remedy what to type."""
+    primary = explanation["primary"]
+    shown = [f"  {name.replace('_', ' ')}: {value}" for name, value in primary["evidence"].items() if value is not None]
+    lines = [primary["sentence"], *shown]
+    for remedy in explanation["remedies"]:
+        lines.append(f"- {remedy['sentence']}")
+        if remedy["changes"]:
+            again = shlex.join(["maat", "submit", job["name"], *_options({**job, **remedy["changes"]})])
+            lines.append(f"    {again} && maat cancel {job['id']}")
+    return lines
+
+
+def _options(declared: Mapping[str, Any]) -> list[str]:
+    """What `maat submit` is to be told, without what it takes anyway."""
+    taken_anyway = {"min_gpus": 1, "work_scale": 1.0, "workload_kind": "training", "adaptivity": "adaptive"}
+    words = []
+    for field, option in _OPTIONS.items():
+        value = declared[field]
+        if value is None or taken_anyway.get(field) == value:
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [option, f"{one:g}" if isinstance(one, float) else str(one)]
+    return words if declared["preemptible"] else [*words, "--no-preemptible"]

@@ -1,0 +1,50 @@
+"""`maat token create`: a token for the API, made where the database is. Runs the service's own program for it; imports no backend."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.numbers import number_option
+from maat.scheduling.errors import InputError
+
+MAX_DAYS = 36_500.0
+
+app = typer.Typer(help="API tokens, made on the machine that holds the database.", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def tokens() -> None:
+    """API tokens, made on the machine that holds the database."""
+
+
+@app.command("create")
+def create(
+    user: Annotated[str, typer.Option(help="Whose token it is. `local` is the administrator of the first start.")] = "local",
+    name: Annotated[str, typer.Option(help="What the token is for.")] = "token",
+    days: Annotated[float | None, number_option("--days", least=0, most=MAX_DAYS, help="Days until it expires; by default never.")] = None,
+    data_dir: Annotated[Path, typer.Option(help="The data folder of `maat up`. MAAT_DATABASE_URL, where it is set, comes first.")] = Path(
+        "var"
+    ),
+) -> None:
+    """Make a token and print it. It is shown this once and stored nowhere: only its digest is kept."""
+    _require_database(data_dir)
+    expiry = () if days is None else ("--days", str(days))
+    arguments = (sys.executable, "-m", "backend.new_token", "--user", user, "--name", name, *expiry)
+    made = subprocess.run(arguments, env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())}, check=False)
+    raise typer.Exit(made.returncode)
+
+
+def _require_database(data_dir: Path) -> None:
+    if not os.environ.get("MAAT_DATABASE_URL") and not (data_dir / "maat.db").is_file():
+        raise InputError(
+            "holds no database of Maat",
+            field="data_dir",
+            value=str(data_dir),
+            remedy="Start `maat up` once, or name its data folder, or set MAAT_DATABASE_URL.",
+        )
