@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import httpx
-from dash import ctx
+from dash.backends._fastapi import get_current_request
 
 from maat.client import ApiError, AsyncClient, Unreachable
 
-# What makes the visitor who they are, where they came from, and what the service's origin checks read.
-FORWARDED = (
-    "authorization",
-    "cookie",
-    "host",
-    "origin",
-    "referer",
-    "sec-fetch-site",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "forwarded",
-)
+Scope = MutableMapping[str, Any]
+Service = Callable[[Scope, Any, Any], Awaitable[None]]
+
+# What speaks of the callback's own message, not of who sends it: the call in-process is another message.
+ABOUT_THE_MESSAGE = frozenset({"connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "range", "cache-control", "pragma"})
+ABOUT_THE_MESSAGE_PREFIXES = ("content-", "accept", "if-", "idempotency-")
+# Where the visitor's connection comes from and goes to: the service decides by it who is local.
+OF_THE_CONNECTION = ("client", "server", "http_version", "scheme")
 
 Failure = (ApiError, Unreachable)
 
 
 class Api:
-    """Calls the service that runs in this process, with the credentials and the address of whoever triggered the callback."""
+    """Calls the service that runs in this process, with the headers and the connection of whoever triggered the callback."""
 
-    def __init__(self, service: Any) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
 
     def visitor(self) -> AsyncClient:
         """A client for the visitor of the running callback; use it as an async context manager."""
-        return self.client_of(dict(ctx.headers), ctx.remote)
+        return self.client_of(get_current_request().scope)
 
-    def client_of(self, headers: Mapping[str, str], remote: str | None) -> AsyncClient:
-        """A client that speaks as whoever sent `headers` from `remote`."""
-        given = {name.lower(): value for name, value in headers.items()}
-        forwarded = {name: given[name] for name in FORWARDED if name in given}
-        transport = httpx.ASGITransport(app=self._service, raise_app_exceptions=False, client=(remote or "", 0))
-        return AsyncClient("http://maat", headers=forwarded, transport=transport)
+    def client_of(self, visit: Mapping[str, Any]) -> AsyncClient:
+        """A client that speaks as whoever sent the request with this ASGI scope: for the service, the same visitor."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in visit["headers"]}
+        connection = {name: visit[name] for name in OF_THE_CONNECTION if name in visit}
+
+        async def service_for_visitor(scope: Scope, receive: Any, send: Any) -> None:
+            await self._service({**scope, **connection}, receive, send)
+
+        transport = httpx.ASGITransport(app=service_for_visitor, raise_app_exceptions=False)
+        return AsyncClient(
+            "http://maat", headers={name: headers[name] for name in headers if _is_about_the_visitor(name)}, transport=transport
+        )
+
+
+def _is_about_the_visitor(header: str) -> bool:
+    return header not in ABOUT_THE_MESSAGE and not header.startswith(ABOUT_THE_MESSAGE_PREFIXES)
 
 
 def said(error: Exception) -> tuple[str, str]:

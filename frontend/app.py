@@ -12,32 +12,46 @@ from typing import Any, cast
 import dash
 from dash import Dash
 from dash.backends._fastapi import reset_current_request, set_current_request
+from dash.exceptions import DependencyException
 from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
 
 from backend.app import create_app as create_service
+from backend.app import put_guards_outside
 from backend.settings import Settings
 from frontend.api import Api
 from frontend.failures import LoggedFailures
-from frontend.index import INDEX
+from frontend.index import INDEX, INDEX_SCRIPT_HASH
 from frontend.pages import PAGES
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
+from worker.rehearsal import LiveRehearsal
 
 ASSETS = Path(__file__).parent / "assets"
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, *, on_sockets: bool = False) -> FastAPI:
     """The whole of Maat on one ASGI application: /api/v1, /docs, and the pages."""
-    service: FastAPI = create_service(settings)
+    service: FastAPI = create_service(settings, rehearsal=LiveRehearsal(), on_sockets=on_sockets)
     mount_pages(service)
     return service
+
+
+class TrustedScripts(Dash):
+    """Pages whose own inline scripts the service's Content-Security-Policy names. Dash makes some of them with the first page only."""
+
+    def index(self, *arguments: Any, **named: Any) -> Any:
+        html = super().index(*arguments, **named)  # type: ignore[no-untyped-call]
+        cast(Any, self.server).state.script_hashes.update([*self.csp_hashes(), INDEX_SCRIPT_HASH])
+        return html
 
 
 def mount_pages(service: FastAPI) -> Dash:
     """Put the pages on an application. Its own routes keep precedence; unknown paths below /api stay the service's 404."""
     dash.page_registry.clear()
+    service.add_exception_handler(DependencyException, _no_such_script)
     service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
-    pages = Dash(
+    pages = TrustedScripts(
         "frontend",
         server=cast(Any, service),
         backend="fastapi",
@@ -57,12 +71,20 @@ def mount_pages(service: FastAPI) -> Dash:
     cast(Any, pages.backend).websocket_capability = False  # no callback uses one, and the browser would open it all the same
     pages.layout = shell_layout
     service.add_middleware(CompressedSuites)
+    service.state.page_outputs = pages.callback_map  # what a call may name; filled before the first
     api = Api(service)
     register_shell(pages, api)
     for page in PAGES:
         page.register(pages, api)
     _answer_every_page_path(service, pages)
+    put_guards_outside(service)
     return pages
+
+
+async def _no_such_script(request: Request, _: Exception) -> Response:
+    """Dash calls a script that no page uses a fault of its own; it is an address with nothing there, answered as the service answers any."""
+    absent = HTTPException(404, f"There is nothing at {request.url.path}.")
+    return cast(Response, await request.app.exception_handlers[HTTPException](request, absent))
 
 
 def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
@@ -93,8 +115,8 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, made when a server asks for it, so that importing this module opens no database."""
+    """`app`, made when a server asks for it, so that importing this module opens no database. It answers real connections."""
     if name == "app":
-        globals()["app"] = create_app()
+        globals()["app"] = create_app(on_sockets=True)
         return globals()["app"]
     raise AttributeError(name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from math import isfinite
+from math import floor, isfinite, log10
 
 ABSENT = "–"
 
@@ -39,6 +40,25 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{float(text):,.10f}".rstrip("0").rstrip(".").replace(",", " ")
 
 
+def count(value: int) -> str:
+    """`18 034`: thousands apart, as in `number`."""
+    return f"{value:,}".replace(",", " ")
+
+
+def column(values: Sequence[float | None], digits: int = 3) -> list[str]:
+    """Numbers that stand below one another, all with the same decimals: as many as give the largest `digits` significant figures, or the smallest two."""
+    decimals = _decimals([abs(value) for value in values if value is not None and isfinite(value) and value != 0], digits)
+    return [ABSENT if value is None or not isfinite(value) else f"{value:,.{decimals}f}".replace(",", " ") for value in values]
+
+
+def _decimals(sizes: Sequence[float], digits: int) -> int:
+    if all(size == int(size) for size in sizes):
+        return 0
+    of_largest = digits - 1 - floor(log10(max(sizes)))
+    of_smallest = 1 - floor(log10(min(sizes)))
+    return max(0, min(max(of_largest, of_smallest), of_largest + 2))
+
+
 def percent(share: float | None) -> str:
     """Whole percentages; one decimal below 1 %."""
     if share is None or not isfinite(share):
@@ -51,8 +71,8 @@ def gpu_hours(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.1f}".replace(",", " ")
 
 
-def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}".replace(",", " ")
+def plural(many: int, noun: str, nouns: str | None = None) -> str:
+    return f"{many:,} {noun if many == 1 else nouns or noun + 's'}".replace(",", " ")
 
 
 def parse_time(text: str | None) -> datetime | None:
@@ -64,7 +84,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def clock(text: str | None) -> str:
-    """`20 Nov 14:03:10` (UTC)."""
+    """`20 Nov 14:03:10`, of the clock whose time it is: a cluster's own, or UTC."""
     moment = parse_time(text)
     return ABSENT if moment is None else f"{moment.day} {moment:%b %H:%M:%S}"
 

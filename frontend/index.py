@@ -1,5 +1,10 @@
 """The HTML that every page starts from. Its script runs before the first paint: it sets the colour scheme and counts callbacks in flight, so that the
-heartbeat never queues a refresh behind an unfinished one."""
+heartbeat never queues a refresh behind an unfinished one, nor asks again for what has come and is about to be drawn."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -20,14 +25,22 @@ INDEX = """<!DOCTYPE html>
                 } catch (ignored) { choice = null; }
                 var dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
-                var running = 0, send = window.fetch;
+                var running = 0, rested = true, rest = null, send = window.fetch;
+                var whenIdle = window.requestIdleCallback || setTimeout;
+                function ended() {
+                    running -= 1;
+                    clearTimeout(rest);
+                    rest = setTimeout(function () { whenIdle(function () { rested = running === 0; }); }, 500);
+                }
                 window.fetch = function (target) {
                     var counted = String((target && target.url) || target).indexOf('_dash-update-component') >= 0;
                     if (!counted) { return send.apply(this, arguments); }
                     running += 1;
-                    return send.apply(this, arguments).finally(function () { running -= 1; });
+                    rested = false;
+                    return send.apply(this, arguments).finally(ended);
                 };
                 window.maatBusy = function () { return running > 0; };
+                window.maatAtRest = function () { return rested; };
             })();
         </script>
     </head>
@@ -42,3 +55,7 @@ INDEX = """<!DOCTYPE html>
     </body>
 </html>
 """
+
+_SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
+# What the Content-Security-Policy calls it, so that it, and no injected one, may run.
+INDEX_SCRIPT_HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()}'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import dash
 from dash import ClientsideFunction, Dash
@@ -35,6 +36,12 @@ def presses(store_id: str, **what: str) -> dict[str, Any]:
     For buttons in what a page draws anew: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
     """
     return {"data-press": store_id, "data-what": json.dumps(what)}
+
+
+def path_to(path: str, *, cluster: str | None = None, **query: Any) -> str:
+    """The address of a page of the cluster, with the parameters that hold something; a list stands several times."""
+    given = {name: value for name, value in {"cluster": cluster, **query}.items() if value not in (None, "", [], ())}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def one(value: Any) -> str | None:

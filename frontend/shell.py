@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update, page_container
+from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, page_container
 
 from frontend.api import Api, Failure
+from frontend.components.dialogs import dialog
 from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
 
 HEARTBEAT_MILLISECONDS = 3000
 NO_CLUSTER = "none"
+NARROW_PIXELS = 900  # as in assets/maat.css and maat.js: below, the navigation lies over the page and is closed until it is asked for
 
 NAVIGATION = (
     ("Overview", "/", "overview"),
@@ -24,6 +26,7 @@ NAVIGATION = (
     ("Sweeps", "/sweeps", "sweeps"),
     ("Measurements", "/measurements", "measurements"),
 )
+SCHEMES = (("light", "Light"), ("dark", "Dark"), ("system", "System"))
 SHORTCUTS = (
     ("/", "Search jobs"),
     ("n", "New job"),
@@ -34,6 +37,7 @@ SHORTCUTS = (
     ("g s", "Simulate"),
     ("g w", "Sweeps"),
     ("g m", "Measurements"),
+    ("Enter", "Open the row or the GPUs under the focus"),
     ("?", "This help"),
 )
 
@@ -52,22 +56,28 @@ def shell_layout() -> dmc.MantineProvider:
             dcc.Store(id="live"),
             dcc.Store(id="scheme"),
             dcc.Store(id="nav-open", data=True, storage_type="local"),
+            dcc.Store(id="nav-over", data=False),
             dmc.NotificationContainer(id="notices", position="bottom-right"),
             dmc.AppShell(
                 id="app-shell",
                 header={"height": 48},
-                navbar={"width": 200, "breakpoint": 0},
+                navbar={"width": 200, "breakpoint": NARROW_PIXELS, "collapsed": {"mobile": True}},
                 padding=0,
                 transitionDuration=0,
                 children=[
                     _header(),
                     _navbar(),
-                    dmc.AppShellMain(html.Main(page_container, id="content", className="content", tabIndex=-1)),
+                    dmc.AppShellMain(html.Div([_stale_note(), page_container], id="content", className="content", tabIndex=-1)),
                 ],
             ),
             _help(),
         ],
     )
+
+
+def _stale_note() -> html.Div:
+    """Says of which moment the data is, while it is not of now; empty otherwise."""
+    return html.Div(id="stale-note", className="stale-note", role="status")
 
 
 def _header() -> dmc.AppShellHeader:
@@ -77,19 +87,20 @@ def _header() -> dmc.AppShellHeader:
                 dmc.Group(
                     [
                         html.Button(className="icon-button icon-menu", id="nav-toggle", n_clicks=0, **aria("Show or hide the navigation")),
-                        dcc.Link([html.Span(className="mark"), "Maat"], href="/", className="brand"),
+                        dcc.Link([html.Span(className="mark"), html.Span("Maat", className="brand-name")], href="/", className="brand"),
                         dmc.Select(
                             id="cluster-select",
                             data=[],
                             size="xs",
-                            w=180,
+                            className="cluster-select",
                             allowDeselect=False,
-                            persistence=True,
-                            persistence_type="local",
+                            style={"display": "none"},
                             **aria("Cluster"),
                         ),
                     ],
                     gap=12,
+                    wrap="nowrap",
+                    className="header-left",
                 ),
                 dmc.Group(
                     [
@@ -101,22 +112,22 @@ def _header() -> dmc.AppShellHeader:
                         ),
                         dmc.SegmentedControl(
                             id="scheme-choice",
-                            data=[
-                                {"value": "light", "label": "Light"},
-                                {"value": "dark", "label": "Dark"},
-                                {"value": "system", "label": "System"},
-                            ],
+                            data=[{"value": value, "label": _icon(value, words)} for value, words in SCHEMES],
                             value="system",
                             size="xs",
                             persistence=True,
                             persistence_type="local",
+                            className="scheme-choice",
+                            **aria("Colours"),
                         ),
-                        html.Button("?", className="icon-button", id="help-open", n_clicks=0, **aria("Keyboard shortcuts")),
+                        html.Button("?", className="icon-button help-button", id="help-open", n_clicks=0, **aria("Keyboard shortcuts")),
                     ],
                     gap=12,
+                    wrap="nowrap",
                 ),
             ],
             justify="space-between",
+            gap=8,
             h="100%",
             px=12,
             wrap="nowrap",
@@ -124,12 +135,17 @@ def _header() -> dmc.AppShellHeader:
     )
 
 
+def _icon(shape: str, words: str) -> html.Span:
+    """A word that shows as a picture."""
+    return html.Span([html.Span(className=f"icon icon-{shape}"), html.Span(words, className="unseen")], title=words)
+
+
 def _navbar() -> dmc.AppShellNavbar:
     links = [
         dcc.Link(
             [html.Span(className=f"icon icon-{icon}"), html.Span(label, className="nav-label")],
             href=path,
-            id={"nav": icon},
+            id={"nav": icon, "to": path},
             className="nav-link",
             title=label,
         )
@@ -146,15 +162,9 @@ def _navbar() -> dmc.AppShellNavbar:
     )
 
 
-def _help() -> dmc.Modal:
+def _help() -> Any:
     rows = [html.Tr([html.Td([dmc.Kbd(key) for key in keys.split()]), html.Td(what)]) for keys, what in SHORTCUTS]
-    return dmc.Modal(
-        id="help",
-        title="Keyboard shortcuts",
-        children=html.Table(html.Tbody(rows), className="shortcuts"),
-        size="sm",
-        transitionProps={"duration": 0},
-    )
+    return dialog("help", "Keyboard shortcuts", html.Table(html.Tbody(rows), className="shortcuts"), size="sm")
 
 
 def register_shell(app: Dash, api: Api) -> None:
@@ -172,6 +182,7 @@ def register_shell(app: Dash, api: Api) -> None:
         Output("live", "data"),
         Output("freshness-text", "children"),
         Output("freshness", "className"),
+        Output("stale-note", "children"),
         Input("heartbeat", "n_intervals"),
         State("live", "data"),
     )
@@ -179,34 +190,49 @@ def register_shell(app: Dash, api: Api) -> None:
         app,
         "toggleNavigation",
         Output("nav-open", "data"),
+        Output("nav-over", "data"),
         Input("nav-toggle", "n_clicks"),
+        Input("here", "pathname"),
         State("nav-open", "data"),
+        State("nav-over", "data"),
         prevent_initial_call=True,
     )
-    in_browser(app, "navigation", Output("app-shell", "navbar"), Output("navbar", "className"), Input("nav-open", "data"))
+    in_browser(
+        app,
+        "navigation",
+        Output("app-shell", "navbar"),
+        Output("navbar", "className"),
+        Input("nav-open", "data"),
+        Input("nav-over", "data"),
+    )
     in_browser(
         app,
         "markHere",
-        *[Output({"nav": icon}, "className") for _, _, icon in NAVIGATION],
+        *[Output({"nav": icon, "to": path}, "className") for _, path, icon in NAVIGATION],
         Input("here", "pathname"),
     )
-    in_browser(app, "openHelp", Output("help", "opened"), Input("help-open", "n_clicks"), prevent_initial_call=True)
-
-    @app.callback(
-        Output("cluster-select", "data"),
+    in_browser(
+        app,
+        "clusterOf",
         Output("cluster-select", "value"),
-        Input("live", "data"),
-        State("cluster-select", "data"),
+        Output("cluster-select", "style"),
+        Input("cluster-select", "data"),
         State("cluster-select", "value"),
     )
-    async def offer_clusters(_live: Any, offered: list[dict[str, str]] | None, chosen: str | None) -> tuple[Any, Any]:
-        """The clusters there are; the one chosen before, if it is still among them."""
+    in_browser(app, "clusterInUrl", Output("cluster-select", "id"), Input("cluster-select", "value"), prevent_initial_call=True)
+    in_browser(
+        app, "clusterLinks", *[Output({"nav": icon, "to": path}, "href") for _, path, icon in NAVIGATION], Input("cluster-select", "value")
+    )
+    in_browser(app, "pageLinks", Output({"to": ALL, "words": ALL}, "href"), Input("cluster-select", "value"))
+    in_browser(app, "openHelp", Output("help", "opened"), Input("help-open", "n_clicks"), prevent_initial_call=True)
+
+    @app.callback(Output("cluster-select", "data"), Input("live", "data"), State("cluster-select", "data"))
+    async def offer_clusters(_live: Any, offered: list[dict[str, str]] | None) -> Any:
+        """The clusters there are. Which is shown: assets/address.js."""
         try:
             async with api.visitor() as maat:
                 clusters = await maat.clusters()
         except Failure:
-            return no_update, no_update
+            return no_update
         data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
-        known = [cluster["id"] for cluster in clusters]
-        value = chosen if chosen in known else (known[0] if known else NO_CLUSTER)
-        return (no_update if data == offered else data), (no_update if value == chosen else value)
+        return no_update if data == offered and data else data

@@ -3,16 +3,25 @@ var dagcomponents = (window.dashAgGridComponentFunctions = window.dashAgGridComp
 
 dagcomponents.MaatLink = function (props) {
     if (!props.data || !props.value) { return null; }
-    var path = props.data[props.hrefField || 'href'];
+    var path = props.data[props.hrefField || 'href'], name = String(props.value);
     return React.createElement('a', {
+        className: props.cutInMiddle ? 'cut-in-middle' : undefined,
+        title: props.cutInMiddle ? name : undefined,
         href: path,
         onClick: function (event) {
             if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
             event.preventDefault();
             window.maatGo(path);
         },
-    }, String(props.value));
+    }, props.cutInMiddle ? cutInMiddle(name) : name);
 };
+
+/* Two parts, of which the first gives way: what tells names apart stands mostly at their ends. */
+function cutInMiddle(name) {
+    var end = name.length > END_KEPT ? name.length - END_KEPT : 0;
+    return [React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)), React.createElement('span', {key: 'end'}, name.slice(end))];
+}
+var END_KEPT = 10;
 
 dagcomponents.MaatState = function (props) {
     if (!props.data || !props.value) { return null; }
@@ -32,4 +41,29 @@ dagcomponents.MaatGpus = function (props) {
     if (!props.data || !props.value) { return null; }
     return React.createElement('span', {className: 'gpu-cell'}, [
         props.data.colour ? React.createElement('span', {className: 'swatch', key: 'swatch', style: {backgroundColor: props.data.colour}}) : null, props.value]);
+};
+
+/* Who holds the GPUs of a node: a link for each job that may be shown. */
+dagcomponents.MaatHolders = function (props) {
+    var held = (props.value || []).filter(function (stretch) { return stretch.kind === 'job'; });
+    var parts = [];
+    held.forEach(function (stretch, place) {
+        var words = stretch.name + (stretch.count > 1 ? ' (' + stretch.count + ')' : '');
+        var link = {field: 'href', data: {href: '/jobs/' + stretch.job}, value: words};
+        if (place) { parts.push(', '); }
+        parts.push(stretch.job ? React.createElement(dagcomponents.MaatLink, Object.assign({key: place}, link)) : words);
+    });
+    return React.createElement('span', {title: held.map(function (stretch) { return stretch.name; }).join(', ')}, parts);
+};
+
+dagcomponents.MaatDrain = function (props) {
+    if (!props.data) { return null; }
+    var action = props.data.drained ? 'restore' : 'drain';
+    return React.createElement('button', {
+        type: 'button',
+        className: 'cell-button',
+        'aria-label': action + ' ' + props.data.name,
+        'data-press': 'cluster-pressed',
+        'data-what': JSON.stringify({action: action, node: props.data.name}),
+    }, action === 'drain' ? 'Drain' : 'Restore');
 };

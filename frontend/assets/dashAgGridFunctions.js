@@ -16,9 +16,10 @@ dagfuncs.maatTheme = function (theme) {
         rowHoverColor: 'var(--hover)',
         selectedRowBackgroundColor: 'var(--selected)',
         accentColor: 'var(--accent)',
+        valueChangeValueHighlightBackgroundColor: 'var(--selected)',
         wrapperBorder: false,
         wrapperBorderRadius: 0,
-        cellHorizontalPadding: 7,
+        cellHorizontalPadding: 5,
         columnBorder: false,
     });
 };

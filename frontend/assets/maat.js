@@ -1,10 +1,10 @@
-/* What the browser does alone: colour scheme, heartbeat, drawing anew only what changed, keyboard, URL of filters, cluster map. It fetches
-   only /api/v1/health. */
+/* What the browser does alone: colour scheme, heartbeat, drawing anew only what changed, keyboard, cluster map. What stands in the
+   address: address.js. It fetches only /api/v1/health. */
 (function () {
     'use strict';
 
     var STALE_SECONDS = 15;
-    var MOST_VEILS = 1200;
+    var NARROW_PIXELS = 900;
     var lastAnswer = Date.now();
     var shownPath = null;
     var beatsAstray = 0;
@@ -37,6 +37,24 @@
         return Math.round(seconds / 86400) + ' d';
     }
 
+    /* Pages whose figures follow the rounds. What a simulation found is as true as ever. */
+    var OF_ROUNDS = /^\/(cluster|jobs(\/.+)?|rounds(\/[^/]+)?)?$/;
+
+    /* Dims figures that are not of now (`since`: of when they are, null while they are), and gives the words for it. */
+    function aged(since) {
+        var old = since !== null;
+        if (old) { document.documentElement.dataset.maatStale = ''; } else { delete document.documentElement.dataset.maatStale; }
+        if (!old) { return ''; }
+        var at = new Date(since).toISOString();
+        return 'Not of now: this page shows how it stood ' + span((Date.now() - since) / 1000) + ' ago, at ' + at.slice(11, 19) + ' UTC on ' + at.slice(0, 10) + '.';
+    }
+
+    function withoutRounds(health) {
+        var worker = health.worker || {};
+        var stale = worker.state === 'stale' && typeof worker.last_round_age_seconds === 'number' && OF_ROUNDS.test(window.location.pathname);
+        return stale ? Date.now() - 1000 * worker.last_round_age_seconds : null;
+    }
+
     function freshness(health) {
         var worker = health.worker || {};
         var age = worker.last_round_age_seconds;
@@ -51,19 +69,7 @@
         return beatsAstray > 1;
     }
 
-    function go(path) { window.dash_clientside.set_props('navigate', {href: path}); }
-
-    function search(values) {
-        var query = new URLSearchParams();
-        Object.keys(values).forEach(function (name) {
-            var value = values[name];
-            (Array.isArray(value) ? value : [value]).forEach(function (one) {
-                if (one !== null && one !== undefined && one !== '') { query.append(name, one); }
-            });
-        });
-        var text = query.toString();
-        return text ? '?' + text : '';
-    }
+    function narrow() { return window.innerWidth < NARROW_PIXELS; }
 
     /* A request in flight when the filters change would be taken for the answer to the new ones: ask again after it. */
     function whenIdle(act) { setTimeout(function () { if (window.maatBusy()) { whenIdle(act); } else { act(); } }, 100); }
@@ -72,27 +78,16 @@
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
     }
 
-    /* Veils over every cell that the job at this point does not hold; none without a point. Again after each redraw. */
-    function light(point) {
-        var plot = document.querySelector('.cluster-map .js-plotly-plot');
-        var cells = plot && plot.data && plot.data[0];
-        if (!cells || !cells.customdata || cells.z.length * cells.z[0].length > MOST_VEILS) { return; }
-        var row = point ? cells.y.indexOf(point.y) : -1;
-        var job = row >= 0 ? cells.customdata[row][point.x] : null;
-        var veil = getComputedStyle(document.documentElement).getPropertyValue('--card').trim();
-        var shapes = [];
-        cells.customdata.forEach(function (holders, y) {
-            holders.forEach(function (holder, x) {
-                if (job && holder !== job) {
-                    shapes.push({type: 'rect', x0: x - 0.5, x1: x + 0.5, y0: y - 0.5, y1: y + 0.5, line: {width: 0}, layer: 'above', fillcolor: veil, opacity: 0.65});
-                }
-            });
-        });
-        if (shapes.length || (plot.layout.shapes || []).length) { window.Plotly.relayout(plot, {shapes: shapes}); }
+    var LEAST_SAYING = ['remaining', 'restarts'], ROOM_FOR_ALL = 1180;
+
+    function fitColumns(id) {
+        var api = gridApi(id), box = document.getElementById(id);
+        if (api && box) { api.setColumnsVisible(LEAST_SAYING, box.clientWidth >= ROOM_FOR_ALL); }
     }
+    window.addEventListener('resize', function () { fitColumns('jobs-grid'); });
 
     window.dash_clientside = window.dash_clientside || {};
-    window.dash_clientside.maat = {
+    window.dash_clientside.maat = Object.assign(window.dash_clientside.maat || {}, {
         scheme: function (choice) {
             var scheme = effective(choice);
             paint(scheme);
@@ -103,22 +98,30 @@
             var skip = noUpdate();
             try {
                 var answer = await fetch('/api/v1/health', {headers: {Accept: 'application/json'}});
-                if (!answer.ok && answer.status !== 503) { return [skip, 'no access (' + answer.status + ')', 'freshness stale']; }
+                if (!answer.ok && answer.status !== 503) { return [skip, 'no access (' + answer.status + ')', 'freshness stale', aged(lastAnswer)]; }
                 var health = await answer.json();
                 lastAnswer = Date.now();
                 if (astray()) { window.location.reload(); }
                 var shown = freshness(health);
-                var idle = !document.hidden && !window.maatBusy();
-                return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1]];
+                var idle = !document.hidden && window.maatAtRest();
+                return [live && !idle ? skip : {at: Date.now()}, shown[0], shown[1], aged(withoutRounds(health))];
             } catch (unreachable) {
                 var silent = (Date.now() - lastAnswer) / 1000;
-                return [skip, silent < STALE_SECONDS ? 'retrying' : 'no answer for ' + span(silent) + ', retrying', 'freshness stale'];
+                return [skip, silent < STALE_SECONDS ? 'retrying' : 'no answer for ' + span(silent) + ', retrying', 'freshness stale', aged(silent < STALE_SECONDS ? null : lastAnswer)];
             }
         },
 
-        toggleNavigation: function (_clicks, open) { return !open; },
+        /* On a narrow screen the navigation lies over the page, and goes with the page that it was opened on. */
+        toggleNavigation: function (_clicks, _path, open, over) {
+            var asked = window.dash_clientside.callback_context.triggered_id === 'nav-toggle';
+            if (narrow()) { return [noUpdate(), asked ? !over : false]; }
+            return [asked ? !open : noUpdate(), noUpdate()];
+        },
 
-        navigation: function (open) { return [{width: open === false ? 56 : 200, breakpoint: 0}, open === false ? 'navbar-closed' : '']; },
+        navigation: function (open, over) {
+            var classes = (open === false ? 'navbar-closed' : '') + (over ? '' : ' navbar-away');
+            return [{width: open === false && !narrow() ? 56 : 200, breakpoint: NARROW_PIXELS, collapsed: {mobile: !over}}, classes];
+        },
 
         markHere: function (path) {
             return window.dash_clientside.callback_context.outputs_list.map(function (output) {
@@ -129,22 +132,10 @@
             });
         },
 
-        metricInUrl: function (metric) {
-            window.history.replaceState(window.history.state, '', window.location.pathname + search({metric: metric}));
-            return noUpdate();
-        },
-
         /* What to try of a setting; nothing can be tried of no setting. */
         exampleValues: function (name, examples) { return [examples[name] || '', !(name in examples)]; },
 
         openHelp: function () { return true; },
-
-        /* The filters of the job list: into the URL without a new page, and the grid starts over. */
-        jobFilters: function (q, states, models, types) {
-            var filters = {q: q || null, state: states || [], model: models || [], gpu_type: types || []};
-            if (window.location.pathname === '/jobs') { window.history.replaceState(window.history.state, '', '/jobs' + search(filters)); }
-            return filters;
-        },
 
         /* After the filters are stored: the rows are asked for with what is stored. */
         restartGrid: function (_filters, _cluster, id) {
@@ -156,20 +147,13 @@
             return noUpdate();
         },
 
-        rangeInUrl: function (range) {
-            window.history.replaceState(window.history.state, '', '/' + search({range: range}));
-            return noUpdate();
-        },
-
-        comparisonInUrl: function (first, second, jobs) {
-            var path = window.location.pathname;
-            if (path.indexOf('/simulations/') === 0) {
-                window.history.replaceState(window.history.state, '', path + search({first: first, second: second, job: jobs || []}));
-            }
-            return noUpdate();
-        },
-
         clearFilters: function () { return ['', [], [], []]; },
+
+        /* What says least gives way where the columns have no room beside one another. */
+        fitColumns: function (_request, id) {
+            fitColumns(id);
+            return noUpdate();
+        },
 
         refreshGrid: function (_live, id) {
             var api = gridApi(id);
@@ -177,21 +161,14 @@
             return noUpdate();
         },
 
-        openOn: function (pressed) { return pressed ? true : noUpdate(); },
-
-        openRound: function (clicked, rows) {
-            if (rows && rows.length) { go('/rounds/' + rows[0].number); }
+        /* The first field of a form is ready to be typed into. */
+        focusOn: function (id) {
+            setTimeout(function () { var field = document.getElementById(id); if (field) { field.focus({preventScroll: true}); } }, 0);
             return noUpdate();
         },
 
-        /* One heatmap trace: the job under the pointer stays lit, the others fade. */
-        lightJob: function (hover, _figure) {
-            setTimeout(function () { light(hover && hover.points && hover.points[0]); }, 60);
-            return noUpdate();
-        }
-    };
-
-    window.maatGo = go;
+        openOn: function (pressed) { return pressed ? true : noUpdate(); }
+    });
 
     /* ---- drawing anew ---- */
 
@@ -247,10 +224,33 @@
         return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (target.getAttribute && target.getAttribute('role') === 'combobox');
     }
 
-    function focusSearch() {
-        var box = document.getElementById('jobs-search');
-        if (box) { box.focus(); box.select(); return; }
-        go('/jobs?focus=search');
+    /* The field gets the focus: now, or as soon as the page that has it is there. */
+    var awaited = null;
+    function focusField(id, path) {
+        var field = document.getElementById(id);
+        if (!field) { awaited = id; window.maatGo(path); return; }
+        awaited = null;
+        field.focus();
+        if (field.select) { field.select(); }
+    }
+    new MutationObserver(function () {
+        if (awaited && document.getElementById(awaited)) { focusField(awaited); }
+        // dcc.Upload gives its field no name.
+        document.querySelectorAll('[id$="-upload"] input[type="file"]:not([aria-label])').forEach(function (field) {
+            field.setAttribute('aria-label', field.closest('[id$="-upload"]').querySelector('[data-most-bytes] [aria-label]').getAttribute('aria-label'));
+        });
+    }).observe(document.documentElement, {childList: true, subtree: true});
+    document.addEventListener('pointerdown', function () { awaited = null; });
+
+    /* Enter on a cell does what its row is there for: it presses the cell's own button or link, or else opens the row's first link. */
+    function openRow(cell) {
+        var target = cell.querySelector('a[href], button') || cell.closest('.ag-row').querySelector('a[href]');
+        if (!target) {
+            var grid = cell.closest('.ag-root'), row = cell.closest('.ag-row').getAttribute('row-index');
+            target = grid.querySelector('.ag-row[row-index="' + row + '"] a[href]');
+        }
+        if (target) { target.click(); }
+        return Boolean(target);
     }
 
     // dcc.Upload drops a file over its max_size without a word. It gets to see none where one is too large: its answer would cover the refusal.
@@ -262,6 +262,10 @@
         var words = files.filter(function (file) { return file.size > most; }).map(function (file) {
             return file.name + ' has ' + (file.size / 1e6).toFixed(1) + ' MB, more than the ' + most / 1e6 + ' MB that a file may have. Choose a smaller file.';
         }).join(' ');
+        var total = files.reduce(function (sum, file) { return sum + file.size; }, 0);
+        if (!words && total > most) {
+            words = 'The files have ' + (total / 1e6).toFixed(1) + ' MB together, more than the ' + most / 1e6 + ' MB that may come at once. Choose fewer or smaller ones.';
+        }
         var form = box.id.replace(/-upload$/, '');
         window.dash_clientside.set_props(form + '-csv-error', {children: words});
         if (!words) { return; }
@@ -273,6 +277,22 @@
     }
     document.addEventListener('change', checkSize, true);
     document.addEventListener('drop', checkSize, true);
+
+    /* A field tells its form what was typed a moment later (its debounce): a press that comes sooner waits until it has. */
+    var TOLD_AFTER = 350, typedAt = 0;  // milliseconds
+    document.addEventListener('input', function (event) {
+        if (event.target.closest && event.target.closest('[data-submit]')) { typedAt = Date.now(); }
+    }, true);
+    document.addEventListener('click', function (event) {
+        var form = event.target.closest && event.target.closest('[data-submit]');
+        var left = typedAt + TOLD_AFTER - Date.now();
+        if (left <= 0 || !form || !event.target.closest('#' + form.dataset.submit)) { return; }
+        event.stopImmediatePropagation();
+        event.preventDefault();
+        if (form.maatPressed) { return; }
+        form.maatPressed = true;
+        setTimeout(function () { form.maatPressed = false; document.getElementById(form.dataset.submit).click(); }, left);
+    }, true);
 
     // Not by the button's own n_clicks: see presses() in routing.py.
     document.addEventListener('click', function (event) {
@@ -292,10 +312,12 @@
             }
         }
         if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) { return; }
-        if (pending === 'g' && PLACES[event.key]) { pending = null; event.preventDefault(); go(PLACES[event.key]); return; }
+        if (event.key === 'Enter' && event.target.classList.contains('ag-cell') && openRow(event.target)) { event.preventDefault(); return; }
+        if (event.target.closest('[role="dialog"]')) { return; }
+        if (pending === 'g' && PLACES[event.key]) { pending = null; event.preventDefault(); window.maatGo(PLACES[event.key]); return; }
         pending = event.key === 'g' ? 'g' : null;
-        if (event.key === '/') { event.preventDefault(); focusSearch(); }
-        if (event.key === 'n') { event.preventDefault(); go('/submit'); }
+        if (event.key === '/') { event.preventDefault(); focusField('jobs-search', '/jobs'); }
+        if (event.key === 'n') { event.preventDefault(); focusField('submit-name', '/submit'); }
         if (event.key === '?') { event.preventDefault(); window.dash_clientside.set_props('help', {opened: true}); }
     });
 })();

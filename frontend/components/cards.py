@@ -35,16 +35,23 @@ def card(title: str | None, children: Any, *, aside: Any = None, className: str 
 
 def definition(of: str, *, text_id: str) -> dmc.Popover:
     """A button that opens what a figure means. The text comes with the figure: the element `text_id` awaits it."""
-    button = html.Button("i", className="define-button", type="button", **aria(f"What {of} means"))
+    button: Any = {"component": "button", "type": "button", "className": "define-button", "w": 24, **aria(f"What {of} means")}
     waiting = "It comes with the first run that finishes."
     text = html.Div(waiting, id=text_id, className="define-text")
     return dmc.Popover(
-        [dmc.PopoverTarget(button), dmc.PopoverDropdown(text)], width=360, position="bottom-end", withArrow=True, shadow="sm"
+        [dmc.PopoverTarget("i", boxWrapperProps=button), dmc.PopoverDropdown(text)],
+        width="min(360px, calc(100vw - 32px))",
+        position="bottom-end",
+        withArrow=True,
+        shadow="sm",
     )
 
 
 def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> html.Div:
-    """A chart's place, in pixels or as a CSS length; without a height the figure brings its own."""
+    """A chart's place, in pixels or as a CSS length; without a height the figure brings its own.
+
+    What it shows stands in words and as a table too: assets/chart_words.js reads them from what is drawn.
+    """
     style = {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
     waiting = {
         "data": [],
@@ -55,7 +62,16 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
             "plot_bgcolor": "rgba(0,0,0,0)",
         },
     }
-    return html.Div(dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more), className="graph", style=style)
+    drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more)
+    opens: dict[str, Any] = {"aria-pressed": "false", "aria-label": "Show the chart as a table"}
+    toggle = html.Button("Table", className="chart-toggle", type="button", **opens)
+    table = html.Div(className="chart-table", tabIndex=0, role="region", **aria("The chart as a table"))
+    return html.Div([drawn, toggle, table], className="graph", style=style)
+
+
+def scrolls(content_id: str, content: Any = None, *, label: str) -> html.Div:
+    """A place for a table that may be wider than the page: it scrolls, by keys too, and has a name."""
+    return html.Div(content, id=content_id, className="scroll-x", tabIndex=0, role="region", **aria(label))
 
 
 def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -> Any:
@@ -118,6 +134,6 @@ def page_title(title: Any, *actions: Any, note: Any = None) -> dmc.Group:
     )
 
 
-def link_button(text: str, href: str, *, variant: str = "default", **more: Any) -> dcc.Link:
-    """A link that looks like a button and stays a link: it opens in a new tab, and has an address."""
-    return dcc.Link(text, href=href, className=f"button-link {variant}", **more)
+def link_button(text: str, href: str, *, variant: str = "default") -> dcc.Link:
+    """A link that looks like a button and stays a link: it opens in a new tab, and has an address. It leads to the cluster that is shown."""
+    return dcc.Link(text, href=href, className=f"button-link {variant}", id={"to": href, "words": text})

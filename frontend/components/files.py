@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from frontend.routing import aria
 
-MAX_FILE_BYTES = 20_000_000
+MAX_FILE_BYTES = 8_000_000  # in base64 it still fits into what the service takes of a page
 
 
 class NoText(ValueError):
@@ -22,7 +22,7 @@ def file_box(box_id: str, *, words: str, choose: str, accept: str, several: bool
     """Files that are too large are refused by name: assets/maat.js reads here how large one may be."""
     limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES}
     target = html.Div(
-        [words, html.A(choose, href="#", role="button", **aria(label))],
+        [words, html.A(choose, href="#", role="button", className="choose", **aria(label))],
         className="panel-state",
         style={"minHeight": "64px", "border": "1px dashed var(--line)"},
         **limit,

@@ -23,6 +23,7 @@ def grid(
         columnDefs=list(columns),
         defaultColDef={
             "sortable": False,
+            "sortingOrder": ["asc", "desc"],
             "resizable": True,
             "suppressHeaderMenuButton": True,
             "enableCellChangeFlash": True,

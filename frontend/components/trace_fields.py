@@ -16,7 +16,7 @@ KINDS = (("generated", "Generated"), ("csv", "CSV file"), ("cluster", "Replay th
 MAX_TRACES = 12
 COLUMNS = (
     "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces; and, where wanted, work_scale, "
-    "adaptivity, workload_kind, promised_seconds, preemptible, tenant."
+    "adaptivity, workload_kind, promised_seconds, preemptible, tenant, min_gpus, max_gpus, max_batch_size, gpu_types."
 )
 
 

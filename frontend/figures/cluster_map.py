@@ -1,154 +1,131 @@
-"""The cluster map: one cell per GPU, nodes as rows, coloured by GPU type, with the job that holds it. One heatmap trace, whatever the size."""
+"""The cluster map as data: of every node its GPUs, side by side by who holds them, in the colours of their types. assets/cluster_map.js draws it.
+
+No Plotly figure: two thousand squares that can be reached by key, wrapped to the width there is, are elements of the page.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from hashlib import blake2s
+from itertools import groupby
+from typing import Any, TypedDict
 from zlib import crc32
 
-import plotly.graph_objects as go
-
-from frontend.figures.base import empty_figure, figure
+from frontend.others import is_other, told_job
 from frontend.theme import gpu_colour, gpu_order, mix, palette, readable_on
 
-SHADES = 3
-FREE, DRAINED = 0, 1
-NAMED_CELLS = 160
-_CHARACTERS = 5
+SHADES = 5
 
 
-def cluster_map_figure(cells: Sequence[Mapping[str, Any]], *, scheme: str | None) -> go.Figure:
-    """Heatmap: GPU number on its node x node; colour = type of the GPU in use, shaded by job so that neighbours differ; grey = free.
+class Stretch(TypedDict):
+    """GPUs of one node, side by side, that one job holds, or that are free, or out of service. Without `job` nothing leads to their holder."""
 
-    `layout.meta.jobs` holds the job of every cell, for the script that dims the others under the pointer.
+    first: int
+    count: int
+    kind: str  # job, free, drained
+    name: str
+    job: str | None
+    tenant: str | None
+    shade: int
+
+
+class NodeDrawing(TypedDict):
+    """A node: a group of squares on the map, a row of the list of nodes."""
+
+    name: str
+    gpu_type: str
+    colour: str
+    gpu_count: int
+    held: int
+    drained: int
+    stretches: list[Stretch]
+
+
+class Known(TypedDict):
+    """What a browser has drawn already: the colour scheme, and a digest of every node."""
+
+    scheme: str
+    digests: list[str]
+
+
+def node_drawings(cells: Sequence[Mapping[str, Any]]) -> list[NodeDrawing]:
+    """The nodes in the order of their GPUs' numbers. `cells`: the GPUs of a cluster's state."""
+    return [_node(name, list(gpus)) for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))]
+
+
+def map_changes(cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str) -> dict[str, Any] | None:
+    """What a browser that has drawn `known` lacks of the map; None where that is nothing.
+
+    `nodes` holds the changed ones by their place among the `count` that there are, `digests` what to know them by, `looks` the colours.
     """
-    if not cells:
-        return empty_figure(scheme, "This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
-    rows = _rows(cells)
-    types = gpu_order(str(cell["gpu_type"]) for cell in cells)
-    shade = _shades(cells)
-    width = max(len(gpus) for gpus in rows.values())
-    grids: dict[str, list[list[Any]]] = {"z": [], "hover": [], "job": []}
-    for gpus in rows.values():
-        line = [*gpus, *[None] * (width - len(gpus))]
-        grids["z"].append([None if cell is None else _level(cell, types, shade) for cell in line])
-        grids["hover"].append(["" if cell is None else _hover(cell) for cell in line])
-        grids["job"].append([None if cell is None else cell["job_id"] for cell in line])
-    labels = [_row_label(node, str(gpus[0]["gpu_type"])) for node, gpus in rows.items()]
-    drawn = figure(
-        scheme,
-        x="GPU on its node",
-        y="Node · GPU type",
-    )
-    levels = 2 + SHADES * len(types)
-    drawn.add_trace(
-        go.Heatmap(
-            z=grids["z"],
-            x=list(range(width)),
-            y=labels,
-            customdata=grids["job"],
-            hovertext=grids["hover"],
-            hovertemplate="%{hovertext}<extra></extra>",
-            hoverongaps=False,
-            colorscale=_scale(types, scheme),
-            zmin=-0.5,
-            zmax=levels - 0.5,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-        )
-    )
-    if len(cells) <= NAMED_CELLS:
-        drawn.update_layout(
-            annotations=[note for row, gpus in zip(labels, rows.values(), strict=True) for note in _names(row, gpus, types, shade, scheme)]
-        )
-    drawn.update_xaxes(dtick=1, showline=False, fixedrange=True, range=[-0.5, width - 0.5])
-    drawn.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True, type="category")
-    drawn.update_layout(hovermode="closest", margin={"t": 8})
-    return drawn
+    nodes = node_drawings(cells)
+    digests = [_digest(node) for node in nodes]
+    before = known["digests"] if known else []
+    changed = [place for place, digest in enumerate(digests) if place >= len(before) or before[place] != digest]
+    if known and not changed and len(before) == len(nodes) and known["scheme"] == scheme:
+        return None
+    return {
+        "count": len(nodes),
+        "nodes": {place: nodes[place] for place in changed},
+        "digests": {place: digests[place] for place in changed},
+        "scheme": scheme,
+        "looks": looks(cells, scheme=scheme),
+    }
 
 
-def _rows(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Node -> its GPUs, nodes of one type together in the fixed order of types."""
-    nodes: dict[str, list[Mapping[str, Any]]] = {}
-    for cell in cells:
-        nodes.setdefault(str(cell["node"]), []).append(cell)
-    rank = {name: index for index, name in enumerate(gpu_order(str(cell["gpu_type"]) for cell in cells))}
-    return dict(sorted(nodes.items(), key=lambda item: rank[str(item[1][0]["gpu_type"])]))
+def message(title: str, remedy: str, *, failed: bool = False) -> dict[str, Any]:
+    """What stands where there is no map: what is the case, and what to do."""
+    return {"title": title, "remedy": remedy, "failed": failed}
 
 
-def _shades(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Job -> shade: by its id, so that it keeps its shade from round to round; the next one where the job at its left has the same."""
-    shade: dict[str, int] = {}
-    for left, cell in zip([None, *cells], cells, strict=False):
-        job = cell["job_id"]
-        if job is None or job in shade:
-            continue
-        own = crc32(str(job).encode()) % SHADES
-        neighbour = left["job_id"] if left is not None and left["node"] == cell["node"] else None
-        shade[job] = (own + 1) % SHADES if neighbour is not None and shade[neighbour] == own else own
-    return shade
-
-
-def _level(cell: Mapping[str, Any], types: Sequence[str], shade: Mapping[str, int]) -> int:
-    if cell["job_id"] is not None:
-        return 2 + SHADES * types.index(str(cell["gpu_type"])) + shade[str(cell["job_id"])]
-    return DRAINED if cell["drained"] else FREE
-
-
-def _bands(types: Sequence[str], scheme: str | None) -> list[str]:
-    """Level -> colour: free, drained, then the shades of each type."""
+def looks(cells: Sequence[Mapping[str, Any]], *, scheme: str) -> dict[str, Any]:
+    """GPU types in their order, each with its colour and its shades: fill and ink."""
     colours = palette(scheme)
-    bands = [colours.free, colours.drained]
-    for name in types:
+    depth = "#ffffff" if colours.name == "dark" else "#000000"
+    types = []
+    for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
         base = gpu_colour(name)
-        bands += [base, mix(base, colours.card, 0.28), mix(base, "#000000" if scheme != "dark" else "#ffffff", 0.22)]
-    return bands
+        shades = [base, *(mix(base, colours.card, part) for part in (0.32, 0.56)), *(mix(base, depth, part) for part in (0.24, 0.42))]
+        types.append({"name": name, "colour": base, "shades": [{"fill": fill, "ink": readable_on(fill)} for fill in shades]})
+    return {"types": types}
 
 
-def _scale(types: Sequence[str], scheme: str | None) -> list[tuple[float, str]]:
-    """The bands as a colour scale of equal steps."""
-    bands = _bands(types, scheme)
-    return [(edge, colour) for index, colour in enumerate(bands) for edge in (index / len(bands), (index + 1) / len(bands))]
+def _node(name: str, gpus: Sequence[Mapping[str, Any]]) -> NodeDrawing:
+    gpu_type = str(gpus[0]["gpu_type"])
+    return {
+        "name": name,
+        "gpu_type": gpu_type,
+        "colour": gpu_colour(gpu_type),
+        "gpu_count": len(gpus),
+        "held": sum(bool(gpu["held"]) for gpu in gpus),
+        "drained": sum(bool(gpu["drained"]) for gpu in gpus),
+        "stretches": _stretches(gpus),
+    }
 
 
-def _row_label(node: str, gpu_type: str) -> str:
-    return escape(node) if node.lower().startswith(gpu_type.lower()) else f"{escape(node)} · {escape(gpu_type)}"
+def _stretches(gpus: Sequence[Mapping[str, Any]]) -> list[Stretch]:
+    """Neighbours differ in shade: a job's own follows from its id, and is the next one where the job at its left has the same."""
+    found: list[Stretch] = []
+    for (kind, name, job), side_by_side in groupby(enumerate(gpus), key=lambda item: _holder(item[1])):
+        places = [place for place, _ in side_by_side]
+        shade = crc32((job or name).encode()) % SHADES if kind == "job" else 0
+        if found and found[-1]["kind"] == kind and found[-1]["shade"] == shade:
+            shade = (shade + 1) % SHADES
+        tenant = gpus[places[0]].get("tenant")
+        found.append({"first": places[0], "count": len(places), "kind": kind, "name": name, "job": job, "tenant": tenant, "shade": shade})
+    return found
 
 
-def _names(
-    row: str, gpus: Sequence[Mapping[str, Any]], types: Sequence[str], shade: Mapping[str, int], scheme: str | None
-) -> list[dict[str, Any]]:
-    """The job's name across the cells that it holds side by side, its end kept where it is long: names of one series differ there."""
-    bands = _bands(types, scheme)
-    notes, start = [], 0
-    for end in range(1, len(gpus) + 1):
-        if end < len(gpus) and _holder(gpus[end]) == _holder(gpus[start]):
-            continue
-        if _holder(gpus[start]):
-            room = _CHARACTERS * (end - start) - 1
-            name = _holder(gpus[start])
-            notes.append(
-                {
-                    "x": (start + end - 1) / 2,
-                    "y": row,
-                    "text": escape(name if len(name) <= room else "…" + name[-(room - 1) :]),
-                    "showarrow": False,
-                    "font": {"size": 11, "color": readable_on(bands[_level(gpus[start], types, shade)])},
-                }
-            )
-        start = end
-    return notes
+def _holder(gpu: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    """What a GPU is to the map: kind, name of its holder, id of the job where it may be shown."""
+    if not gpu["held"]:
+        return ("drained", "out of service", None) if gpu["drained"] else ("free", "free", None)
+    job = str(gpu["job_id"])
+    if is_other(job):
+        return "job", told_job(job), None
+    return "job", str(gpu["job_name"] or job), job
 
 
-def _holder(cell: Mapping[str, Any]) -> str:
-    if cell["job_id"] is None:
-        return "out" if cell["drained"] else ""
-    return str(cell["job_name"] or cell["job_id"])
-
-
-def _hover(cell: Mapping[str, Any]) -> str:
-    holder = escape(str(cell["job_name"] or cell["job_id"])) if cell["job_id"] is not None else ("drained" if cell["drained"] else "free")
-    tenant = f"<br>tenant {escape(str(cell['tenant']))}" if cell.get("tenant") else ""
-    return f"{escape(str(cell['node']))} · GPU {cell['gpu']} · {escape(str(cell['gpu_type']))}<br>{holder}{tenant}"
+def _digest(node: NodeDrawing) -> str:
+    return blake2s(json.dumps(node).encode(), digest_size=6).hexdigest()

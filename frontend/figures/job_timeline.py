@@ -23,7 +23,7 @@ def job_timeline_figure(
     finished_at: str | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Two step charts on one time axis (UTC): GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
+    """Two step charts on one axis of cluster time: GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
     end = finished_at or now
     spans = [span for span in spans if _instant(span["to_at"] or end) > _instant(span["from_at"])]  # one without length has no path
     if not spans or _instant(end) <= _instant(submitted_at):
@@ -66,7 +66,7 @@ def job_timeline_figure(
     )
     drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", margin={"t": 36})
     drawn.update_xaxes(type="date", range=[submitted_at, end])
-    drawn.update_xaxes(title_text="Time (UTC)", row=2, col=1)
+    drawn.update_xaxes(title_text="Cluster time", row=2, col=1)
     drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", **whole_ticks(max(span["gpu_count"] for span in kept)), row=1, col=1)
     drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)
     return drawn

@@ -14,6 +14,7 @@ from frontend.theme import palette
 
 MAX_JOBS = 60
 MAX_COLUMNS = 120
+EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
 
 
@@ -21,22 +22,29 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     """Heatmap: configuration (GPU type x GPU count) x job; colour = goodput relative to the job's best cell (0-1, cividis).
 
     Shows `MAX_JOBS` jobs from `first`. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
-    counts is one column each, as the policy saw them.
+    counts is one column each, as the policy saw them. Of another tenant's job the frame is all that there is.
     """
     names = [str(name) for name in record["job_names"]]
     configurations = record["configurations"]
+    if names and configurations and len(record.get("others", ())) == len(names) and not record["pairs"]["job"]:
+        return empty_figure(scheme, "Only jobs of other tenants waited in this round", "What they would make of GPUs is not shown.")
     if not names or not configurations or not record["pairs"]["job"]:
-        return empty_figure(scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.")
+        return empty_figure(
+            scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.", height=EMPTY_PIXELS
+        )
     shown = range(first, min(first + MAX_JOBS, len(names)))
     columns = _columns(record, shown)
     cells = _cells(record)
     best = {job: max(values) for job, values in _by_job(cells).items()}
+    others = frozenset(record.get("others", ()))
     z, hover = [], []
     for job in shown:
         z.append([_share(cells.get((job, column)), best.get(job)) for column in columns])
         hover.append(
             [
-                _hover(names[job], configurations[column], cells.get((job, column)), best.get(job), record["chosen"][job] == column)
+                _hover_of_other(names[job], configurations[column], record["chosen"][job] == column)
+                if job in others
+                else _hover(names[job], configurations[column], cells.get((job, column)), best.get(job), record["chosen"][job] == column)
                 for column in columns
             ]
         )
@@ -83,12 +91,13 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
 
 
 def _cells(record: Mapping[str, Any]) -> dict[tuple[int, int], tuple[float, float | None]]:
-    """(job, column) -> goodput and utility, feasible pairs only."""
+    """(job, column) -> goodput and utility, feasible pairs whose goodput is shown only."""
     pairs = record["pairs"]
     utilities: Sequence[float | None] = pairs.get("utility") or [None] * len(pairs["job"])
     return {
         (job, column): (goodput, utility)
         for job, column, goodput, utility in zip(pairs["job"], pairs["column"], pairs["goodput"], utilities, strict=True)
+        if goodput is not None
     }
 
 
@@ -121,13 +130,18 @@ def _hover(job: str, configuration: Mapping[str, Any], cell: tuple[float, float 
     return f"{head}<br>goodput {number(cell[0])} effective samples/s{share}{utility}" + ("<br>chosen" if chosen else "")
 
 
+def _hover_of_other(job: str, configuration: Mapping[str, Any], chosen: bool) -> str:
+    return f"{escape(job)}<br>{_label(configuration)}<br>" + ("chosen" if chosen else "what it would make of this is not shown")
+
+
 def _label(configuration: Mapping[str, Any]) -> str:
     nodes = configuration.get("node_count") or 1
     return f"{escape(str(configuration['gpu_type']))} {configuration['gpu_count']}" + (f" · {nodes}n" if nodes > 1 else "")
 
 
 def _short(name: str, length: int = 22) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"
+    """Cut in its middle: names that begin alike differ at their ends."""
+    return name if len(name) <= length else f"{name[: length // 2 - 1]}…{name[-length // 2 :]}"
 
 
 def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, rows: int) -> None:

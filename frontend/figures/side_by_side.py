@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from frontend.figures.base import MAX_POINTS, empty_figure, figure, step_line, thinned, whole_ticks
 from frontend.formatting import duration
+from frontend.others import told_job
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template, translucent
 
 Result = Mapping[str, Any]
@@ -64,7 +65,8 @@ def _jct_hours(job: Mapping[str, Any]) -> float | None:
 def _points(pairs: Sequence[tuple[str, str, float, float]], model: str, index: int, runs: tuple[str, str]) -> go.Scatter:
     kept = [pairs[i] for i in thinned(pairs)]
     words = [
-        f"{escape(name)}<br>{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}" for name, _, x, y in kept
+        f"{escape(told_job(name))}<br>{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}"
+        for name, _, x, y in kept
     ]
     return go.Scatter(
         name=escape(model),
@@ -135,7 +137,7 @@ def _titles(results: Mapping[str, Result], jobs: Sequence[str]) -> list[str]:
 
 def _title(run: str, told: Mapping[str, Any] | None, job: str) -> str:
     ended = "" if told is None else " · not finished" if told["finish"] is None else f" · JCT {duration(told['finish'] - told['submit'])}"
-    return f"{escape(run)}: {escape(job)}{ended}"
+    return f"{escape(run)}: {escape(told_job(job))}{ended}"
 
 
 def _held(stretches: Sequence[Mapping[str, Any]], named: set[str]) -> list[go.Scatter]:

@@ -14,11 +14,11 @@ Steps = Mapping[str, Any]
 
 
 def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None) -> go.Figure:
-    """Stacked step areas: time (UTC) x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
+    """Stacked step areas: cluster time x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
         return empty_figure(scheme, "No round has run yet", "Submit a job, or add demo jobs: the first round shows here.")
-    drawn = figure(scheme, x="Time (UTC)", y="GPUs in use")
+    drawn = figure(scheme, x="Cluster time", y="GPUs in use")
     for name in types:
         kept = thinned(used[name]["at"])
         colour = gpu_colour(name)
@@ -48,10 +48,10 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
 
 
 def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.Figure:
-    """Step lines: time (UTC) x jobs, running and pending."""
+    """Step lines: cluster time x jobs, running and pending."""
     if not pending["at"] and not running["at"]:
         return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.")
-    drawn = figure(scheme, x="Time (UTC)", y="Jobs")
+    drawn = figure(scheme, x="Cluster time", y="Jobs")
     colours = palette(scheme)
     highest, ends = 0.0, {}
     for name, steps, colour, dash in (("running", running, colours.accent, "solid"), ("pending", pending, colours.muted, "dash")):

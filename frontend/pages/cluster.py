@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, empty_state, error_state, graph, page_title, skeleton
+from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
+from frontend.components.cluster_map import cluster_map, drawing_of, nodes_grid, register_cluster_map
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
-from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.cluster_map import cluster_map_figure
+from frontend.figures.cluster_map import Known, message
 from frontend.formatting import number
-from frontend.pages.overview import legend
 from frontend.pages.reservations import (
     MAY_RESERVE,
     register_reservations,
@@ -25,7 +24,7 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
-from frontend.routing import add_page, aria, in_browser, presses
+from frontend.routing import add_page, presses
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
@@ -40,20 +39,17 @@ def layout(**_query: Any) -> html.Div:
                 [
                     card(
                         "Who holds which GPU",
-                        html.Div(
-                            graph("cluster-map", height="max(420px, calc(100vh - 192px))", clear_on_unhover=True), className="cluster-map"
-                        ),
-                        aside=html.Div(id="cluster-legend", className="legend"),
+                        cluster_map("cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10),
                         className="span-8",
                     ),
                     html.Div(
                         [
-                            card("Free now", html.Div(skeleton(100), id="cluster-free", className="scroll-x")),
+                            card("Free now", scrolls("cluster-free", skeleton(100), label="Free now")),
                             reservations_card(),
-                            card("Nodes", html.Div(skeleton(200), id="cluster-nodes", className="scroll-x")),
                         ],
                         className="span-4 form-stack",
                     ),
+                    card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
                 ],
                 className="columns",
             ),
@@ -68,21 +64,12 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/cluster", name="Cluster", title="Cluster", order=1, layout=layout)
     register_reservations(app, api)
 
-    in_browser(
-        app,
-        "lightJob",
-        Output("cluster-map", "id"),
-        Input("cluster-map", "hoverData"),
-        Input("cluster-map", "figure"),
-        prevent_initial_call=True,
-    )
+    register_cluster_map(app, "cluster", grid_id="cluster-nodes")
 
     @app.callback(
-        Output("cluster-map", "figure"),
-        Output("cluster-legend", "children"),
+        Output("cluster-drawing", "data"),
         Output("cluster-note", "children"),
         Output("cluster-free", "children"),
-        Output("cluster-nodes", "children"),
         Output("cluster-actions", "children"),
         Output("cluster-reserved", "children"),
         Output("cluster-reserve", "children"),
@@ -90,36 +77,34 @@ def register(app: Dash, api: Api) -> None:
         Input("cluster-select", "value"),
         Input("scheme", "data"),
         Input("cluster-acted", "data"),
+        State("cluster-known", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, _acted: Any) -> tuple[Any, ...]:
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, _acted: Any, known: Known | None) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
-            return (no_update,) * 8
+            return (no_update,) * 6
         if cluster_id == NO_CLUSTER:
-            nothing = empty_state("No cluster yet", "Create one with POST /api/v1/clusters.")
-            return empty_figure(scheme, "No cluster yet", "Its GPUs show here."), [], "", nothing, nothing, None, "", None
+            said_so = ("No cluster yet", "Create one with POST /api/v1/clusters.")
+            return message(*said_so), "", empty_state(*said_so), None, "", None
         try:
             async with api.visitor() as maat:
-                cluster, state, nodes, reserved, me = await asyncio.gather(
+                cluster, state, reserved, me = await asyncio.gather(
                     maat.send(calls.cluster(cluster_id)),
                     maat.send(calls.cluster_state(cluster_id)),
-                    maat.send(calls.nodes(cluster_id)),
                     maat.reservations(cluster_id),
                     maat.send(calls.me()),
                 )
         except Failure as error:
             failed = error_state(error)
-            return error_figure(scheme, *said(error)), [], "", failed, failed, no_update, failed, no_update
+            return message(*said(error), failed=True), "", failed, no_update, failed, no_update
         may = MAY_RESERVE in me["permissions"]
         pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
         note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
         action = "resume" if cluster["paused"] else "pause"
         button = dmc.Button(f"{action.capitalize()} cluster", variant="default", size="xs", **presses("cluster-pressed", action=action))
         return (
-            cluster_map_figure(state["gpus"], scheme=scheme),
-            legend(state["gpus"]),
+            drawing_of(state["gpus"], known, scheme=scheme),
             note,
             free_table(state),
-            _nodes_table(nodes["items"], state["gpus"]),
             button,
             reservations_table(reserved, may=may),
             reserve_button(may),
@@ -165,34 +150,4 @@ def free_table(state: Mapping[str, Any]) -> Any:
     head = html.Thead(
         html.Tr([html.Th("GPU type"), html.Th("Free (GPUs)", className="number"), html.Th("Most on one node", className="number")])
     )
-    return html.Table([head, html.Tbody(rows)], className="plain-table")
-
-
-def _nodes_table(nodes: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> Any:
-    if not nodes:
-        return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
-    used: dict[str, int] = {}
-    for cell in cells:
-        used[str(cell["node"])] = used.get(str(cell["node"]), 0) + (cell["job_id"] is not None)
-    head = html.Thead(html.Tr([html.Th("Node"), html.Th("GPUs"), html.Th("In use", className="number"), html.Th("")]))
-    rows = []
-    for node in nodes:
-        action = "restore" if node["drained_gpus"] else "drain"
-        button = dmc.Button(
-            action.capitalize(),
-            variant="subtle",
-            size="compact-xs",
-            **presses("cluster-pressed", action=action, node=node["id"]),
-            **aria(f"{action} {node['name']}"),
-        )
-        rows.append(
-            html.Tr(
-                [
-                    html.Td(node["name"]),
-                    html.Td(gpu_chip(node["gpu_type"], f"{node['gpu_count']} × {node['gpu_type']}")),
-                    html.Td(str(used.get(node["name"], 0)), className="number"),
-                    html.Td(button, className="number"),
-                ]
-            )
-        )
     return html.Table([head, html.Tbody(rows)], className="plain-table")

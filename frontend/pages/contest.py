@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import card, definition, empty_state, error_state, graph, skeleton
+from frontend.components.cards import card, definition, empty_state, error_state, graph, scrolls, skeleton
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure
 from frontend.formatting import ABSENT, number, percent, plural
@@ -24,6 +24,7 @@ FIGURES = (
     ("gpu_hours_per_job", "GPU-hours per job", 2),
     ("restarts_per_job", "Restarts per job", 2),
     ("avg_queueing_hours", "Queueing delay (h)", 3),
+    ("avg_waiting_hours", "Waiting in all (h)", 3),
     ("contention_mean", "Contention", 1),
     ("worst_rho", "Worst ρ", 2),
 )
@@ -45,7 +46,7 @@ def contest_cards() -> list[Any]:
     return [
         card(
             "Comparison",
-            html.Div(skeleton(140), id="contest-means", className="scroll-x"),
+            scrolls("contest-means", skeleton(140), label="Comparison"),
             aside=definition("each column", text_id="define-comparison"),
             className="span-12",
         ),
@@ -54,7 +55,7 @@ def contest_cards() -> list[Any]:
             [
                 html.Div("\u00a0", id="contest-basis", className="caption"),
                 graph("contest-ratios"),
-                html.Div(id="contest-paired", className="scroll-x"),
+                scrolls("contest-paired", label="Differences, job by job"),
             ],
             aside=against,
             className="span-12",

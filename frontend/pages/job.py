@@ -10,14 +10,17 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, error_state, facts, graph, link_button, skeleton
+from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, scrolls, skeleton
+from frontend.components.dialogs import dialog
+from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
-from frontend.formatting import ABSENT, clock, duration, gpu_hours, number, percent
+from frontend.formatting import ABSENT, clock, count, duration, gpu_hours, number, parse_time, percent
+from frontend.others import is_other
 from frontend.pages.jobs import wanted
-from frontend.routing import add_page, aria, in_browser, one, presses
+from frontend.routing import add_page, aria, in_browser, one, path_to, presses
 from maat.client import ApiError, calls
 
 EVENTS_SHOWN = 100
@@ -30,7 +33,7 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),
             dmc.Group(
-                [html.Div(skeleton(28), id="job-head", style={"minWidth": "320px"}), html.Div(id="job-actions")],
+                [html.Div(skeleton(28), id="job-head", className="job-head"), html.Div(id="job-actions")],
                 justify="space-between",
                 className="page-head",
             ),
@@ -44,15 +47,14 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
                         [card("Now", html.Div(skeleton(180), id="job-now")), card("Asked for", html.Div(skeleton(150), id="job-spec"))],
                         className="span-4 form-stack",
                     ),
-                    card("Events", html.Div(skeleton(120), id="job-events", className="scroll-x"), className="span-12"),
+                    card("Events", scrolls("job-events", skeleton(120), label="Events"), className="span-12"),
                 ],
                 className="columns",
             ),
-            dmc.Modal(
-                id="job-cancel-ask",
-                title="Cancel this job?",
-                transitionProps={"duration": 0},
-                children=[
+            dialog(
+                "job-cancel-ask",
+                "Cancel this job?",
+                [
                     html.P("It stops at the next round and gives its GPUs back. Its history stays. This cannot be undone."),
                     dmc.Group(
                         [
@@ -100,7 +102,7 @@ def register(app: Dash, api: Api) -> None:
                 )
                 state = await maat.send(calls.cluster_state(job["cluster_id"]))
         except Failure as error:
-            return _failed(error, scheme)
+            return _failed(error, scheme, job_id)
         timeline = job_timeline_figure(
             spans["items"], now=state["now"], submitted_at=job["submitted_at"], finished_at=job["finished_at"], scheme=scheme, height=340
         )
@@ -112,7 +114,16 @@ def register(app: Dash, api: Api) -> None:
             if finished
             else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs", **presses("job-cancel-pressed"))
         )
-        return _head(job), actions, _why(job, explanation), timeline, _now(job), _spec(job), events_table(events["items"]), finished
+        return (
+            _head(job),
+            actions,
+            _why(job, explanation),
+            timeline,
+            _now(job),
+            _spec(job),
+            events_table(events["items"], job["cluster_id"]),
+            finished,
+        )
 
     in_browser(
         app,
@@ -156,28 +167,19 @@ def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
     title = {True: "Why it waits", False: "Why it has this"}[job["allocation"] is None and job["state"] not in FINAL_STATES]
     if job["state"] in FINAL_STATES:
         title = "How it ended"
-    evidence = [
-        (name.replace("_", " "), number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
-        for name, value in primary["evidence"].items()
-        if value is not None
-    ]
     others = [reason for reason in explanation.get("reasons", []) if reason["code"] != primary["code"]]
-    sentence = (
-        f"{job['state'].capitalize()} after {duration(job['wait_seconds'])} of waiting."
-        if job["state"] in FINAL_STATES
-        else primary["sentence"]
-    )
-    source: list[Any] = [html.Span(primary["code"], className="caption")]
+    sentence = _ended_words(job) if job["state"] in FINAL_STATES else primary["sentence"]
+    source: list[Any] = [html.Span(reason_words(primary["code"]), className="caption", title=primary["code"])]
     if primary.get("as_of_round") is not None:
-        source.append(dcc.Link(f"round {primary['as_of_round']}", href=f"/rounds/{primary['as_of_round']}", className="caption"))
+        source.append(dcc.Link(f"round {primary['as_of_round']}", href=_round_path(job, primary["as_of_round"]), className="caption"))
     return card(
         title,
         [
             html.Div(sentence, className="sentence"),
-            html.Div([html.Span([html.B(name), value]) for name, value in evidence], className="strip"),
-            *[html.Div(reason["sentence"], className="hint") for reason in others],
+            html.Div([html.Span([html.B(name), value]) for name, value in evidence_words(primary["evidence"])], className="strip"),
+            *[html.Div(_waited_words(reason), className="hint") for reason in others],
             *(
-                [html.Ul([html.Li(remedy["sentence"]) for remedy in explanation["remedies"]], className="remedies")]
+                [html.Ul([_remedy(job, remedy) for remedy in explanation["remedies"]], className="remedies")]
                 if explanation.get("remedies")
                 else []
             ),
@@ -185,6 +187,31 @@ def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
         aside=dmc.Group(source, gap=12),
         className="explanation",
     )
+
+
+def _remedy(job: Mapping[str, Any], remedy: Mapping[str, Any]) -> html.Li:
+    """What would help, with the way to the form filled so."""
+    way = path_to("/submit", cluster=job["cluster_id"], like=job["id"], remedy=remedy["code"])
+    return html.Li([remedy["sentence"], " ", dcc.Link("Submit it so", href=way)] if remedy["changes"] else remedy["sentence"])
+
+
+def _waited_words(reason: Mapping[str, Any]) -> str:
+    return f"Before its start, as of round {reason['as_of_round']}: {reason['sentence']}"
+
+
+def _ended_words(job: Mapping[str, Any]) -> str:
+    """How long it waited and ran, in the cluster's time."""
+    begun, ended, submitted = (parse_time(job[name]) for name in ("started_at", "finished_at", "submitted_at"))
+    if ended is None or submitted is None:
+        return f"{job['state'].capitalize()}."
+    if begun is None:
+        return f"{job['state'].capitalize()} after {duration((ended - submitted).total_seconds())} of waiting, without ever having run."
+    waited, ran = duration((begun - submitted).total_seconds()), duration((ended - begun).total_seconds())
+    return f"{job['state'].capitalize()} {ran} after its start; before, it waited {waited}."
+
+
+def _round_path(job: Mapping[str, Any], number: int) -> str:
+    return path_to(f"/rounds/{number}", cluster=job["cluster_id"])
 
 
 def _now(job: Mapping[str, Any]) -> html.Dl:
@@ -213,7 +240,8 @@ def _now(job: Mapping[str, Any]) -> html.Dl:
 def _batch_words(batch: Mapping[str, Any]) -> str:
     if not batch:
         return ABSENT
-    return f"{batch['total_batch_size']} samples: {batch['per_gpu_batch_size']} per GPU, {batch['accumulation_steps']} accumulation steps"
+    total, each = count(batch["total_batch_size"]), count(batch["per_gpu_batch_size"])
+    return f"{total} samples: {each} per GPU, {batch['accumulation_steps']} accumulation steps"
 
 
 def _spec(job: Mapping[str, Any]) -> html.Dl:
@@ -231,18 +259,18 @@ def _spec(job: Mapping[str, Any]) -> html.Dl:
             ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
             (
                 "Batch size",
-                str(job["batch_size"])
+                count(job["batch_size"])
                 if job["batch_size"]
-                else f"chosen, up to {job['max_batch_size']}"
+                else f"chosen, up to {count(job['max_batch_size'])}"
                 if job["max_batch_size"]
                 else "chosen",
             ),
             ("Work", f"{number(job['work_scale'])} × the model's standard training"),
             ("Preemptible", "yes" if job["preemptible"] else "no"),
             ("Owner", f"{job['owner']} of {job['tenant']}"),
-            ("Submitted", clock(job["submitted_at"])),
-            ("Started", clock(job["started_at"])),
-            ("Finished", clock(job["finished_at"])),
+            ("Submitted (cluster time)", clock(job["submitted_at"])),
+            ("Started (cluster time)", clock(job["started_at"])),
+            ("Finished (cluster time)", clock(job["finished_at"])),
         ]
     )
 
@@ -254,12 +282,12 @@ def _kind(job: Mapping[str, Any]) -> str:
     return words.get(job["workload_kind"], str(job["workload_kind"]))
 
 
-def events_table(events: Sequence[Mapping[str, Any]]) -> Any:
+def events_table(events: Sequence[Mapping[str, Any]], cluster_id: str) -> Any:
     """Newest first."""
     if not events:
         return html.Div("Nothing has happened to it yet.", className="hint")
     newest = sorted(events, key=lambda event: event["id"], reverse=True)[:EVENTS_SHOWN]
-    head = html.Thead(html.Tr([html.Th("Time (UTC)"), html.Th("Event"), html.Th("State"), html.Th("Round"), html.Th("Details")]))
+    head = html.Thead(html.Tr([html.Th("Cluster time"), html.Th("Event"), html.Th("State"), html.Th("Round"), html.Th("Details")]))
     rows = [
         html.Tr(
             [
@@ -267,7 +295,7 @@ def events_table(events: Sequence[Mapping[str, Any]]) -> Any:
                 html.Td(event["kind"].replace("_", " ")),
                 html.Td(state_chip(event["state"]) if event["state"] else ""),
                 html.Td(
-                    dcc.Link(str(event["round_number"]), href=f"/rounds/{event['round_number']}")
+                    dcc.Link(str(event["round_number"]), href=path_to(f"/rounds/{event['round_number']}", cluster=cluster_id))
                     if event["round_number"] is not None
                     else ""
                 ),
@@ -294,15 +322,16 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+def _failed(error: Exception, scheme: str, job_id: str) -> tuple[Any, ...]:
     title, remedy = said(error)
     missing = isinstance(error, ApiError) and error.status == 404
+    nobody = "Another tenant's job" if is_other(job_id) else "No such job"
     back = link_button("All jobs", "/jobs")
-    figure = error_figure(scheme, "No such job" if missing else title, "" if missing else remedy)
+    figure = error_figure(scheme, nobody if missing else title, "" if missing else remedy)
     return (
-        html.H1("No such job" if missing else title, className="page-title"),
+        html.H1(nobody if missing else title, className="page-title"),
         back,
-        card(None, error_state(error)),
+        card(None, empty_state(nobody, "Its tenant and the cluster's administrators see it.") if is_other(job_id) else error_state(error)),
         figure,
         ABSENT,
         ABSENT,

@@ -12,9 +12,9 @@ from frontend.api import Api, Failure
 from frontend.components.cards import empty_state, error_state, link_button, page_title
 from frontend.components.grid import RIGHT, grid
 from frontend.components.states import JOB_STATES, STATES, state_text
-from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
+from frontend.formatting import ABSENT, clock, count, duration, gpu_hours, gpus, plural
 from frontend.pages.overview import demo_jobs
-from frontend.routing import add_page, aria, in_browser, one, several
+from frontend.routing import add_page, aria, in_browser, one, path_to, several
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_colour
 from maat.client import AsyncClient, calls
@@ -22,41 +22,64 @@ from maat.client.calls import JobFilters
 
 BLOCK_ROWS = 100
 MAX_LIMIT = 500
-SORTS = {
-    "submitted": "submitted_at",
-    "name": "name",
-    "model": "model",
-    "state": "state",
-    "progress_share": "progress",
-    "gpu_hours": "gpu_hours",
-    "restarts": "restarts",
-}
+NEWEST_FIRST = "-submitted_at"
+# Columns have the service's names of what it sorts by: `sort` of the address and of the list.
+SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
+IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
+# On a narrow page the grid leaves out `remaining` and `restarts` (assets/maat.js, fitColumns). The name takes what the others leave; it is cut in its middle, where it must be, since names that begin alike end otherwise.
 COLUMNS = [
     {
         "field": "name",
+        "colId": "name",
         "headerName": "Job",
-        "flex": 2,
-        "minWidth": 120,
+        "flex": 4,
+        "minWidth": 140,
         "sortable": True,
         "cellRenderer": "MaatLink",
+        "cellRendererParams": {"cutInMiddle": True},
         "tooltipField": "name",
     },
-    {"field": "state", "headerName": "State", "width": 106, "sortable": True, "cellRenderer": "MaatState", "tooltipField": "reason"},
-    {"field": "model", "headerName": "Model", "flex": 1, "minWidth": 96, "sortable": True, "tooltipField": "model"},
-    {"field": "want", "headerName": "Wants (GPUs)", "width": 106},
-    {"field": "have", "headerName": "Has", "width": 92, "cellRenderer": "MaatGpus"},
-    {"field": "progress_share", "headerName": "Progress", "width": 118, "sortable": True, "cellRenderer": "MaatProgress"},
-    {"field": "remaining", "headerName": "Remaining", "width": 100, **RIGHT},
-    {"field": "wait", "headerName": "Waited", "width": 96, "tooltipField": "wait_exact", **RIGHT},
-    {"field": "gpu_hours", "headerName": "GPU-hours", "width": 84, "sortable": True, **RIGHT},
-    {"field": "submitted", "headerName": "Submitted (UTC)", "width": 126, "tooltipField": "submitted_exact", "sortable": True, **RIGHT},
-    {"field": "restarts", "headerName": "Restarts", "width": 76, "sortable": True, **RIGHT},
-    {"field": "tenant", "headerName": "Tenant", "width": 96, "tooltipField": "tenant"},
+    {
+        "field": "state",
+        "colId": "state",
+        "headerName": "State",
+        "width": 108,
+        "sortable": True,
+        "cellRenderer": "MaatState",
+        "tooltipField": "reason",
+    },
+    {"field": "model", "colId": "model", "headerName": "Model", "flex": 1, "minWidth": 100, "sortable": True, "tooltipField": "model"},
+    {"field": "want", "headerName": "Wants", "headerTooltip": "GPUs that it asks for", "width": 80, "tooltipField": "want"},
+    {"field": "have", "headerName": "Has", "headerTooltip": "GPUs that it holds", "width": 104, "cellRenderer": "MaatGpus"},
+    {
+        "field": "progress_share",
+        "colId": "progress",
+        "headerName": "Progress",
+        "width": 96,
+        "tooltipField": "remaining_words",
+        "sortable": True,
+        "cellRenderer": "MaatProgress",
+    },
+    {"field": "remaining", "headerName": "Remaining", "width": 94, **IN_CLUSTER_TIME, **RIGHT},
+    {"field": "wait", "headerName": "Waited", "width": 86, "tooltipField": "wait_exact", **IN_CLUSTER_TIME, **RIGHT},
+    {"field": "gpu_hours", "colId": "gpu_hours", "headerName": "GPU-hours", "width": 80, "sortable": True, **RIGHT},
+    {
+        "field": "submitted",
+        "colId": "submitted_at",
+        "headerName": "Submitted",
+        "width": 106,
+        "tooltipField": "submitted_exact",
+        "sortable": True,
+        **IN_CLUSTER_TIME,
+        **RIGHT,
+    },
+    {"field": "tenant", "headerName": "Tenant", "flex": 1, "minWidth": 70, "tooltipField": "tenant"},
+    {"field": "restarts", "colId": "restarts", "headerName": "Restarts", "width": 74, "sortable": True, **RIGHT},
 ]
 
 
-def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = None, **_query: Any) -> html.Div:
+def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = None, sort: Any = None, **_query: Any) -> html.Div:
     text = one(q) or ""
     states = [{"value": name, "label": state_text(name)} for name in JOB_STATES]
     return html.Div(
@@ -120,7 +143,7 @@ def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = 
                     html.Div(id="jobs-problem"),
                     grid(
                         "jobs-grid",
-                        COLUMNS,
+                        columns_sorted(one(sort)),
                         height="calc(100vh - 236px)",
                         rowModelType="infinite",
                         getRowId="params.data.id",
@@ -162,6 +185,8 @@ def register(app: Dash, api: Api) -> None:
         Input("jobs-type", "value"),
         prevent_initial_call=True,
     )
+    in_browser(app, "sortInUrl", Output("jobs-grid", "id"), Input("jobs-grid", "getRowsRequest"), prevent_initial_call=True)
+    in_browser(app, "fitColumns", Output("jobs-problem", "id"), Input("jobs-grid", "getRowsRequest"), State("jobs-grid-id", "data"))
     in_browser(
         app,
         "restartGrid",
@@ -244,10 +269,10 @@ def register(app: Dash, api: Api) -> None:
         response = {"rowData": [row_of(job) for job in page["items"]], "rowCount": total}
         return (
             response,
-            _counts(page.get("state_counts") or {}),
-            f"{total:,} match".replace(",", " ") if total is not None else "",
+            _counts(page.get("state_counts") or {}, {"cluster": cluster_id, **filters, "sort": query["sort"]}),
+            _total_words(total, filters) if total is not None else "",
             cursors,
-            None,
+            _nothing(filters) if total == 0 else None,
         )
 
     @app.callback(
@@ -262,7 +287,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[str, Any]) -> JobFilters:
-    query: JobFilters = {"count": "exact", "sort": "-submitted_at"}
+    query: JobFilters = {"count": "exact", "sort": NEWEST_FIRST}
     if cluster_id:
         query["cluster"] = cluster_id
     if filters.get("q"):
@@ -272,7 +297,7 @@ def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[
             query[name] = filters[name]
     for wish in request.get("sortModel") or []:
         if wish["colId"] in SORTS:
-            query["sort"] = ("-" if wish["sort"] == "desc" else "") + SORTS[wish["colId"]]
+            query["sort"] = ("-" if wish["sort"] == "desc" else "") + wish["colId"]
     return query
 
 
@@ -318,13 +343,19 @@ def row_of(job: Mapping[str, Any]) -> dict[str, Any]:
         "colour": gpu_colour(held["gpu_type"]) if held else None,
         "progress_share": job["progress"],
         "remaining": duration(job["remaining_seconds"]),
+        "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now" if held else None,
         "wait": duration(job["wait_seconds"]),
-        "wait_exact": f"{job['wait_seconds']:.0f} s",
+        "wait_exact": f"{job['wait_seconds']:.0f} s of cluster time",
         "gpu_hours": gpu_hours(job["gpu_hours"]),
         "restarts": job["restarts"],
         "submitted": clock(job["submitted_at"]).rpartition(":")[0],
-        "submitted_exact": clock(job["submitted_at"]),
+        "submitted_exact": f"{clock(job['submitted_at'])} of cluster time",
     }
+
+
+def _total_words(total: int, filters: Mapping[str, Any]) -> str:
+    """Only filters can match."""
+    return f"{count(total)} match" if any(filters.values()) else plural(total, "job")
 
 
 def wanted(job: Mapping[str, Any]) -> str:
@@ -346,15 +377,22 @@ def _nothing(filters: Mapping[str, Any]) -> html.Div:
     return empty_state("No job matches", f"Filtered by {', '.join(used)}. Clear the filters to see all jobs.")
 
 
-def _counts(counts: Mapping[str, int]) -> list[Any]:
-    """Counts by state of what the filters match, each a link that narrows to it."""
+def columns_sorted(wish: str | None) -> list[dict[str, Any]]:
+    """The columns, one of them sorted: by which `wish` says, as the service names it, else the newest first."""
+    given = wish if wish is not None and wish.removeprefix("-") in SORTS else NEWEST_FIRST
+    order = "desc" if given.startswith("-") else "asc"
+    return [{**column, "sort": order} if column.get("colId") == given.removeprefix("-") else column for column in COLUMNS]
+
+
+def _counts(counts: Mapping[str, int], view: Mapping[str, Any]) -> list[Any]:
+    """Counts by state of what the filters match, each a link that narrows `view`, the parameters of the page, to it."""
     return [
         dcc.Link(
             html.Span(
-                [html.Span(STATES[name].glyph, className="state-glyph"), f"{counts[name]} {name}"],
+                [html.Span(STATES[name].glyph, className="state-glyph"), f"{count(counts[name])} {name}"],
                 className=f"state state-{STATES[name].hue}",
             ),
-            href=f"/jobs?state={name}",
+            href=path_to("/jobs", **{**view, "state": name}),
         )
         for name in JOB_STATES
         if counts.get(name)

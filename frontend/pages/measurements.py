@@ -10,7 +10,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import card, empty_state, error_state, link_button, page_title
+from frontend.components.cards import card, empty_state, error_state, link_button, page_title, scrolls
+from frontend.components.dialogs import dialog
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
@@ -70,7 +71,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     card("Upload", form, className="span-4"),
-                    card("Uploaded", html.Div(id="measurements-list", className="scroll-x"), className="span-8"),
+                    card("Uploaded", scrolls("measurements-list", label="Uploaded measurements"), className="span-8"),
                 ],
                 className="columns",
             ),
@@ -81,11 +82,10 @@ def layout(**_query: Any) -> html.Div:
 
 
 def _question() -> dmc.Modal:
-    return dmc.Modal(
-        id="measurements-ask",
-        title="Delete these measurements?",
-        transitionProps={"duration": 0},
-        children=[
+    return dialog(
+        "measurements-ask",
+        "Delete these measurements?",
+        [
             html.P(id="measurements-ask-text"),
             dmc.Group(
                 [

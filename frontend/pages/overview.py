@@ -8,19 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, empty_state, error_state, graph, link_button, page_title, skeleton, tile
+from frontend.components.cluster_map import cluster_map, drawing_of, register_cluster_map
 from frontend.components.notices import notice, refusal
-from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.cluster_map import cluster_map_figure
+from frontend.figures.cluster_map import Known, message
 from frontend.figures.usage import pending_figure, usage_figure
-from frontend.formatting import ABSENT, duration, parse_time, percent, plural
-from frontend.routing import add_page, in_browser, one
+from frontend.formatting import ABSENT, clock, count, duration, parse_time, percent, plural
+from frontend.routing import add_page, in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
-from frontend.theme import gpu_order
 from maat.client import calls
 
 DEMO_JOBS = 20
@@ -34,6 +33,7 @@ USAGE_HEIGHT, JOBS_HEIGHT, MAP_HEIGHT = (
 
 RANGES = (("3600", "1 h"), ("21600", "6 h"), ("86400", "24 h"), ("all", "All"))
 DEFAULT_RANGE = "21600"
+RUNNING, WAITING = ("running", "starting", "restarting"), ("pending", "submitted", "profiling", "preempted")
 
 
 def layout(**query: Any) -> html.Div:
@@ -44,6 +44,9 @@ def layout(**query: Any) -> html.Div:
                 "Overview",
                 dmc.Button("Add demo jobs", id="overview-demo", variant="default", size="xs"),
                 link_button("Submit job", "/submit", variant="primary"),
+                note=html.Span(
+                    id="overview-note", className="caption", title="The cluster's own clock, in which all times of its jobs are told"
+                ),
             ),
             html.Div([skeleton(84) for _ in range(6)], id="overview-tiles", className="tiles"),
             html.Div(
@@ -67,8 +70,8 @@ def layout(**query: Any) -> html.Div:
                     ),
                     card(
                         "Cluster map",
-                        html.Div(graph("overview-map", height=MAP_HEIGHT, clear_on_unhover=True), className="cluster-map"),
-                        aside=html.Div(id="overview-legend", className="legend"),
+                        cluster_map("overview", height=MAP_HEIGHT, smallest_pixels=7),
+                        aside=dcc.Link("As a table", href="/cluster", className="caption", id={"to": "/cluster", "words": "As a table"}),
                         className="span-5",
                     ),
                 ],
@@ -81,51 +84,44 @@ def layout(**query: Any) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/", name="Overview", title="Overview", order=0, layout=layout)
 
-    in_browser(
-        app,
-        "lightJob",
-        Output("overview-map", "id"),
-        Input("overview-map", "hoverData"),
-        Input("overview-map", "figure"),
-        prevent_initial_call=True,
-    )
-
+    register_cluster_map(app, "overview")
     in_browser(app, "rangeInUrl", Output("overview-range", "id"), Input("overview-range", "value"), prevent_initial_call=True)
 
     @app.callback(
+        Output("overview-note", "children"),
         Output("overview-tiles", "children"),
         Output("overview-usage", "figure"),
         Output("overview-pending", "figure"),
-        Output("overview-map", "figure"),
-        Output("overview-legend", "children"),
+        Output("overview-drawing", "data"),
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
         Input("overview-range", "value"),
+        State("overview-known", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, span: str) -> tuple[Any, ...]:
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, span: str, known: Known | None) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
             return (no_update,) * 5
         if cluster_id == NO_CLUSTER:
-            return _without_cluster(scheme)
+            return "", *_without_cluster(scheme)
         try:
             async with api.visitor() as maat:
                 state = await maat.send(calls.cluster_state(cluster_id))
                 timeline, waiting, rounds, counted = await asyncio.gather(
                     maat.send(calls.timeline(cluster_id, start=_start(state["now"], span), points=600)),
                     maat.jobs(cluster=cluster_id, state=["pending", "submitted", "profiling"], sort="submitted_at", limit=1),
-                    maat.send(calls.rounds(cluster_id, limit=1)),
+                    maat.send(calls.rounds(cluster_id, limit=3)),
                     maat.jobs(cluster=cluster_id, limit=1),
                 )
         except Failure as error:
-            return _failed(error, scheme)
+            return "", *_failed(error, scheme)
         series = timeline["series"]
         return (
-            _tiles(state, counted.get("state_counts") or {}, waiting["items"], rounds["items"]),
+            f"cluster time {clock(state['now'])}",
+            _tiles(cluster_id, state, counted.get("state_counts") or {}, waiting["items"], rounds["items"]),
             usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme),
             pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
-            cluster_map_figure(state["gpus"], scheme=scheme),
-            legend(state["gpus"]),
+            drawing_of(state["gpus"], known, scheme=scheme),
         )
 
     @app.callback(
@@ -157,55 +153,53 @@ async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:
     return notice(f"{DEMO_JOBS} demo jobs added", "The next round considers them.")
 
 
-def legend(cells: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """GPU types with their colours, and how much of each is held."""
-    chips = []
-    for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
-        of_type = [cell for cell in cells if cell["gpu_type"] == name]
-        held = sum(cell["job_id"] is not None for cell in of_type)
-        chips.append(gpu_chip(name, f"{name} {held}/{len(of_type)}"))
-    return chips
-
-
 def _tiles(
-    state: Mapping[str, Any], counts: Mapping[str, int], waiting: Sequence[Mapping[str, Any]], rounds: Sequence[Mapping[str, Any]]
+    cluster_id: str,
+    state: Mapping[str, Any],
+    counts: Mapping[str, int],
+    waiting: Sequence[Mapping[str, Any]],
+    rounds: Sequence[Mapping[str, Any]],
 ) -> list[Any]:
     cells = state["gpus"]
-    held = sum(cell["job_id"] is not None for cell in cells)
+    held = sum(bool(cell["held"]) for cell in cells)
     drained = sum(bool(cell["drained"]) for cell in cells)
-    running = sum(counts.get(name, 0) for name in ("running", "starting", "restarting"))
+    running = sum(counts.get(name, 0) for name in RUNNING)
     restarting = counts.get("restarting", 0)
-    pending = sum(counts.get(name, 0) for name in ("pending", "submitted", "profiling", "preempted"))
+    pending = sum(counts.get(name, 0) for name in WAITING)
     finished = counts.get("succeeded", 0)
     oldest = waiting[0] if waiting else None
-    latest = rounds[0] if rounds else None
+    latest = next((entry for entry in rounds if entry["number"] == state["round_number"]), None)  # a newer one may have come meanwhile
+
+    def jobs_in(*states: str) -> str:
+        return path_to("/jobs", cluster=cluster_id, state=states)
+
     return [
         tile(
             "GPUs in use",
-            f"{held} / {len(cells)}",
+            f"{count(held)} / {count(len(cells))}",
             percent(held / len(cells)) + (f", {drained} drained" if drained else "") if cells else "no node",
         ),
         tile(
             "Running",
-            str(running),
+            count(running),
             f"{restarting} of them restarting" if restarting else "jobs",
-            href="/jobs?state=running&state=starting&state=restarting",
+            href=jobs_in(*RUNNING),
         ),
-        tile("Pending", str(pending), "jobs wait for GPUs", href="/jobs?state=pending&state=submitted&state=profiling&state=preempted"),
+        tile("Pending", count(pending), "jobs wait for GPUs" if pending else "no job waits", href=jobs_in(*WAITING)),
         tile(
             "Oldest wait",
             duration(oldest["wait_seconds"]) if oldest else ABSENT,
-            oldest["name"] if oldest else "nothing waits to start",
+            oldest["name"] if oldest else "all who wait had GPUs before" if pending else "nothing waits to start",
             href=f"/jobs/{oldest['id']}" if oldest else None,
         ),
-        tile("Succeeded", str(finished), plural(counts.get("failed", 0), "failed", "failed"), href="/jobs?state=succeeded"),
+        tile("Succeeded", count(finished), plural(counts.get("failed", 0), "failed", "failed"), href=jobs_in("succeeded")),
         tile(
             "Round",
-            str(latest["number"]) if latest else ABSENT,
+            count(latest["number"]) if latest else ABSENT,
             f"{latest['policy']}, decided in {(latest['policy_seconds'] + latest['place_seconds']) * 1000:.0f} ms"
             if latest
             else "none yet",
-            href="/rounds",
+            href=path_to("/rounds", cluster=cluster_id),
         ),
     ]
 
@@ -223,10 +217,11 @@ def _without_cluster(scheme: str) -> tuple[Any, ...]:
         ),
         style={"gridColumn": "1 / -1"},
     )
-    nothing = empty_figure(scheme, title, "Its GPUs and jobs show here.")
-    return [steps], nothing, nothing, nothing, []
+    nothing = "Its GPUs and jobs show here."
+    figure = empty_figure(scheme, title, nothing)
+    return [steps], figure, figure, message(title, nothing)
 
 
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     figure = error_figure(scheme, *said(error))
-    return [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})], figure, figure, figure, []
+    return [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})], figure, figure, message(*said(error), failed=True)

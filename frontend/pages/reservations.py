@@ -11,12 +11,14 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import card, skeleton
+from frontend.components.cards import card, scrolls, skeleton
+from frontend.components.dialogs import dialog
 from frontend.components.notices import notice, refusal
 from frontend.components.reservation_fields import hours_of, reservation_fields, reservation_states, unfinished_reservation
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
 from frontend.forms import spread
+from frontend.others import OTHER_JOB, is_other
 from frontend.routing import aria, in_browser, presses
 from maat.client import calls
 from maat.client.errors import FieldProblem
@@ -27,7 +29,7 @@ PREFIX = "cluster"
 
 
 def reservations_card() -> Any:
-    table = html.Div(skeleton(60), id="cluster-reserved", className="scroll-x")
+    table = scrolls("cluster-reserved", skeleton(60), label="Reservations")
     stores = [dcc.Store(id="cluster-reserve-pressed"), dcc.Store(id="cluster-remove-pressed")]
     return card("Reserved", [table, *stores], aside=html.Div(id="cluster-reserve"))
 
@@ -43,7 +45,7 @@ def reservation_dialog() -> Any:
         ],
         className="form-stack",
     )
-    return dmc.Modal(form, id="cluster-reserve-ask", title="Reserve GPUs", transitionProps={"duration": 0})
+    return dialog("cluster-reserve-ask", "Reserve GPUs", form)
 
 
 def reserve_button(may: bool) -> Any:
@@ -141,8 +143,6 @@ def reservations_table(reservations: Sequence[Mapping[str, Any]], *, may: bool) 
 
 def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     what = f"{one['gpu_count']} × {one['gpu_type']}"
-    job = dcc.Link("a job", href=f"/jobs/{one['job_id']}", title=one["job_id"])
-    whom = job if one["job_id"] else f"tenant {one['tenant']}"
     button = dmc.Button(
         "Remove",
         variant="subtle",
@@ -151,13 +151,20 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
         **aria(f"Remove the reservation of {what}"),
     )
     told = [
-        dmc.Group([gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(whom)], gap=6),
+        dmc.Group([gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(_whom(one))], gap=6),
         html.Div(_when(one), className="caption"),
     ]
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
 
 
+def _whom(one: Mapping[str, Any]) -> Any:
+    """For whom; of another tenant no more than that."""
+    if one["job_id"]:
+        return OTHER_JOB if is_other(one["job_id"]) else dcc.Link("a job", href=f"/jobs/{one['job_id']}", title=one["job_id"])
+    return f"tenant {one['tenant']}" if one["tenant"] else "another tenant"
+
+
 def _when(one: Mapping[str, Any]) -> str:
     begin = "" if one["state"] == "active" else f"from {clock(one['start_at'])} "
-    end = "it is removed" if one["end_at"] is None else f"{clock(one['end_at'])} (UTC)"
+    end = "it is removed" if one["end_at"] is None else f"{clock(one['end_at'])} of cluster time"
     return f"{begin}until {end}"

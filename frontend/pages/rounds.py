@@ -6,39 +6,52 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, empty_state, error_state, graph, link_button, page_title, skeleton
 from frontend.components.grid import RIGHT, grid
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.matrix import MAX_JOBS, matrix_figure
+from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
-from frontend.formatting import ABSENT, clock, number, percent
-from frontend.routing import add_page, one
+from frontend.formatting import ABSENT, clock, count, number, percent
+from frontend.routing import add_page, in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
-from maat.client import ApiError, calls
+from maat.client import ApiError, AsyncClient, calls
 
 ROUNDS_SHOWN = 200
 LATEST = "latest"
 
 COLUMNS = [
-    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 54, "cellRenderer": "MaatLink"},
-    {"field": "at", "headerName": "At (UTC)", "flex": 1.4, "minWidth": 80, "tooltipField": "date", **RIGHT},
-    {"field": "gpus", "headerName": "GPUs", "flex": 1, "minWidth": 58, **RIGHT},
-    {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 80, **RIGHT},
-    {"field": "changes", "headerName": "Moves", "flex": 1, "minWidth": 58, **RIGHT},
-    {"field": "gap", "headerName": "Gap", "flex": 1.3, "minWidth": 72, **RIGHT},
+    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 58, "cellRenderer": "MaatLink"},
+    {"field": "at", "headerName": "At", "headerTooltip": "Cluster time", "flex": 1.2, "minWidth": 70, "tooltipField": "date", **RIGHT},
+    {"field": "gpus", "headerName": "GPUs used", "flex": 1.2, "minWidth": 76, "tooltipField": "gpus_exact", **RIGHT},
+    {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 84, "tooltipField": "jobs", **RIGHT},
+    {"field": "changes", "headerName": "Moves", "flex": 0.8, "minWidth": 52, **RIGHT},
+    {"field": "gap", "headerName": "Gap", "flex": 0.9, "minWidth": 56, "tooltipField": "gap_exact", **RIGHT},
 ]
 
 
-def layout(number: Any = LATEST, **_query: Any) -> html.Div:
+# What of the page is one round's; `round-shown` says which, so that a round that is drawn is not asked for again.
+ONE_ROUND = (
+    Output("round-note", "children"),
+    Output("round-facts", "children"),
+    Output("round-matrix", "figure"),
+    Output("round-page", "total"),
+    Output("round-page", "style"),
+    Output("round-shown", "data"),
+)
+HIDDEN = {"display": "none"}
+
+
+def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
+    shown = int(given) if (given := one(page) or "").isdecimal() and len(given) < 6 else 1
     return html.Div(
         [
             dcc.Store(id="round-number", data=one(number) or LATEST),
-            dcc.Store(id="rounds-grid-id", data="rounds-grid"),
+            dcc.Store(id="round-shown"),
             page_title("Rounds", link_button("Latest round", "/rounds"), note=html.Span(id="round-note", className="caption")),
             html.Div(
                 [
@@ -65,10 +78,18 @@ def layout(number: Any = LATEST, **_query: Any) -> html.Div:
                                 "Goodput matrix",
                                 [
                                     html.Div(graph("round-matrix"), id="round-matrix-box"),
-                                    dmc.Pagination(id="round-page", total=1, value=1, size="sm", mt=8, style={"display": "none"}),
+                                    dmc.Pagination(
+                                        id="round-page",
+                                        total=max(shown, 1),
+                                        value=max(shown, 1),
+                                        size="sm",
+                                        mt=8,
+                                        style={"display": "none"},
+                                    ),
                                 ],
                                 aside=html.Span(
-                                    "colour: goodput as a share of the job's best · framed: chosen · grey: cannot run", className="caption"
+                                    "colour: share of the job's best goodput · framed: chosen · grey: cannot run, or not shown",
+                                    className="caption",
                                 ),
                             ),
                         ],
@@ -85,79 +106,87 @@ def register(app: Dash, api: Api) -> None:
     add_page("frontend.pages.rounds", path="/rounds", name="Rounds", title="Rounds", order=4, layout=layout)
     add_page("frontend.pages.round", path_template="/rounds/<number>", name="Round", title="Round", layout=layout)
 
+    in_browser(app, "pageInUrl", Output("round-page", "id"), Input("round-page", "value"), prevent_initial_call=True)
+
     @app.callback(
         Output("rounds-grid", "rowData"),
         Output("rounds-prices", "figure"),
-        Input("live", "data"),
-        Input("cluster-select", "value"),
-        Input("scheme", "data"),
-    )
-    async def list_rounds(_live: Any, cluster_id: str | None, scheme: str | None) -> tuple[Any, Any]:
-        if not cluster_id or not scheme:
-            return no_update, no_update
-        if cluster_id == NO_CLUSTER:
-            return [], empty_figure(scheme, "No cluster yet", "Its rounds show here.")
-        try:
-            async with api.visitor() as maat:
-                page = await maat.send(calls.rounds(cluster_id, limit=ROUNDS_SHOWN))
-        except Failure as error:
-            return [], error_figure(scheme, *said(error))
-        return [row_of(entry) for entry in page["items"]], prices_figure(page["items"], scheme=scheme)
-
-    @app.callback(
-        Output("round-note", "children"),
-        Output("round-facts", "children"),
-        Output("round-matrix", "figure"),
-        Output("round-page", "total"),
-        Output("round-page", "style"),
+        *ONE_ROUND,
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
         Input("round-page", "value"),
         State("round-number", "data"),
-        State("round-note", "children"),
+        State("round-shown", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: str | None) -> tuple[Any, ...]:
-        # A page that opens has several triggers at once, and a beat may overtake its first answer: only a beat on a shown round is idle.
-        idle = number != LATEST and bool(shown) and set(ctx.triggered_prop_ids) == {"live.data"}
-        if not cluster_id or not scheme or idle:
-            return (no_update,) * 5
+    async def show(_live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: Any) -> tuple[Any, ...]:
+        """The list and the round of one look at the service: the latest round is the first of the list."""
+        if not cluster_id or not scheme:
+            return (no_update,) * (2 + len(ONE_ROUND))
         if cluster_id == NO_CLUSTER:
-            return (
-                "",
-                empty_state("No cluster yet", "Its rounds show here."),
-                empty_figure(scheme, "No cluster yet", "", height=300),
-                1,
-                {"display": "none"},
-            )
+            return _nothing("No cluster yet", "Its rounds show here.", scheme)
         try:
             async with api.visitor() as maat:
-                entry = await maat.send(calls.round_(cluster_id, number))
+                rounds = (await maat.send(calls.rounds(cluster_id, limit=ROUNDS_SHOWN)))["items"]
+                asked = number if number != LATEST or not rounds else str(rounds[0]["number"])
+                wanted = [cluster_id, asked, scheme, page]
+                found = None if wanted == shown else await _one_round(maat, cluster_id, asked)
         except Failure as error:
-            return _failed(error, scheme, number)
-        record = entry.get("record")
-        pages = max(1, -(-len(record["job_names"]) // MAX_JOBS)) if record else 1
-        figure = (
-            matrix_figure(record, scheme=scheme, first=(min(page or 1, pages) - 1) * MAX_JOBS)
-            if record
-            else empty_figure(
-                scheme, "The record of this round was pruned", "Its summary stays; newer rounds have their matrix.", height=300
-            )
-        )
-        note = f"round {entry['number']}, {clock(entry['at'])} UTC" + (", follows the latest" if number == LATEST else "")
-        return note, _facts_of(entry), figure, pages, {} if pages > 1 else {"display": "none"}
+            figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
+            return [], figure, "", error_state(error), figure, 1, HIDDEN, None
+        listed = [row_of(entry, cluster_id) for entry in rounds], prices_figure(rounds, scheme=scheme)
+        if found is None and wanted == shown:
+            return (*listed, *(no_update,) * len(ONE_ROUND))
+        drawn = _missing(number, scheme) if found is None else _drawn(found, scheme, page, follows=number == LATEST)
+        return (*listed, *drawn, None if found is None else wanted)
 
 
-def row_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+async def _one_round(maat: AsyncClient, cluster_id: str, number: str) -> Any:
+    """The round with its record; None where the cluster has none of this number."""
+    try:
+        return await maat.send(calls.round_(cluster_id, number))
+    except ApiError as error:
+        if error.status in (404, 422):
+            return None
+        raise
+
+
+def _drawn(entry: Mapping[str, Any], scheme: str, page: int, *, follows: bool) -> tuple[Any, ...]:
+    """Note, facts, matrix, and how many pages it has."""
+    record = entry.get("record")
+    pages = max(1, -(-len(record["job_names"]) // MAX_JOBS)) if record else 1
+    pruned = ("The record of this round was pruned", "Its summary stays; newer rounds have their matrix.")
+    first = (min(page or 1, pages) - 1) * MAX_JOBS
+    figure = matrix_figure(record, scheme=scheme, first=first) if record else empty_figure(scheme, *pruned, height=EMPTY_PIXELS)
+    note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time" + (", follows the latest" if follows else "")
+    return note, _facts_of(entry), figure, pages, {} if pages > 1 else HIDDEN
+
+
+def _nothing(title: str, remedy: str, scheme: str) -> tuple[Any, ...]:
+    figure = empty_figure(scheme, title, remedy, height=EMPTY_PIXELS)
+    return [], figure, "", empty_state(title, remedy), figure, 1, HIDDEN, None
+
+
+def _missing(number: str, scheme: str) -> tuple[Any, ...]:
+    title = "No round has run yet" if number == LATEST else f"There is no round {number}"
+    remedy = "The worker runs one as soon as it is up." if number == LATEST else "It has not run yet, or it was pruned."
+    if number != LATEST and not number.isdecimal():
+        remedy = "Rounds are numbered from 1 up. Choose one from the list."
+    return "", empty_state(title, remedy), empty_figure(scheme, title, remedy, height=EMPTY_PIXELS), 1, HIDDEN
+
+
+def row_of(entry: Mapping[str, Any], cluster_id: str) -> dict[str, Any]:
     return {
         "number": str(entry["number"]),
-        "href": f"/rounds/{entry['number']}",
+        "href": path_to(f"/rounds/{entry['number']}", cluster=cluster_id),
         "at": clock(entry["at"]).rsplit(" ", 1)[-1],
-        "date": clock(entry["at"]),
-        "gpus": f"{entry['gpus_used']}/{entry['gpus_total']}",
-        "jobs": f"{entry['running_jobs']} / {entry['pending_jobs']}",
-        "changes": entry["changes"],
+        "date": f"{clock(entry['at'])} of cluster time",
+        "gpus": count(entry["gpus_used"]),
+        "gpus_exact": f"{count(entry['gpus_used'])} of {count(entry['gpus_total'])}",
+        "jobs": f"{count(entry['running_jobs'])} / {count(entry['pending_jobs'])}",
+        "changes": count(entry["changes"]),
         "gap": gap_text(entry["gap"]),
+        "gap_exact": ABSENT if entry["gap"] is None else f"{entry['gap']:.3g} as a share of the bound",
     }
 
 
@@ -165,7 +194,7 @@ def gap_text(gap: float | None) -> str:
     """A proved optimum reads `0`; an open gap its share of the bound."""
     if gap is None:
         return ABSENT
-    return "0" if gap < 1e-9 else f"{gap * 100:.1g} %"
+    return "0" if gap < 1e-9 else "<0.1 %" if gap < 0.001 else f"{gap * 100:.1f} %"
 
 
 def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
@@ -181,11 +210,11 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
         ("Placement", f"{entry['place_seconds'] * 1000:.1f} ms"),
         (
             "GPUs",
-            f"{entry['gpus_used']} of {entry['gpus_total']} ({percent(entry['gpus_used'] / entry['gpus_total']) if entry['gpus_total'] else ABSENT})",
+            f"{count(entry['gpus_used'])} of {count(entry['gpus_total'])} ({percent(entry['gpus_used'] / entry['gpus_total']) if entry['gpus_total'] else ABSENT})",
         ),
-        ("Running", str(entry["running_jobs"])),
-        ("Pending", str(entry["pending_jobs"])),
-        ("Moves", str(entry["changes"])),
+        ("Running", count(entry["running_jobs"])),
+        ("Pending", count(entry["pending_jobs"])),
+        ("Moves", count(entry["changes"])),
     ]
     solved[7] = ("Decision", solved[7][1])
     ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
@@ -209,14 +238,3 @@ def _out_of_time(entry: Mapping[str, Any]) -> bool:
     """Whether a clock ended the solver; of a round whose record was pruned nobody knows."""
     record = entry.get("record")
     return bool(record and record["report"].get("out_of_time"))
-
-
-def _failed(error: Exception, scheme: str, number: str) -> tuple[Any, ...]:
-    hidden = {"display": "none"}
-    if isinstance(error, ApiError) and error.status in (404, 422):
-        title = "No round has run yet" if number == LATEST else f"There is no round {number}"
-        remedy = "The worker runs one as soon as it is up." if number == LATEST else "It has not run yet, or it was pruned."
-        if number != LATEST and not number.isdecimal():
-            remedy = "Rounds are numbered from 0 up. Choose one from the list."
-        return "", empty_state(title, remedy), empty_figure(scheme, title, remedy, height=300), 1, hidden
-    return "", error_state(error), error_figure(scheme, *said(error), height=300), 1, hidden

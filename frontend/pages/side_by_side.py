@@ -13,6 +13,7 @@ from frontend.api import Api, Failure, said
 from frontend.components.cards import card, graph
 from frontend.figures.base import error_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
+from frontend.others import is_other, told_job
 from frontend.routing import aria, in_browser
 from frontend.runs import run_names
 from maat.client import AsyncClient, calls
@@ -151,7 +152,10 @@ async def _chosen(maat: AsyncClient, simulation_id: str, run_ids: Sequence[str |
 def offered_jobs(result: Mapping[str, Any]) -> list[dict[str, str]]:
     """Jobs to choose from, those that held most GPU-hours first."""
     jobs = sorted(result["jobs"], key=lambda job: -sum(job["gpu_hours_by_type"].values()))[:OFFERED_JOBS]
-    return [{"value": job["name"], "label": f"{job['name']} ({job['model']})"} for job in jobs]
+    return [
+        {"value": job["name"], "label": told_job(job["name"]) if is_other(job["name"]) else f"{job['name']} ({job['model']})"}
+        for job in jobs
+    ]
 
 
 def telling_jobs(result: Mapping[str, Any], count: int = FIRST_JOBS) -> list[str]:

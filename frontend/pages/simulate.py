@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, page_title
+from frontend.components.cards import card, empty_state, error_state, page_title, scrolls
 from frontend.components.laboratory_form import SEEDS_WRONG, LaboratoryForm, cluster_field, name_field, register_run, seeds_field
 from frontend.components.parameter_fields import Chosen, parameter_fields, parameters_of, place_of, register_parameters, register_placers
 from frontend.components.states import state_chip
@@ -81,7 +81,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     card("Compare policies", form, className="span-5"),
-                    card("Simulations", html.Div(id="simulate-list", className="scroll-x"), className="span-7"),
+                    card("Simulations", scrolls("simulate-list", label="Simulations"), className="span-7"),
                 ],
                 className="columns",
             ),

@@ -11,13 +11,14 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, skeleton
+from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, scrolls, skeleton
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
-from frontend.formatting import ABSENT, number, percent, plural
+from frontend.formatting import ABSENT, column, number, percent, plural
+from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
 from frontend.runs import named_measurements, run_names
@@ -54,6 +55,7 @@ COMPARED = (
     ("gpu_hours_per_job", "GPU-hours per job", 3),
     ("restarts_per_job", "Restarts per job", 2),
     ("avg_queueing_hours", "Mean queueing delay (h)", 3),
+    ("avg_waiting_hours", "Mean waiting in all (h)", 3),
     ("utilisation_busy", "GPUs held (%)", 3),
     ("contention_mean", "Mean contention", 3),
     ("policy_seconds_median", "Policy time (s)", 2),
@@ -97,7 +99,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     ),
                     card(
                         "Least fair to",
-                        html.Div(skeleton(140), id="simulation-fairness", className="scroll-x"),
+                        scrolls("simulation-fairness", skeleton(140), label="Least fair to"),
                         aside=definition("unfair", text_id="define-fairness"),
                         className="span-12",
                     ),
@@ -130,7 +132,7 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     card(
                         "Runs",
                         [
-                            html.Div(skeleton(140), id="simulation-table", className="scroll-x"),
+                            scrolls("simulation-table", skeleton(140), label="Runs"),
                             html.Div(id="simulation-notes", className="caption"),
                         ],
                         className="span-12",
@@ -230,9 +232,10 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
     compared = (*unfinished, *COMPARED, *failures)
     shown = [(field, head, digits) for field, head, digits in compared if any(field in summary for summary in summaries)]
     head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _ in shown]]))
+    columns = [column([_number(summary.get(field)) for summary in summaries], digits) for field, _, digits in shown]
     rows = []
-    for name, run, summary in zip(run_names(runs), runs, summaries, strict=True):
-        cells = [_cell(summary.get(field), digits) for field, _, digits in shown]
+    for position, (name, run) in enumerate(zip(run_names(runs), runs, strict=True)):
+        cells = [html.Td(texts[position], className="number") for texts in columns]
         failure = str((run["error"] or {}).get("detail") or "")
         rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
     return html.Table([head, html.Tbody(rows)], className="plain-table many-columns pinned")
@@ -243,7 +246,9 @@ def _notes(runs: Sequence[Mapping[str, Any]]) -> list[html.Div]:
     told: dict[str, list[str]] = {}
     for name, run in zip(run_names(runs), runs, strict=True):
         summary = run["summary"] or {}
-        waiting = (f"{job} did not finish. {why}" for job, why in (summary.get("unfinished_because") or {}).items())
+        waiting = (
+            f"{OTHER_JOB if is_other(job) else job} did not finish. {why}" for job, why in (summary.get("unfinished_because") or {}).items()
+        )
         for line in (*(summary.get("notes") or ()), *waiting):
             told.setdefault(line, []).append(name)
     return [html.Div(f"{', '.join(names)}: {line}") for line, names in list(told.items())[:MOST_NOTES]]
@@ -257,8 +262,8 @@ def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
     return known if held is None else known | {"utilisation_busy": 100 * held}
 
 
-def _cell(value: Any, digits: int) -> html.Td:
-    return html.Td(number(value, digits) if isinstance(value, int | float) else ABSENT, className="number")
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) else None
 
 
 def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
@@ -267,23 +272,26 @@ def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
     for name, run in runs.items():
         if run["unfinished_count"]:
             more = run["unfinished_count"] - len(run["unfinished"])
-            named = ", ".join(run["unfinished"]) + (f" and {more} more" if more else "")
+            named = ", ".join(map(told_job, run["unfinished"])) + (f" and {more} more" if more else "")
             lines.append(html.Div(f"{name}: {plural(run['unfinished_count'], 'job')} did not finish: {named}."))
     return lines
 
 
 def least_fair(runs: Mapping[str, DrawnRun]) -> Any:
     """Runs x worst rho, share of unfair jobs, and the jobs that fared worst."""
+    worst = column([run["worst_rho"] for run in runs.values()])
     rows = [
         html.Tr(
             [
                 html.Td(name),
-                html.Td(number(run["worst_rho"]), className="number"),
+                html.Td(rho, className="number"),
                 html.Td(percent(run["unfair_fraction"]), className="number"),
-                html.Td(", ".join(f"{job['name']} ({number(job['rho'])})" for job in run["worst_off"]) or ABSENT),
+                html.Td(
+                    ", ".join(f"{told_job(job['name'])} ({number(job['rho'])})" for job in run["worst_off"]) or ABSENT, className="wraps"
+                ),
             ]
         )
-        for name, run in runs.items()
+        for (name, run), rho in zip(runs.items(), worst, strict=True)
     ]
     if not rows:
         return empty_state("No finish-time fairness yet", "It shows when a run of this simulation has finished.")

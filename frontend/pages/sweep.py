@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, skeleton
+from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, scrolls, skeleton
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
@@ -53,7 +53,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
                         aside=choice,
                         className="span-12",
                     ),
-                    card("Means over the seeds", html.Div(skeleton(140), id="sweep-table", className="scroll-x"), className="span-12"),
+                    card("Means over the seeds", scrolls("sweep-table", skeleton(140), label="Means over the seeds"), className="span-12"),
                     card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
                 ],
                 className="columns",

@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, link_button, page_title
+from frontend.components.cards import card, empty_state, error_state, link_button, page_title, scrolls
 from frontend.components.laboratory_form import (
     SEEDS_EXAMPLE,
     SEEDS_WRONG,
@@ -78,9 +78,7 @@ def layout(**_query: Any) -> html.Div:
             cluster_field("sweeps"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                dmc.Select(
-                    id="sweeps-placer", label="Placer", placeholder="the one that suits the policy", data=[], value=None, clearable=True
-                ),
+                dmc.Select(id="sweeps-placer", label="Placer", placeholder="the policy's own", data=[], value=None, clearable=True),
             ),
             conditions.fidelity_field("sweeps"),
             _row(
@@ -113,7 +111,7 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     card("Vary a setting", form, className="span-5"),
-                    card("Sweeps", html.Div(id="sweeps-list", className="scroll-x"), className="span-7"),
+                    card("Sweeps", scrolls("sweeps-list", label="Sweeps"), className="span-7"),
                 ],
                 className="columns",
             ),

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from playwright.sync_api import Page
+
+PATIENCE_MILLISECONDS = 60_000
+
+
+def wait_in_page(page: Page, expression: str, arg: object = None, *, milliseconds: float = PATIENCE_MILLISECONDS) -> Any:
+    """The value of a JavaScript expression, or of a function of `arg`, once it is true. Raises TimeoutError.
+
+    Playwright's own wait_for_function evaluates text within the page, which the pages' Content-Security-Policy forbids.
+    """
+    end = time.monotonic() + milliseconds / 1000
+    while not (value := page.evaluate(expression, arg)):
+        if time.monotonic() > end:
+            raise TimeoutError(f"never true: {expression}")
+        page.wait_for_timeout(50)
+    return value
 
 
 def await_value(page: Page, field: str, value: object) -> None:
     """Leave a form's field, and wait until the form knows what was typed into it: fields tell it a moment later."""
     page.locator(f"#{field}").blur()
-    page.wait_for_function("([field, value]) => window.dash_component_api.getLayout(field).props.value === value", arg=[field, value])
+    wait_in_page(page, "([field, value]) => window.dash_component_api.getLayout(field).props.value === value", arg=[field, value])
 
 
 def press_while_redrawn(page: Page, button: str, output: str) -> None:

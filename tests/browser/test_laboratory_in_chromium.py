@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from pages import await_value
+from barriers import every_barrier
+from pages import await_value, wait_in_page
 from playwright.sync_api import Page, expect
 
 from maat.client import calls
@@ -23,7 +24,7 @@ CLUSTER = "t4=2x4,a100=1x8"
 def plotted(page: Page, card: str) -> list[dict[str, Any]]:
     """Name, kind and values of what a card's figure draws, once it draws anything."""
     plot = f"document.querySelector('#{card} .js-plotly-plot')"
-    page.wait_for_function(f"{plot} && {plot}.data && {plot}.data.length", timeout=PLAY_MILLISECONDS)
+    wait_in_page(page, f"{plot} && {plot}.data && {plot}.data.length", milliseconds=PLAY_MILLISECONDS)
     read = "trace => ({name: trace.name, type: trace.type, x: [...(trace.x || [])], y: [...(trace.y || [])]})"
     traces: list[dict[str, Any]] = page.evaluate(f"{plot}.data.map({read})")
     return traces
@@ -95,6 +96,12 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(co
         comparison.get_by_role("button", name=f"What {name} means").click()
         expect(comparison.locator(".define-text:visible")).to_contain_text(re.compile(says))
         comparison.keyboard.press("Escape")
+
+
+def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
+    plotted(comparison, "compare-allocations")
+
+    assert every_barrier(comparison) == []
 
 
 def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(laboratory: Any, tab: Any) -> None:
@@ -256,10 +263,11 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     expect(page.locator("#sweep-request")).to_contain_text("1.5 for cifar10")
     expect(page.locator("#sweep-request")).to_contain_text("pal")
     choose(page, "#sweep-metric", "Worst ρ")
-    page.wait_for_function("document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')")
+    wait_in_page(page, "document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')")
     assert "metric=worst_rho" in page.url
     expect(page.locator("#sweep-table tbody tr")).to_have_count(4)
     assert tab.witness.errors == []
+    assert every_barrier(page) == []
 
 
 def choose(page: Page, field: str, option: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pages import press_while_redrawn, without_beats
+from pages import press_while_redrawn, wait_in_page, without_beats
 from playwright.sync_api import expect
 
 from maat.client import calls
@@ -45,7 +45,7 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     page.click("#job-cancel")
     page.click("#job-cancel-yes")
     expect(page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
-    page = tab.open(f"{server.url}/cluster")
+    page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
     page.get_by_role("button", name="drain ").first.click()
     page.get_by_role("button", name="restore ").click()
     expect(page.get_by_role("button", name="restore ")).to_have_count(0)
@@ -60,9 +60,9 @@ def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, tab:
     drains.first.wait_for()
     before = drains.count()
 
-    press_while_redrawn(page, "[aria-label^='drain ']", "cluster-nodes.children")
+    press_while_redrawn(page, "[aria-label^='drain ']", "cluster-drawing.data")
     expect(page.get_by_role("button", name="restore ")).to_have_count(1)
-    press_while_redrawn(page, "[aria-label^='restore ']", "cluster-nodes.children")
+    press_while_redrawn(page, "[aria-label^='restore ']", "cluster-drawing.data")
     expect(drains).to_have_count(before)
 
     press_while_redrawn(page, "#cluster-actions button", "cluster-actions.children")
@@ -115,7 +115,7 @@ def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any,
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "drain"))
     expect(page.get_by_role("button", name=f"restore {node['name']}")).to_be_visible()
 
-    page.wait_for_function("label => document.activeElement.getAttribute('aria-label') === label", arg=label)
+    wait_in_page(page, "label => document.activeElement.getAttribute('aria-label') === label", arg=label)
     assert page.evaluate("window.pause.isConnected")
     page.mouse.click(700, 20)
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
@@ -184,7 +184,7 @@ def test_an_answer_that_comes_after_its_page_was_left_does_no_harm(server: Any, 
             const ask = window.fetch;
             window.fetch = async function (url, options) {
                 const answer = await ask.apply(this, arguments);
-                if (String(options && options.body).includes('cluster-nodes.children')) {
+                if (String(options && options.body).includes('cluster-drawing.data')) {
                     window.fetch = ask;
                     window.maatGo('/measurements');
                     while (document.querySelector('#cluster-nodes')) { await new Promise(drawn => requestAnimationFrame(drawn)); }

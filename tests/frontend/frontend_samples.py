@@ -18,6 +18,7 @@ def cells() -> list[dict[str, Any]]:
             "node": nodes[gpu],
             "gpu_type": types[gpu],
             "drained": gpu == 9,
+            "held": gpu in held,
             "job_id": f"job_{held[gpu]}" if gpu in held else None,
             "job_name": f"train {held[gpu]}" if gpu in held else None,
             "tenant": "default" if gpu in held else None,

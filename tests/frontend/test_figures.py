@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 import pytest
 
 from frontend.figures.base import MAX_POINTS, error_figure, thinned
-from frontend.figures.cluster_map import cluster_map_figure
 from frontend.figures.goodput import goodput_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
@@ -29,7 +28,6 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
         {"t4": samples.steps(0, 2, 4), "a100": samples.steps(1, 1, 2)}, {"t4": samples.steps(4), "a100": samples.steps(2)}, scheme=scheme
     ),
     "pending": lambda scheme: pending_figure(samples.steps(0, 1, 2), samples.steps(1, 2, 1), scheme=scheme),
-    "map": lambda scheme: cluster_map_figure(samples.cells(), scheme=scheme),
     "timeline": lambda scheme: job_timeline_figure(
         samples.spans(), now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme=scheme
     ),
@@ -48,7 +46,6 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
 EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "usage": lambda scheme: usage_figure({}, {}, scheme=scheme),
     "pending": lambda scheme: pending_figure(NOTHING, NOTHING, scheme=scheme),
-    "map": lambda scheme: cluster_map_figure([], scheme=scheme),
     "timeline": lambda scheme: job_timeline_figure([], now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T11:00:00Z", scheme=scheme),
     "goodput": lambda scheme: goodput_figure([], scheme=scheme),
     "matrix": lambda scheme: matrix_figure({**samples.record(), "job_names": []}, scheme=scheme),
@@ -63,9 +60,8 @@ EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "allocations": lambda scheme: allocations_figure(RESULTS, ["job 9"], scheme=scheme),
 }
 UNITS = {
-    "usage": ("Time (UTC)", "GPUs in use"),
-    "pending": ("Time (UTC)", "Jobs"),
-    "map": ("GPU on its node", "Node · GPU type"),
+    "usage": ("Cluster time", "GPUs in use"),
+    "pending": ("Cluster time", "Jobs"),
     "goodput": ("GPUs", "Goodput (effective samples/s)"),
     "matrix": ("Configuration (GPU type, GPUs; nodes where more than one)", "Job"),
     "prices": ("Round", "Price (objective per GPU)"),
@@ -90,7 +86,7 @@ def test_both_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
     figure = FULL["timeline"]("light")
 
     assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("GPUs held", "Batch size<br>(samples)")
-    assert figure.layout.xaxis2.title.text == "Time (UTC)"
+    assert figure.layout.xaxis2.title.text == "Cluster time"
     assert figure.layout.xaxis.matches == "x2"
 
 
@@ -158,33 +154,6 @@ def test_thinning_leaves_a_short_series_as_it_is() -> None:
     assert thinned(["a", "b", "c"]) == [0, 1, 2]
 
 
-def test_the_map_is_one_trace_with_one_cell_per_gpu_and_the_job_that_holds_it() -> None:
-    figure = FULL["map"]("light")
-
-    assert len(figure.data) == 1
-    cells = figure.data[0]
-    assert [list(row) for row in cells.customdata] == [
-        ["job_a", "job_a", None, None],
-        ["job_b", "job_b", "job_b", "job_b"],
-        [None, None, None, None],
-    ]
-    assert list(cells.y) == ["n1 · t4", "n2 · rtx", "n3 · a100"]
-    assert cells.z[0][0] != cells.z[0][2]
-    assert cells.z[2][0] == 0
-    assert cells.z[2][1] == 1
-    assert cells.z[2][2] is None
-
-
-def test_neighbouring_jobs_on_one_type_differ_in_shade() -> None:
-    cells = samples.cells()
-    for cell in cells[2:4]:
-        cell.update(job_id="job_z", job_name="z", tenant="default")
-
-    figure = cluster_map_figure(cells, scheme="light")
-
-    assert figure.data[0].z[0][1] != figure.data[0].z[0][2]
-
-
 def test_the_matrix_frames_exactly_the_chosen_cells() -> None:
     figure = FULL["matrix"]("light")
 
@@ -230,10 +199,7 @@ def test_the_matrix_pages_through_many_jobs() -> None:
 
 def test_text_from_users_is_escaped_in_every_figure_that_shows_it() -> None:
     hostile = "<script>alert(1)</script>"
-    cells = samples.cells()
-    cells[0].update(job_name=hostile, node=hostile)
     drawn = [
-        cluster_map_figure(cells, scheme="light"),
         FULL["matrix"]("light"),
         jct_figure(samples.drawn({hostile: samples.result(0.0)}), scheme="light"),
     ]
@@ -344,3 +310,34 @@ def test_a_narrow_range_of_completion_times_has_several_ticks() -> None:
     axis = jct_figure(samples.drawn({"sia": {**told, "jobs": jobs}}), scheme="light").layout.xaxis
 
     assert len([tick for tick in axis.tickvals if 10 ** axis.range[0] <= tick <= 10 ** axis.range[1]]) >= 3
+
+
+def test_of_another_tenants_job_the_matrix_has_a_frame_and_no_goodput() -> None:
+    record = samples.record()
+    pairs = record["pairs"]
+    kept = [i for i, row in enumerate(pairs["job"]) if row != 0 or pairs["column"][i] == record["chosen"][0]]
+    hidden = {
+        name: values if values is None else [None if name == "goodput" and pairs["job"][i] == 0 else values[i] for i in kept]
+        for name, values in pairs.items()
+    }
+    seen = {**record, "job_names": ["another tenant's job", *record["job_names"][1:]], "pairs": hidden, "others": [0]}
+    figure = matrix_figure(seen, scheme="light")
+    frames = [shape for shape in figure.layout.shapes if shape.name == "chosen"]
+    assert len(frames) == len([shape for shape in matrix_figure(record, scheme="light").layout.shapes if shape.name == "chosen"])
+    assert all(value is None for value in figure.data[0].z[0])
+    assert any(value is not None for value in figure.data[0].z[1])
+    assert all(
+        "another tenant's job" in text and "goodput" not in text
+        for text in (text.replace("&#x27;", "'") for text in figure.data[0].hovertext[0])
+    )
+
+
+def test_a_round_in_which_only_others_waited_says_so() -> None:
+    record = {
+        **samples.record(),
+        "pairs": {"job": [], "column": [], "goodput": [], "utility": []},
+        "chosen": [None] * 3,
+        "others": [0, 1, 2],
+    }
+    told = " ".join(note.text for note in matrix_figure(record, scheme="light").layout.annotations)
+    assert "Only jobs of other tenants waited" in told

@@ -108,6 +108,13 @@ def test_what_is_sent_is_compressed(browser: TestClient) -> None:
     assert browser.get("/", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
 
 
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
+def test_a_page_can_be_read_again(path: str, browser: TestClient) -> None:
+    first, second = (browser.get(path, headers={"Accept-Encoding": "gzip"}) for _ in range(2))
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.text == second.text
+
+
 def test_no_component_reads_markup_from_data() -> None:
     sources = "".join(file.read_text(encoding="utf-8") for file in Path(composition.__file__).parent.rglob("*.py"))
 
@@ -126,6 +133,19 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(browser
     assert "content-encoding" not in plain.headers
     assert first.headers["cache-control"] == plain.headers["cache-control"]
     assert browser.get("/_dash-component-suites/dash/nope.v1m1.js").status_code != 200
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+@pytest.mark.parametrize(
+    "name",
+    ["os/os.py", "sys/__init__.py", "os/os.v1_0m1.py", "a b/x.js", "dash//x.js", "dash/dcc/nope.js", "dash/dcc/nope.v1m1.js", "numpy/x.js"],
+)
+def test_a_script_that_no_page_uses_is_a_problem(name: str, encoding: str, browser: TestClient) -> None:
+    answer = browser.get(f"/_dash-component-suites/{name}", headers={"Accept-Encoding": encoding})
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "registered" not in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from frontend.components.conditions import told
-from frontend.formatting import clock, duration, gpu_hours, number, percent, plural
+from frontend.components.evidence import evidence_words, reason_words
+from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs import row_of, wanted
 from frontend.pages.reservations import reservations_table
 from frontend.pages.rounds import _facts_of
@@ -183,7 +184,7 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
     head, body = _table(runs).children
 
     assert [cell.children for cell in head.children.children] == ["Run", "State", "Unfinished", "Mean JCT (h)"]
-    assert [row.children[-1].children for row in body.children] == ["1.5", "–"]
+    assert [row.children[-1].children for row in body.children] == ["1.50", "–"]
 
 
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
@@ -208,3 +209,31 @@ def test_failures_have_columns_only_where_a_node_failed() -> None:
 
     assert heads(failures=0, interruptions=0) == ["Run", "State"]
     assert heads(failures=2, interruptions=1, lost_gpu_hours=0.5) == ["Run", "State", "Failed nodes", "Interruptions", "GPU-hours lost"]
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([22.0, 26.4], ["22.0", "26.4"]),
+        ([0.0016, 0.00083, 0.0], ["0.00160", "0.00083", "0.00000"]),
+        ([1173.0, 2048.0, 3.0], ["1 173", "2 048", "3"]),
+        ([1173.2, 2.5, None], ["1 173.2", "2.5", "–"]),
+        ([0.0, 0.0], ["0", "0"]),
+        ([None], ["–"]),
+    ],
+)
+def test_numbers_below_one_another_have_the_same_decimals(values: list[float | None], shown: list[str]) -> None:
+    assert column(values) == shown
+
+
+def test_what_is_behind_a_reason_is_said_in_words_with_its_unit() -> None:
+    evidence = {"needed_gpus": 16, "binding_limit": "capacity:t4", "restarting": 0, "lease_seconds_left": 130.0, "batch_size": None}
+
+    assert evidence_words(evidence) == [
+        ("GPUs that it needs at least", "16"),
+        ("held back by", "all t4 GPUs are taken"),
+        ("is restarting", "no"),
+        ("lease left", "2 min 10 s"),
+    ]
+    assert reason_words("WAITING_CAPACITY") == "waits for GPUs"
+    assert reason_words("HELD_BY_USER") == "held by user"

@@ -1,0 +1,60 @@
+"""The place of the cluster map on a page, and how what changed reaches it. assets/cluster_map.js draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from frontend.components.grid import RIGHT, grid
+from frontend.figures.cluster_map import Known, map_changes, message
+from frontend.routing import aria, in_browser
+
+NODE_COLUMNS: list[dict[str, Any]] = [
+    {"field": "name", "headerName": "Node", "width": 150, "minWidth": 96, "sortable": True, "tooltipField": "name"},
+    {"field": "gpu_type", "headerName": "GPU type", "width": 110, "sortable": True, "cellRenderer": "MaatGpus"},
+    {"field": "gpu_count", "headerName": "GPUs", "width": 76, "sortable": True, **RIGHT},
+    {"field": "held", "headerName": "In use", "width": 84, "sortable": True, **RIGHT},
+    {"field": "drained", "headerName": "Drained", "width": 92, "sortable": True, **RIGHT},
+    {"field": "stretches", "headerName": "Held by", "flex": 1, "minWidth": 180, "cellRenderer": "MaatHolders"},
+    {"field": "drained", "colId": "service", "headerName": "Service", "width": 92, "cellRenderer": "MaatDrain"},
+]
+
+
+def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
+    """An empty map of this height, with the stores by which it is filled: `{prefix}-drawing` takes `map_changes`.
+
+    A square is as large as the height allows, and never smaller than `smallest_pixels`: then the map scrolls.
+    """
+    smallest: dict[str, Any] = {"data-smallest": smallest_pixels}
+    drawn = html.Div(id=f"{prefix}-map", className="gpu-map", style={"height": height}, role="group", **aria("Cluster map"), **smallest)
+    return html.Div(
+        [drawn, dcc.Store(id=f"{prefix}-drawing"), dcc.Store(id=f"{prefix}-known"), dcc.Store(id=f"{prefix}-map-id", data=f"{prefix}-map")]
+    )
+
+
+def drawing_of(cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str) -> Any:
+    """What to put into the store for a browser that has drawn `known`."""
+    if not cells:
+        return message("This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+    changes = map_changes(cells, known, scheme=scheme)
+    return no_update if changes is None else changes
+
+
+def nodes_grid(grid_id: str, *, height: str) -> Any:
+    """The nodes as a table: what the map shows, in words, and the way to take them out of service."""
+    return grid(grid_id, NODE_COLUMNS, height=height, rowData=[], getRowId="params.data.name")
+
+
+def register_cluster_map(app: Dash, prefix: str, *, grid_id: str | None = None) -> None:
+    """Draw what comes into the store; with a grid, its rows too."""
+    known = Output(f"{prefix}-known", "data")
+    in_browser(
+        app,
+        "drawMap",
+        [known, Output(grid_id, "rowData"), Output(grid_id, "rowTransaction")] if grid_id else known,
+        Input(f"{prefix}-drawing", "data"),
+        State(f"{prefix}-map-id", "data"),
+        prevent_initial_call=True,
+    )

@@ -1,0 +1,13 @@
+"""Dialogs: a window over the page that asks or tells one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+
+
+def dialog(dialog_id: str, title: str, children: Any, **more: Any) -> dmc.Modal:
+    """Closed until `opened`. Its button to close it has a name for those who do not see its cross."""
+    closes: Any = {"aria-label": "Close"}
+    return dmc.Modal(children, id=dialog_id, title=title, closeButtonProps=closes, transitionProps={"duration": 0}, **more)

@@ -1,0 +1,102 @@
+"""Reasons in words: codes as a person says them, and the numbers behind them with their units. The sentence itself is the service's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from frontend.formatting import count, duration, number, percent
+
+# Key of the evidence -> what it is called, with its unit.
+LABELS = {
+    "accumulation_steps": "accumulation steps",
+    "batch_size": "batch size (samples)",
+    "binding_limit": "held back by",
+    "cluster_gpu_types": "GPU types of the cluster",
+    "free_gpus": "free GPUs",
+    "goodput_samples_per_second": "goodput (effective samples/s)",
+    "gpu_count": "GPUs",
+    "gpu_type": "GPU type",
+    "gpus_with_one_job": "GPUs with one job",
+    "idle_gpus": "idle GPUs",
+    "idle_penalty": "idle penalty",
+    "idle_penalty_above": "idle penalty that would do, above",
+    "largest_type_gpus": "GPUs of the most numerous type",
+    "lease_seconds_left": "lease left",
+    "needed_gpus": "GPUs that it needs at least",
+    "part_kept": "part of its share that it keeps",
+    "per_gpu_batch_size": "batch size per GPU (samples)",
+    "places": "GPUs that the limit has",
+    "preemptible": "may be preempted",
+    "price": "what the GPUs cost the objective",
+    "priority": "priority",
+    "promised_seconds": "promised for a batch",
+    "remaining_steps": "steps left",
+    "restarting": "is restarting",
+    "rho_without_gpus": "finish-time fairness ρ without GPUs",
+    "runner_up_goodput_samples_per_second": "next best: goodput (effective samples/s)",
+    "runner_up_gpu_count": "next best: GPUs",
+    "runner_up_gpu_type": "next best: GPU type",
+    "runner_up_price": "next best: what the GPUs cost",
+    "runner_up_value": "next best: what it is worth",
+    "shared_gpus": "GPUs that it shares",
+    "shares_with": "shares with",
+    "smallest_per_gpu_batch_size": "least batch size per GPU (samples)",
+    "speedup_over_fair_share": "speed-up over its fair share",
+    "step_seconds": "time of a step",
+    "time_share": "share of the time that it is due",
+    "value": "what it is worth to the objective",
+    "weight": "weight",
+}
+YES_OR_NO = frozenset({"preemptible", "restarting"})
+SHARES = frozenset({"time_share", "part_kept"})
+_CODES = {
+    "GRANTED": "granted",
+    "PINNED": "keeps its GPUs",
+    "EXCEEDS_QUOTA_LIMIT": "exceeds its quota",
+    "NO_COMPATIBLE_GPU_TYPE": "no compatible GPU type",
+    "IDLE_COSTS_LESS": "idling costs less",
+    "WAITING_CAPACITY": "waits for GPUs",
+    "WAITING_QUOTA": "waits for quota",
+    "WAITING_RESERVATION": "waits for reserved GPUs",
+    "FRAGMENTED": "free GPUs are scattered",
+    "SHARING_NO_GAIN": "no gain from sharing",
+    "LOWER_GOODPUT_GAIN": "others gain more",
+    "SOLVER_FALLBACK": "the solver fell back",
+}
+
+
+def reason_words(code: str) -> str:
+    """`WAITING_CAPACITY` as `waits for GPUs`."""
+    return _CODES.get(code, code.replace("_", " ").lower())
+
+
+def evidence_words(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and value of everything that is known."""
+    return [(LABELS.get(name, name.replace("_", " ")), _value(name, value)) for name, value in evidence.items() if value is not None]
+
+
+def _value(name: str, value: Any) -> str:
+    if name in YES_OR_NO:
+        return "yes" if value else "no"
+    if name == "binding_limit":
+        return _limit(str(value))
+    if isinstance(value, str):
+        return value
+    if name in SHARES:
+        return percent(value)
+    if name.endswith("_seconds") or name == "lease_seconds_left":
+        return duration(value) if value >= 60 else f"{number(value)} s"
+    return count(value) if isinstance(value, int) else number(value)
+
+
+def _limit(name: str) -> str:
+    """`capacity:t4` is what the cluster has of a type; `reservation:t4:tenant vision` what is kept for others."""
+    kind, _, rest = name.partition(":")
+    gpu_type, _, holders = rest.partition(":")
+    words = {
+        "capacity": f"all {gpu_type} GPUs are taken",
+        "reservation": f"{gpu_type} reserved for {holders}",
+        "shape": f"no room for as many {gpu_type.replace('>=', ' as ')}",
+    }
+    return words.get(kind, name.replace(":", " "))

@@ -1,0 +1,167 @@
+"""The fields of a job: which say something of which kind of job, what of the cluster they offer, what is wrong with them in the form's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from frontend.formatting import count, plural
+from frontend.problems import worded
+from frontend.shell import NO_CLUSTER
+from maat.client.errors import FieldProblem
+from maat.client.resources import ClusterState, JobBody
+
+# Field of the API -> its label in the form.
+LABELS = {
+    "name": "Name",
+    "model": "Model",
+    "adaptivity": "What Maat may vary",
+    "gpu_count": "GPUs",
+    "min_gpus": "At least (GPUs)",
+    "max_gpus": "At most (GPUs)",
+    "batch_size": "Batch size (samples)",
+    "max_batch_size": "Largest batch size (samples)",
+    "work_scale": "Work (× standard training)",
+    "gpu_types": "GPU types",
+    "external_id": "Your own id",
+    "workload_kind": "What it does",
+    "promised_seconds": "Promised for a batch (s)",
+}
+FIELDS = tuple(LABELS)
+ADAPTIVITY = (("adaptive", "GPUs and batch size"), ("strong-scaling", "GPUs only"), ("rigid", "Nothing"))
+KINDS = (("training", "Training"), ("batch-inference", "Batch inference"), ("latency-inference", "Latency-bound inference"))
+LATENCY = "latency-inference"
+MOST_WORK = 1000
+EMPTY_NAME = "Give the job a name."
+
+Values = Mapping[str, Any]
+Capacity = Mapping[str, int]
+"""GPUs of the cluster by type, drained ones included; empty where there is no cluster."""
+
+
+def meaningless(adaptivity: str, kind: str) -> set[str]:
+    """Fields that say nothing of such a job. Latency-bound inference has its batch whatever else may vary: the requests that it answers together."""
+    by_adaptivity = {
+        "rigid": {"min_gpus", "max_gpus", "max_batch_size"},
+        "strong-scaling": {"gpu_count", "max_batch_size"},
+        "adaptive": {"gpu_count", "batch_size"},
+    }[adaptivity]
+    return (by_adaptivity - {"batch_size"} | {"max_batch_size"}) if kind == LATENCY else by_adaptivity | {"promised_seconds"}
+
+
+def capacity_of(state: ClusterState) -> dict[str, int]:
+    """Of a cluster's state."""
+    found: dict[str, int] = {}
+    for node in state["free_gpus_by_node"]:
+        found[node["gpu_type"]] = found.get(node["gpu_type"], 0) + node["gpu_count"]
+    return found
+
+
+def types_of(model: Mapping[str, Any] | None, capacity: Capacity | None) -> list[str]:
+    """GPU types on which the model runs and of which the cluster has enough for a replica; every type that it runs on where no cluster is known."""
+    fits = (model or {}).get("gpu_types", ())
+    return [fit["gpu_type"] for fit in fits if not capacity or capacity.get(fit["gpu_type"], 0) >= fit["gpus_per_replica"]]
+
+
+def most_gpus(model: Mapping[str, Any] | None, chosen: Sequence[str] | None, capacity: Capacity | None) -> int | None:
+    """The most GPUs of one type that the job could hold; None where no cluster is known."""
+    usable = [capacity[name] for name in types_of(model, capacity) if not chosen or name in chosen] if capacity else []
+    return max(usable, default=None)
+
+
+def unfinished(values: Values, model: Mapping[str, Any] | None, capacity: Capacity | None) -> dict[str, str]:
+    """All that the form itself can see, by field. The service checks everything again."""
+    empty = meaningless(values["adaptivity"], values["workload_kind"])
+    found = {"name": "" if (values["name"] or "").strip() else EMPTY_NAME, "model": "" if values["model"] else "Choose a model."}
+    found |= _counts(values, most_gpus(model, values["gpu_types"], capacity))
+    found |= _batches(values, model)
+    if not _positive(values["promised_seconds"]):
+        found["promised_seconds"] = "Say in how many seconds a batch is to be answered."
+    work = values["work_scale"]
+    if not _positive(work) or work > MOST_WORK:
+        found["work_scale"] = f"Give a number above 0, at most {count(MOST_WORK)}."
+    return {field: words for field, words in found.items() if words and field not in empty}
+
+
+def _counts(values: Values, most: int | None) -> dict[str, str]:
+    found = {}
+    for field in ("gpu_count", "min_gpus"):
+        value = values[field]
+        if not _positive(value):
+            found[field] = "Say how many GPUs it needs." if field == "gpu_count" else "Give a whole number from 1 up."
+        elif most is not None and value > most:
+            found[field] = f"The cluster has at most {plural(most, 'GPU')} of one type that this job may use."
+    least, limit = values["min_gpus"], values["max_gpus"]
+    if limit not in ("", None) and not _positive(limit):
+        found["max_gpus"] = "Give a whole number from 1 up, or leave it empty."
+    elif _positive(limit) and _positive(least) and limit < least:
+        found["max_gpus"] = f"Give at least {count(least)}, as many as it needs, or leave it empty."
+    return found
+
+
+def _batches(values: Values, model: Mapping[str, Any] | None) -> dict[str, str]:
+    if model is None:
+        return {}
+    kind, batch, limit = values["workload_kind"], values["batch_size"], values["max_batch_size"]
+    low, high = (model["initial_batch_size"] if kind == "training" else 1), model["max_batch_size"]
+    found = {}
+    if kind == LATENCY and batch in ("", None):
+        found["batch_size"] = "Say how many requests are answered together."
+    elif batch not in ("", None) and not low <= batch <= high:
+        found["batch_size"] = f"Give {count(low)} to {count(high)}: at those the model was measured."
+    if limit not in ("", None) and not model["initial_batch_size"] <= limit <= high:
+        found["max_batch_size"] = f"Give {count(model['initial_batch_size'])} to {count(high)}, or leave it empty."
+    return found
+
+
+def refused(problems: Sequence[FieldProblem]) -> dict[str, str]:
+    """What the service said, by field, with the form's labels in place of its own names."""
+    found: dict[str, str] = {}
+    for problem in problems:
+        field = problem.field if problem.field in LABELS else problem.pointer.strip("/").split("/")[0]
+        if field in LABELS:
+            words = in_form_words(worded(problem, empty_name=EMPTY_NAME))
+            found[field] = " ".join(filter(None, (found.get(field), words)))
+    return found
+
+
+def in_form_words(text: str) -> str:
+    """The API's names of fields as the form labels them."""
+    names = "|".join(sorted((name for name in LABELS if "_" in name), key=len, reverse=True))
+    return re.sub(rf"\b({names})\b", lambda found: f"“{LABELS[found[1]].split(' (')[0]}”", text)
+
+
+def still_wrong(values: Values, told: Mapping[str, Any], model: Mapping[str, Any] | None, capacity: Capacity | None) -> dict[str, str]:
+    """Of what was told at the last press, what no change has mended; with what the form sees itself. `told`: `values` then and `errors`."""
+    before = told["values"]
+    unchanged = {field: words for field, words in told["errors"].items() if values[field] == before[field]}
+    if any(values[field] != before[field] for field in ("adaptivity", "workload_kind")):
+        unchanged = {}
+    return unchanged | unfinished(values, model, capacity)
+
+
+def body_of(values: Values, *, preemptible: bool, cluster_id: str | None, own_batch: int | None = None) -> JobBody:
+    """The form as the API's body: empty fields are left out, fields that mean nothing for this kind of job too.
+
+    `own_batch`: of the model, which stands for a fixed batch that was left empty.
+    """
+    empty = meaningless(values["adaptivity"], values["workload_kind"])
+    body = {name: value for name, value in values.items() if name not in empty and value not in ("", None, [])}
+    if "batch_size" not in empty and values["workload_kind"] != LATENCY and own_batch is not None:
+        body.setdefault("batch_size", own_batch)
+    if cluster_id and cluster_id != NO_CLUSTER:
+        body["cluster_id"] = cluster_id
+    return {"name": values["name"] or "", "model": values["model"] or "", **body, "preemptible": preemptible}  # type: ignore[typeddict-item]
+
+
+def values_like(job: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The form filled as a job was declared, with some of it changed. An id of one's own is unique, so it is left empty."""
+    given = {**job, **changes, "external_id": ""}
+    return {
+        field: [] if field == "gpu_types" and given[field] is None else "" if given[field] is None else given[field] for field in FIELDS
+    }
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and value > 0

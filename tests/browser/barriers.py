@@ -1,0 +1,66 @@
+"""What keeps somebody from using a page: axe's findings, and whatever is wider than the window."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from pages import wait_in_page
+from playwright.sync_api import Page
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+SETTLED_MILLISECONDS = 10_000
+GRAVE = ("critical", "serious")
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+LANDMARKS = ["landmark-one-main", "landmark-main-is-top-level", "landmark-no-duplicate-main"]
+
+
+def barriers(page: Page) -> list[str]:
+    """Critical and serious findings of WCAG 2.2 AA, and whether the page has exactly one main part: rule, then what it found."""
+    landmarks = [finding for finding in _findings(page, LANDMARKS) if finding["id"] in LANDMARKS]
+    return _told([*_findings(page, {"type": "tag", "values": TAGS}), *landmarks])
+
+
+def colour_barriers(page: Page) -> list[str]:
+    """What another colour scheme may bring in besides."""
+    return _told(_findings(page, ["color-contrast", "link-in-text-block"]))
+
+
+def _findings(page: Page, only: object) -> list[dict[str, Any]]:
+    page.evaluate(f"if (!window.axe) {{ {AXE} }}")
+    found: list[dict[str, Any]] = page.evaluate("only => axe.run({runOnly: only}).then(result => result.violations)", only)
+    return found
+
+
+def _told(findings: list[dict[str, Any]]) -> list[str]:
+    grave = [one for one in findings if one["impact"] in GRAVE or one["id"] in LANDMARKS]
+    return [f"{one['id']}: {node['html'][:160]} {node['failureSummary']}" for one in grave for node in one["nodes"]]
+
+
+def in_scheme(page: Page, scheme: str) -> None:
+    """Light or dark, as the operating system would ask for it."""
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    wait_in_page(page, "scheme => document.documentElement.dataset.mantineColorScheme === scheme", arg=scheme)
+
+
+def overflow(page: Page) -> list[str]:
+    """What is wider than the window once the charts have taken their new width; empty where nothing is."""
+    try:
+        wait_in_page(page, "document.documentElement.scrollWidth <= window.innerWidth", milliseconds=SETTLED_MILLISECONDS)
+    except TimeoutError:
+        wide: list[str] = page.evaluate(
+            "[...document.querySelectorAll('body *')].filter(element => element.getBoundingClientRect().right > window.innerWidth + 1)"
+            ".map(element => `${element.tagName}#${element.id}.${element.className}`)"
+        )
+        return wide or ["the page"]
+    return []
+
+
+def every_barrier(page: Page) -> list[str]:
+    """In light, in dark, and on a phone."""
+    in_scheme(page, "light")
+    found = barriers(page)
+    in_scheme(page, "dark")
+    found += colour_barriers(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    return found + overflow(page)

@@ -1,0 +1,165 @@
+"""Addresses of pages: cluster, filters and sort stand in them, so that a link shows everybody the same. In a real browser, with two clusters."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from conftest import wait_until
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.needs_chromium
+
+SECOND = "the second"
+
+
+@pytest.fixture(scope="module")
+def two(server: Any) -> Any:
+    """The demo cluster, and a second one with jobs and rounds of its own."""
+    nodes = [{"name": "only", "gpu_type": "a100", "gpu_count": 8}]
+    cluster = server.client.create_cluster(name=SECOND, round_seconds=30, speed=30, nodes=nodes)
+    for name in ("bert of the second", "cifar of the second"):
+        server.client.submit_job(name=name, model=name.split()[0].replace("cifar", "cifar10"), cluster_id=cluster["id"], work_scale=50.0)
+    wait_until(lambda: len(server.client.rounds(cluster["id"])["items"]) > 2, "rounds of the second cluster")
+    server.second = cluster["id"]
+    return server
+
+
+def choose(page: Page, cluster: str) -> None:
+    page.locator("#cluster-select").click()
+    page.get_by_role("option", name=cluster).click()
+    expect(page.locator("#cluster-select")).to_have_value(cluster)
+
+
+def names(page: Page) -> Any:
+    return page.locator(".ag-row a")
+
+
+def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the_same(two: Any, open_tab: Any) -> None:
+    mine, other = open_tab().open(two.url + "/submit"), open_tab().page
+    expect(mine.locator("#cluster-select")).to_have_value("demo")
+    choose(mine, SECOND)
+    for path in ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate"):
+        mine.goto(two.url + path)
+        mine.wait_for_url(re.compile(rf"{path}\?cluster={two.second}$"), wait_until="commit")
+
+        other.goto(mine.url)
+        expect(other.locator("#cluster-select")).to_have_value(SECOND)
+
+    other.goto(two.url + "/submit")
+    expect(other.locator("#cluster-select")).to_have_value("demo")  # a link that was followed is no choice
+
+
+def test_a_round_is_that_of_the_cluster_in_its_address(two: Any, open_tab: Any) -> None:
+    shared = f"{two.url}/rounds/2?cluster={two.second}"
+    page = open_tab().open(shared)
+
+    expect(page.locator("#round-note")).to_contain_text("round 2,")
+    expect(page.locator("#round-facts")).to_contain_text("of 8 (")
+    assert page.url == shared
+    links = page.locator("#rounds-grid .ag-row a")
+    assert re.search(rf"/rounds/\d+\?cluster={two.second}$", links.first.get_attribute("href") or "")
+
+
+def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(f"{two.url}/?cluster={two.second}")
+    page.locator(".tile-link").first.wait_for()
+    page.locator(f".nav-link[href='/jobs?cluster={two.second}']").wait_for()
+    page.locator(f".button-link[href='/submit?cluster={two.second}']").wait_for()
+
+    hrefs = page.locator(".tile-link, .nav-link, .button-link").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+
+    without = [href for href in hrefs if "cluster=" not in href]
+    assert [href for href in without if not re.match(r"/(docs|measurements|jobs/job_)", href)] == []
+
+
+def test_a_count_narrows_the_list_and_keeps_its_search_its_filters_and_its_order(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(f"{two.url}/jobs?cluster={two.second}&q=of+the+second&sort=name")
+    expect(names(page)).to_have_text(["bert of the second", "cifar of the second"])
+
+    page.locator("#jobs-counts a").first.click()
+
+    expect(names(page).first).to_be_visible()
+    expect(page.locator("#jobs-search")).to_have_value("of the second")
+    assert re.search(rf"cluster={two.second}&q=of\+the\+second&state=\w+&sort=name$", page.url)
+
+
+def test_the_order_of_the_list_stands_in_its_address(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(f"{two.url}/jobs?cluster={two.second}")
+    expect(names(page)).to_have_count(2)
+    page.locator(".ag-header-cell", has_text="Job").click()
+    page.wait_for_url(re.compile("sort=name$"))
+    page.locator(".ag-header-cell", has_text="Job").click()
+    page.wait_for_url(re.compile("sort=-name$"))
+    expect(names(page)).to_have_text(["cifar of the second", "bert of the second"])
+
+    other = open_tab().open(page.url)
+
+    expect(names(other)).to_have_text(["cifar of the second", "bert of the second"])
+    expect(other.locator(".ag-header-cell[aria-sort='descending']")).to_contain_text("Job")
+
+
+def test_back_and_forward_lead_through_clusters_and_filters(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(two.url + "/jobs?q=long")
+    expect(names(page)).to_have_count(2)
+    choose(page, SECOND)
+    expect(page.get_by_text("0 match")).to_be_visible()
+    page.fill("#jobs-search", "bert")
+    expect(names(page)).to_have_text(["bert of the second"])
+    names(page).first.click()
+    expect(page.locator(".page-title")).to_have_text("bert of the second")
+
+    page.go_back()
+    expect(names(page)).to_have_text(["bert of the second"])
+    expect(page.locator("#jobs-search")).to_have_value("bert")
+    page.go_back()
+    expect(page.locator("#cluster-select")).to_have_value("demo")
+    expect(page.locator("#jobs-search")).to_have_value("long")
+    expect(names(page)).to_have_count(2)
+    page.go_forward()
+    expect(page.locator("#cluster-select")).to_have_value(SECOND)
+    expect(names(page)).to_have_text(["bert of the second"])
+
+
+def test_a_link_to_the_page_itself_shows_it_without_the_filters(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(f"{two.url}/jobs?cluster={two.second}")
+    for _ in range(2):
+        expect(names(page)).to_have_count(2)
+        page.fill("#jobs-search", "bert")
+        expect(names(page)).to_have_text(["bert of the second"])
+        page.locator(".nav-link", has_text="Jobs").click()
+        expect(page.locator("#jobs-search")).to_have_value("")
+
+
+def test_a_cluster_that_is_not_there_is_named_and_no_other_shown(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(two.url + "/rounds?cluster=clu_gone")
+
+    expect(page.locator("#round-facts")).to_contain_text("clu_gone")
+    assert page.url.endswith("?cluster=clu_gone")
+    named = open_tab().open(two.url + "/rounds?cluster=the+second")
+    named.wait_for_url(re.compile(f"cluster={two.second}$"))
+
+
+def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, open_tab: Any) -> None:
+    page = open_tab().open(two.url + "/submit")
+    page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
+    page.fill("#submit-name", "typed")
+
+    choose(page, SECOND)
+
+    page.wait_for_url(re.compile(f"cluster={two.second}$"))
+    expect(page.locator("#submit-name")).to_have_value("typed")
+
+
+def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: Any) -> None:
+    jobs = [{"name": f"many-{i}", "model": "cifar10", "cluster_id": two.second, "work_scale": 50.0} for i in range(130)]
+    two.client.submit_jobs(jobs)
+    wait_until(lambda: two.client.round(two.second)["active_jobs"] > 130, "a round with many jobs")
+    page = open_tab().open(f"{two.url}/rounds?cluster={two.second}")
+    page.locator("#round-page").get_by_role("button", name="2", exact=True).click()
+    page.wait_for_url(re.compile("page=2$"))
+
+    other = open_tab().open(page.url)
+
+    expect(other.locator("#round-page [data-active]")).to_have_text("2")

@@ -1,0 +1,146 @@
+"""Nobody is kept from a page: axe finds nothing grave in light and in dark, 390 px are wide enough, dialogs and keys included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from barriers import barriers, colour_barriers, in_scheme, overflow
+from playwright.sync_api import BrowserContext, Page, expect
+
+pytestmark = pytest.mark.needs_chromium
+
+# Path, and what is there only when its data has come through.
+PAGES = {
+    "/": "#overview-usage .scatterlayer .trace",
+    "/cluster": "#cluster-nodes .ag-row .swatch",
+    "/jobs": "#jobs-grid .ag-row .state",
+    "/submit": "#submit-preview .scatterlayer .trace",
+    "/rounds": "#round-matrix .shapelayer path",
+    "/simulate": "#simulate-list .state-title, #simulate-list table",
+    "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
+    "/measurements": "#measurements-list .state-title, #measurements-list table",
+    "/jobs/long-1": "#job-timeline .main-svg",
+    "/no/such/page": ".state-title",
+}
+NARROW, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def opened(request: pytest.FixtureRequest, server: Any, shared_profile: BrowserContext) -> Iterator[Page]:
+    """One page after the other, each opened once for all tests below."""
+    path = request.param
+    if path == "/jobs/long-1":
+        path = f"/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}"
+    page = shared_profile.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(server.url + path)
+    page.wait_for_selector(PAGES[request.param], state="attached")
+    if path in ("/simulate", "/sweeps"):
+        page.get_by_text("CSV file", exact=True).click()
+        page.evaluate("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
+    yield page
+    page.close()
+
+
+def test_no_page_has_a_grave_barrier(opened: Page) -> None:
+    in_scheme(opened, "light")
+
+    assert barriers(opened) == []
+
+
+def test_no_page_has_colours_that_cannot_be_read_in_the_dark(opened: Page) -> None:
+    in_scheme(opened, "dark")
+
+    assert colour_barriers(opened) == []
+
+
+def test_no_page_is_wider_than_a_phone(opened: Page) -> None:
+    opened.set_viewport_size(NARROW)  # type: ignore[arg-type]
+
+    assert overflow(opened) == []
+    opened.set_viewport_size(WIDE)  # type: ignore[arg-type]
+
+
+def grave_ones_in_the_dialog(page: Page, scheme: str) -> list[str]:
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Close")).to_be_visible()
+    return barriers(page) if scheme == "light" else colour_barriers(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_dialog_has_a_grave_barrier(scheme: str, server: Any, open_tab: Any) -> None:
+    page = open_tab(color_scheme=scheme).open(f"{server.url}/cluster")
+    page.click("#cluster-reserve-open")
+    assert grave_ones_in_the_dialog(page, scheme) == []
+    page.keyboard.press("Escape")
+    page.click("#help-open")
+    assert grave_ones_in_the_dialog(page, scheme) == []
+
+    page.goto(f"{server.url}/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}")
+    page.click("#job-cancel")
+    assert grave_ones_in_the_dialog(page, scheme) == []
+
+
+def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the_page(server: Any, open_tab: Any) -> None:
+    page = open_tab().page
+    page.set_viewport_size(NARROW)
+    page.goto(f"{server.url}/measurements")
+    links = page.get_by_role("navigation", name="Pages").get_by_role("link")
+    expect(page.locator("#cluster-select")).not_to_have_value("")
+    expect(links).to_have_count(0)
+
+    page.get_by_role("button", name="Show or hide the navigation").click()
+    links.filter(has_text="Sweeps").click()
+
+    expect(page.locator(".page-title")).to_have_text("Sweeps")
+    expect(links).to_have_count(0)
+    assert page.locator("header").bounding_box()["height"] <= 48
+    assert overflow(page) == []
+
+
+def test_slash_finds_from_any_page_and_n_begins_a_job(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/measurements")
+    expect(page.locator("#cluster-select")).not_to_have_value("")
+
+    page.keyboard.press("/")
+    expect(page.locator("#jobs-search")).to_be_focused()
+    page.keyboard.type("long-2")
+    expect(page.locator("#jobs-grid .ag-row a")).to_have_text(["long-2"])
+
+    page.locator("#jobs-search").blur()
+    page.keyboard.press("n")
+    expect(page.locator("#submit-name")).to_be_focused()
+
+
+def test_enter_opens_the_row_under_the_focus(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/jobs?q=long-1")
+    expect(page.locator("#jobs-grid .ag-row a")).to_have_text(["long-1"])
+    page.locator("#jobs-grid .ag-row [col-id='model']").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".page-title")).to_have_text("long-1")
+
+    page.goto(f"{server.url}/rounds")
+    cell = page.locator("#rounds-grid .ag-row [col-id='gpus']").first
+    cell.wait_for()
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#round-note")).to_contain_text("round ")
+    page.wait_for_url("**/rounds/*")
+
+
+def test_a_chart_tells_its_figures_in_words_and_as_a_table(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/submit")
+    chart = page.locator("#submit-preview .js-plotly-plot")
+    expect(chart).to_have_accessible_name(re.compile(r"^Chart: Goodput \(effective samples/s\) by GPUs\. .*a100: [\d.]+ to [\d.]+, last"))
+    plotted = page.evaluate("document.querySelector('#submit-preview .js-plotly-plot').data.map(line => line.x.length)")
+
+    page.get_by_role("button", name="Show the chart as a table").focus()
+    page.keyboard.press("Enter")
+
+    table = page.get_by_role("region", name="The chart as a table").get_by_role("table")
+    expect(table.get_by_role("columnheader")).to_have_text(["Series", "GPUs", "Goodput (effective samples/s)"])
+    expect(table.get_by_role("row")).to_have_count(sum(plotted) + 1)
+    assert barriers(page) == []

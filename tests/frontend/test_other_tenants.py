@@ -1,0 +1,214 @@
+"""Nobody sees another tenant's jobs: every GET route and every callback of the pages is asked as a viewer of another tenant.
+
+The same walk as a viewer of the tenant itself finds its texts where they belong: so the walk reaches data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from two_tenants import API, BLUE_MODEL, HERE, RED_MODEL, SECRET, World, make_world
+from walking import Page, Seen, callbacks, get_routes, path_names, query_names, walk_routes
+
+# Where the catalog of models is shown to everybody, whoever trains what.
+CATALOG = ("/models", "/openapi.json", "/docs", "/fidelities", "submit-", "jobs-model", "simulate-", "sweeps-", "_pages_content", "/_dash")
+STREAM = {"Last-Event-ID": "r0.j0.o0"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = make_world(tmp_path_factory.mktemp("maat"))
+    yield made
+    made.database.dispose()
+
+
+@pytest.fixture(scope="module")
+def started(world: World) -> Iterator[World]:
+    """With the service's life begun, as the event stream needs it."""
+    with TestClient(world.app, base_url=HERE, client=("127.0.0.1", 50000)) as local:
+        assert local.get("/_dash-dependencies").status_code == 200
+        yield world
+
+
+def fill_of(world: World) -> Mapping[str, Sequence[str]]:
+    """Values for every parameter of a path or a query, those of red among them."""
+    both = {noun: [*world.red[noun][:2], *world.blue[noun][:2]] for noun in world.red}
+    job = [*both["jobs"], world.red["jobs"][-1], "other-1"]
+    names = [RED_MODEL, f"{SECRET} tenant", "blue tenant"]
+    return {
+        "job_id": job,
+        "cluster_id": ["demo"],
+        "node_id": ["t4-0"],
+        "reservation_id": world.red["reservations"] + world.blue["reservations"],
+        "number": ["latest", "1", "5"],
+        "name": [BLUE_MODEL],
+        "measurement_id": both["measurements"],
+        "simulation_id": both["simulations"],
+        "run_id": [world.red["runs"][0], world.red["runs"][2], world.blue["runs"][0], world.blue["runs"][2]],
+        "sweep_id": both["sweeps"],
+        "operation_id": both["operations"],
+        "slug": ["not-found"],
+        "rest": ["v1/nothing"],
+        "path": ["jobs", f"jobs/{job[0]}", "rounds/1"],
+        "package_name": ["dash"],
+        "fingerprinted_path": ["nothing.js"],
+        "cluster": ["demo", world.cluster_id],
+        "state": ["running", "pending", "succeeded", "queued"],
+        "tenant": names[1:],
+        "owner": [f"{SECRET} submitter", "blue submitter"],
+        "model": [RED_MODEL, BLUE_MODEL],
+        "gpu_type": ["t4"],
+        "q": [SECRET, "job", world.red["jobs"][0]],
+        "submitted_after": ["2020-01-01T00:00:00Z"],
+        "sort": ["name", "-gpu_hours"],
+        "limit": ["1"],
+        "cursor": ["nonsense"],
+        "count": ["exact"],
+        "after": ["2020-01-01T00:00:00Z"],
+        "before": ["2100-01-01T00:00:00Z"],
+        "from": ["2020-01-01T00:00:00Z"],
+        "to": ["2100-01-01T00:00:00Z"],
+        "points": ["5"],
+        "over": ["true"],
+        "kind": ["interference"],
+        "baseline": ["1"],
+        "runs": [world.red["runs"][0], world.blue["runs"][2]],
+        "jobs": [world.red["jobs"][0], world.blue["jobs"][0], f"{SECRET} first", "other-1"],
+        "topics": ["jobs", "rounds,operations"],
+        "max_gpus": ["4"],
+        "gpu_types": ["t4"],
+        "progress": ["0.5"],
+        "batch_size": ["512"],
+        "workload_kind": ["training"],
+    }
+
+
+def secrets_of(world: World) -> list[str]:
+    hidden = ("jobs", "measurements", "simulations", "runs", "sweeps", "operations")
+    return [SECRET, *(one for noun in hidden for one in world.red[noun])]
+
+
+def found_in(seen: Seen, secrets: Iterable[str]) -> list[str]:
+    """Which secrets an answer holds that its request did not hold itself; of the model where the catalog is not what is shown."""
+    shows_catalog = any(part in seen.where for part in CATALOG)
+    wanted = [*secrets, *([] if shows_catalog else [RED_MODEL])]
+    return [secret for secret in wanted if secret in seen.answer and secret not in seen.asked]
+
+
+def pages_of(world: World) -> list[str]:
+    both = {noun: [*world.red[noun][:1], *world.blue[noun][:2]] for noun in world.red}
+    plain = ["/", "/?range=all", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps", "/measurements", "/nothing"]
+    return [
+        *plain,
+        *(f"/jobs/{job_id}" for job_id in [*both["jobs"], "other-1"]),
+        *(f"/rounds/{number}" for number in ("latest", "5")),
+        *(f"/simulations/{one}" for one in both["simulations"]),
+        *(f"/sweeps/{one}" for one in both["sweeps"]),
+    ]
+
+
+def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
+    settings: dict[str, Any] = {
+        "cluster-select.value": world.cluster_id,
+        "scheme.data": "light",
+        "live.data": 1,
+        "jobs-grid.getRowsRequest": {"startRow": 0, "endRow": 50, "sortModel": [], "filterModel": {}},
+    }
+    said = {"at": 1, "action": "drain", "node": "t4-0", "reservation": world.red["reservations"][0], "id": world.red["measurements"][0]}
+    said |= {"measurement": world.red["measurements"][0], "operation": world.red["operations"][0], "name": "x"}
+    client = world.client(user)
+    for address in pages_of(world):
+        yield from Page(client, address, settings, said if press else None).run()
+
+
+def test_the_walk_knows_how_to_fill_every_parameter(started: World) -> None:
+    fill = fill_of(started)
+    names = {name for path, route in get_routes(started.app) for name in (*path_names(path), *query_names(route))}
+    assert {name.split(":")[0] for name in names} <= fill.keys(), "say in fill_of what a new parameter may be"
+
+
+def test_no_route_tells_of_another_tenants_jobs(started: World) -> None:
+    seen = list(walk_routes(started.client("blue-viewer"), fill_of(started), STREAM))
+    assert [(one.where, one.asked, told) for one in seen if (told := found_in(one, secrets_of(started)))] == []
+    assert {one.where for one in seen if one.status == 200} >= REACHED
+
+
+def test_no_callback_of_a_page_tells_of_another_tenants_jobs(started: World) -> None:
+    seen = list(walk_pages(started, "blue-viewer", press=True))
+    assert [(one.where, told) for one in seen if (told := found_in(one, secrets_of(started)))] == []
+    assert callbacks().keys() - {one.where for one in seen} == set(), "no page of pages_of has the inputs of these"
+    assert {one.where: one.answer for one in seen if one.status not in (200, 204)} == {}
+
+
+def test_the_same_walk_finds_them_where_they_belong(started: World) -> None:
+    routes = {one.where for one in walk_routes(started.client("red-viewer"), fill_of(started), STREAM) if found_in(one, [SECRET])}
+    assert routes >= TOLD_BY_ROUTES
+    called = {one.where for one in walk_pages(started, "red-viewer", press=False) if found_in(one, secrets_of(started))}
+    assert {output for output in TOLD_BY_PAGES if not any(output in where for where in called)} == set()
+
+
+REACHED = {
+    f"{API}{path}"
+    for path in (
+        "/events",
+        "/jobs",
+        "/jobs/{job_id}",
+        "/jobs/{job_id}/allocations",
+        "/jobs/{job_id}/events",
+        "/jobs/{job_id}/explanation",
+        "/clusters/{cluster_id}/state",
+        "/clusters/{cluster_id}/rounds",
+        "/clusters/{cluster_id}/rounds/{number}",
+        "/clusters/{cluster_id}/timeline",
+        "/clusters/{cluster_id}/reservations",
+        "/clusters/{cluster_id}/reservations/{reservation_id}",
+        "/measurements",
+        "/measurements/{measurement_id}",
+        "/simulations",
+        "/simulations/{simulation_id}",
+        "/simulations/{simulation_id}/comparison",
+        "/simulations/{simulation_id}/figures",
+        "/simulations/{simulation_id}/runs/{run_id}/result",
+        "/sweeps",
+        "/sweeps/{sweep_id}",
+        "/operations",
+        "/operations/{operation_id}",
+    )
+}
+TOLD_BY_ROUTES = {
+    f"{API}{path}"
+    for path in (
+        "/me",
+        "/jobs",
+        "/jobs/{job_id}",
+        "/clusters/{cluster_id}/state",
+        "/clusters/{cluster_id}/rounds",
+        "/clusters/{cluster_id}/rounds/{number}",
+        "/clusters/{cluster_id}/reservations",
+        "/clusters/{cluster_id}/reservations/{reservation_id}",
+        "/measurements",
+        "/measurements/{measurement_id}",
+        "/simulations",
+        "/simulations/{simulation_id}",
+        "/simulations/{simulation_id}/runs/{run_id}/result",
+        "/sweeps",
+        "/sweeps/{sweep_id}",
+    )
+}
+TOLD_BY_PAGES = {
+    "overview-drawing.data",
+    "cluster-drawing.data",
+    "cluster-reserved.children",
+    "jobs-grid.getRowsResponse",
+    "job-head.children",
+    "round-matrix.figure",
+    "simulate-list.children",
+    "simulation-head.children",
+    "compare-jobs.data",
+    "sweeps-list.children",
+    "sweep-head.children",
+    "measurements-list.children",
+}

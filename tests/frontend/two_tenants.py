@@ -1,0 +1,181 @@
+"""A service with two tenants on one cluster: red, whose every text is secret, and blue. What both have asked for has been carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import col, select
+
+from backend.accounts.models import Tenant, User
+from backend.accounts.permissions import Role
+from backend.accounts.tokens import create_token
+from backend.app import create_app
+from backend.bootstrap_data import ensure_defaults
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Cluster, Job, Round, SimulationRun, SweepPoint
+from backend.settings import Settings
+from frontend import app as composition
+from worker.live import step_cluster
+from worker.simulations import run_simulation
+from worker.sweeps import run_point
+
+HERE, API = "http://127.0.0.1:8000", "/api/v1"
+SECRET = "zq7secret"  # stands in every text that red gives
+RED_MODEL, BLUE_MODEL = "deepspeech2", "cifar10"
+TINY = {"cluster": "t4=2x4", "policy": "srtf"}
+
+
+class RememberingQueue:
+    """Messages that nobody takes: the test calls the worker's functions itself."""
+
+    def send(self, task: str, *arguments: str) -> None:
+        """Nothing is kept: rows are the truth."""
+
+
+@dataclass
+class World:
+    """`ids`: noun -> ids of red's and of blue's."""
+
+    app: FastAPI
+    database: Database
+    cluster_id: str
+    tokens: dict[str, str] = field(default_factory=dict)
+    red: dict[str, list[str]] = field(default_factory=dict)
+    blue: dict[str, list[str]] = field(default_factory=dict)
+
+    def client(self, user: str) -> TestClient:
+        """Speaks as this user, from far away."""
+        headers = {"Authorization": f"Bearer {self.tokens[user]}"}
+        return TestClient(self.app, base_url="http://maat.example", client=("10.0.0.9", 50000), headers=headers)
+
+
+def make_world(folder: Path) -> World:
+    """Both tenants have jobs that run, wait and have ended, shared GPUs, reservations, measurements, simulations, sweeps and operations."""
+    settings = Settings(_env_file=None, data_dir=folder, database_url="", broker_url="", demo=True, event_poll_seconds=0.01)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    service = create_app(settings, queue=RememberingQueue())
+    with database.session_scope() as session:
+        cluster_id = session.exec(select(Cluster.id)).one()
+    world = World(service, database, cluster_id)
+    _make_users(world)
+    with TestClient(service, base_url=HERE, client=("127.0.0.1", 50000)) as admin:
+        red, blue = world.client("red-submitter"), world.client("blue-submitter")
+        world.red["jobs"] = _submit(red, SECRET, RED_MODEL, count=6)
+        world.blue["jobs"] = _submit(blue, "blue", BLUE_MODEL, count=3)
+        _reserve(admin, world)
+        _play_rounds(world)
+        _share_gpus(world)
+        for client, whose, word in ((red, world.red, SECRET), (blue, world.blue, "blue")):
+            _ask_for_work(client, whose, word, world.cluster_id)
+    _do_work(world)
+    world.app = composition.create_app(settings)
+    return world
+
+
+def _make_users(world: World) -> None:
+    with world.database.session_scope() as session:
+        for tenant, word in (("red", SECRET), ("blue", "blue")):
+            home = Tenant(name=f"{word} tenant")
+            session.add(home)
+            session.flush()
+            for role in (Role.SUBMITTER, Role.VIEWER):
+                user = User(name=f"{word} {role.value}", tenant_id=home.id, role=role.value)
+                session.add(user)
+                session.flush()
+                world.tokens[f"{tenant}-{role.value}"] = create_token(session, user, name=f"{word} token")
+        session.add(home)
+
+
+def _made(answer: Any) -> dict[str, Any]:
+    assert answer.status_code in (200, 201, 202), answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def _submit(client: TestClient, word: str, model: str, *, count: int) -> list[str]:
+    shapes: list[dict[str, Any]] = [{"max_gpus": 8, "work_scale": 0.02}, {"min_gpus": 2}, {"gpu_types": ["a100"], "min_gpus": 16}]
+    made = []
+    for number in range(count):
+        body = {"name": f"{word} job {number}", "external_id": f"{word} external {number}", "model": model, **shapes[number % 3]}
+        made.append(_made(client.post(f"{API}/jobs", json=body))["id"])
+    _made(client.post(f"{API}/jobs/{made[-1]}/actions/cancel"))
+    return made
+
+
+def _reserve(admin: TestClient, world: World) -> None:
+    url = f"{API}/clusters/{world.cluster_id}/reservations"
+    mine = [_made(admin.post(url, json={"gpu_type": "t4", "gpu_count": 2, "tenant": "blue tenant"}))["id"]]
+    theirs = [
+        _made(admin.post(url, json={"gpu_type": kind, "gpu_count": 2, **holder}))["id"]
+        for kind, holder in (("a100", {"tenant": f"{SECRET} tenant"}), ("rtx", {"job_id": world.red["jobs"][1]}))
+    ]
+    world.blue["reservations"], world.red["reservations"] = mine, theirs
+
+
+def _play_rounds(world: World) -> None:
+    for seconds in range(60, 600, 60):
+        with world.database.session_scope() as session:
+            cluster = session.get_one(Cluster, world.cluster_id)
+            cluster.speed, cluster.anchor_seconds, cluster.anchor_wall = 1e-9, float(seconds), utc_now()
+        step_cluster(world.database, world.cluster_id)
+
+
+def _share_gpus(world: World) -> None:
+    """As policies that share GPUs leave it: jobs of both tenants are partners, and a reservation of red's keeps blue's job waiting."""
+    red, blue = world.red["jobs"], world.blue["jobs"]
+    limit = f"reservation:a100:tenant {SECRET} tenant + job {red[1]}"
+    why = {"shares_with": f"{red[0]}, {red[1]}", "binding_limit": limit}
+    with world.database.session_scope() as session:
+        for job_id in (blue[0], red[0]):
+            session.get_one(Job, job_id).reason_evidence = {"shares_with": f"{red[1]}, {blue[1]}"}
+        waiting = session.get_one(Job, blue[1])
+        waiting.reason_code, waiting.reason_evidence = "WAITING_RESERVATION", why
+        last = session.exec(select(Round).order_by(col(Round.number).desc())).first()
+        assert last is not None
+        record = dict(last.record)
+        grants = {job_id: {**grant, "share_with": [red[1], blue[1]]} for job_id, grant in record["grants"].items()}
+        reasons = {
+            job_id: {"code": "WAITING_RESERVATION", "sentence": f"for {SECRET} tenant", "evidence": why} for job_id in record["reasons"]
+        }
+        last.prices = {**last.prices, limit: 1.0}
+        last.message = f"{red[0]} stays"
+        last.record = {**record, "grants": grants, "reasons": reasons, "report": {**record["report"], "message": f"{red[0]} stays"}}
+
+
+def _ask_for_work(client: TestClient, whose: dict[str, list[str]], word: str, cluster_id: str) -> None:
+    text = f"name,time,application,num_replicas,batch_size,tenant\n{word} first,0,bert,1,24,{word} tenant\n{word} second,9,bert,1,24,\n"
+    history, csv = {"kind": "cluster", "cluster_id": cluster_id}, {"kind": "csv", "text": text}
+    pairs = {"name": f"{word}.csv", "text": "victim,partner,gpu_count,slowdown\nbert,bert,1,1.5\n"}
+    measured = _made(client.post(f"{API}/measurements", json={"kind": "interference", "name": f"{word} pairs", "files": [pairs]}))
+    whose["measurements"] = [measured["id"]]
+    bodies: list[dict[str, Any]] = [
+        {"traces": [csv], "cluster": "t4=1x4", "interference": f"{word} pairs", "jobs_per_gpu": 2},
+        {"traces": [history], "cluster": "t4=2x4,a100=1x8", "reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": whose["jobs"][0]}]},
+    ]
+    runs = [{"policy": "fifo"}, {"policy": "srtf"}]
+    made = [_made(client.post(f"{API}/simulations", json={"name": f"{word} simulation", "runs": runs, **body})) for body in bodies]
+    vary = [{"name": "round_seconds", "values": [60, 120]}]
+    sweep = {"name": f"{word} sweep", "cluster": "t4=2x4,a100=1x8", "policy": "fifo", "vary": vary}
+    swept = [_made(client.post(f"{API}/sweeps", json={**sweep, "trace": trace})) for trace in (csv, history)]
+    whose["simulations"] = [one["id"] for one in made]
+    whose["runs"] = [run["id"] for one in made for run in one["runs"]]
+    whose["sweeps"] = [one["id"] for one in swept]
+    whose["operations"] = [one["operation_id"] for one in (*made, *swept)]
+
+
+def _do_work(world: World) -> None:
+    for simulation_id in world.red["simulations"] + world.blue["simulations"]:
+        run_simulation(world.database, simulation_id)
+    with world.database.session_scope(writes=False) as session:
+        keys = list(session.exec(select(SweepPoint.key)))
+    for key in keys:
+        run_point(world.database, key)
+    with world.database.session_scope(writes=False) as session:
+        assert set(session.exec(select(SimulationRun.state))) == {"succeeded"}
+        assert set(session.exec(select(SweepPoint.state))) == {"succeeded"}

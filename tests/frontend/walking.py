@@ -1,0 +1,212 @@
+"""Walks every GET route of an application, and every callback of its pages as a browser would call it. Judges nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import dash
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+
+from backend.shutdown import Shutdown
+
+CALLBACK_PATH = "/_dash-update-component"
+ROUTER = ".._pages_content.children..._pages_store.data.."
+FILE = "data:text/csv;base64," + base64.b64encode(b"name,time,application,num_replicas,batch_size\na,0,bert,1,24\n").decode()
+PASSES = 3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one request was answered with. `where`: the route's path, or the callback's outputs; `asked`: all that the request said."""
+
+    where: str
+    asked: str
+    answer: str
+    status: int
+
+
+class SoonOver(Shutdown):
+    """Ends an event stream after its third look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks = 0
+
+    async def wait(self, seconds: float) -> bool:
+        self._looks += 1
+        return self._looks % 4 == 0
+
+
+# ---- routes -----------------------------------------------------------------------------------------------------------------------
+
+
+def get_routes(app: FastAPI) -> Iterator[tuple[str, APIRoute | None]]:
+    """Path of every route that answers GET, with the route where it says which query parameters it takes. Mounted folders hold files alone."""
+    yield from _routes(app.routes, "")
+
+
+def _routes(routes: Sequence[Any], prefix: str) -> Iterator[tuple[str, APIRoute | None]]:
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _routes(inner.routes, _prefix(route, prefix))
+        elif "GET" in (getattr(route, "methods", None) or ()):
+            yield "/" + (prefix + route.path).lstrip("/"), route if isinstance(route, APIRoute) else None
+
+
+def _prefix(included: Any, prefix: str) -> str:
+    return prefix + str(included.include_context.prefix)
+
+
+def path_names(path: str) -> list[str]:
+    """Of its parameters, with their convertors."""
+    return [part.split("}")[0] for part in path.split("{")[1:]]
+
+
+def query_names(route: APIRoute | None) -> list[str]:
+    return [] if route is None else list(dict.fromkeys(_names(route.dependant)))
+
+
+def _names(dependant: Any) -> Iterator[str]:
+    yield from (parameter.alias for parameter in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _names(inner)
+
+
+def walk_routes(client: TestClient, fill: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> Iterator[Seen]:
+    """Asks every GET route with every combination of values of its path, without a query and with every value of each parameter.
+
+    Raises KeyError for a parameter that `fill` does not know.
+    """
+    client.app.state.shutdown = SoonOver()  # type: ignore[attr-defined]
+    for path, route in get_routes(client.app):  # type: ignore[arg-type]
+        names = path_names(path)
+        for values in product(*(fill[name.split(":")[0]] for name in names)):
+            url = path
+            for name, value in zip(names, values, strict=True):
+                url = url.replace("{" + name + "}", value)
+            for query in ({}, *({name: value} for name in query_names(route) for value in fill[name])):
+                answer = client.get(url, params=query, headers=dict(headers))
+                yield Seen(path, f"{url} {query}", f"{answer.headers} {answer.text}", answer.status_code)
+
+
+# ---- pages ------------------------------------------------------------------------------------------------------------------------
+
+Place = tuple[str, str]
+
+
+class Page:
+    """One page as a browser holds it: the properties of its components, and the callbacks whose inputs it has."""
+
+    def __init__(self, client: TestClient, address: str, settings: Mapping[str, Any], pressed: Mapping[str, Any] | None) -> None:
+        """`settings`: `ID.PROPERTY` -> what scripts of the browser, or its user, have set. `pressed`: what every button says, if they are pressed."""
+        self._client, self._settings, self._pressed = client, settings, pressed
+        self._held: dict[Place, Any] = {}
+        self._ids: set[str] = set()
+        self._take(client.get("/_dash-layout").json())
+        path, _, search = address.partition("?")
+        shown = self._call(ROUTER, {"_pages_location.pathname": path, "_pages_location.search": f"?{search}" if search else ""})
+        self.seen = [shown]
+
+    def run(self) -> Iterator[Seen]:
+        """Every callback of the page, over and over as what it needs changes, as a browser would."""
+        yield from self.seen
+        before: dict[str, str] = {}
+        for _ in range(PASSES):
+            for name, entry in callbacks().items():
+                if not self._has(entry):
+                    continue
+                asked = json.dumps(self._inputs(entry), sort_keys=True, default=str)
+                if before.get(name) != asked:
+                    before[name] = asked
+                    yield self._call(name, {})
+
+    def _has(self, entry: Mapping[str, Any]) -> bool:
+        return all(_is_pattern(part["id"]) or part["id"] in self._ids for part in (*entry["inputs"], *entry["state"]))
+
+    def _call(self, name: str, given: Mapping[str, Any]) -> Seen:
+        entry = dash.get_app().callback_map[name]
+        inputs, state = self._inputs(entry, given), [self._value(part, given) for part in entry["state"]]
+        outputs = self._outputs(name)
+        first = next((part for part in inputs if not isinstance(part, list)), None)
+        body = {
+            "output": name,
+            "outputs": outputs if name.startswith("..") else outputs[0],
+            "inputs": inputs,
+            "state": state,
+            "changedPropIds": [f"{first['id']}.{first['property']}"] if first else [],
+        }
+        answer = self._client.post(CALLBACK_PATH, json=body)
+        if answer.status_code == 200:
+            for component, properties in answer.json().get("response", {}).items():
+                for prop, value in properties.items():
+                    self._held[component, prop.split("@")[0]] = value
+                    self._take(value)
+        return Seen(name, json.dumps(body), f"{answer.headers} {answer.text}", answer.status_code)
+
+    def _outputs(self, name: str) -> list[Any]:
+        parts = name.removeprefix("..").removesuffix("..").split("...") if name.startswith("..") else [name]
+        pairs = [part.rsplit(".", 1) for part in parts]
+        return [
+            [{"id": json.loads(found), "property": prop} for found in self._matching(component)]
+            if _is_pattern(component)
+            else {"id": component, "property": prop}
+            for component, prop in pairs
+        ]
+
+    def _inputs(self, entry: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> list[Any]:
+        return [self._value(part, given or {}) for part in entry["inputs"]]
+
+    def _value(self, part: Mapping[str, str], given: Mapping[str, Any]) -> Any:
+        component, prop = part["id"], part["property"]
+        if _is_pattern(component):
+            return [{"id": json.loads(found), "property": prop, "value": self._of(found, prop)} for found in self._matching(component)]
+        place = f"{component}.{prop}"
+        return {"id": component, "property": prop, "value": given[place] if place in given else self._of(component, prop)}
+
+    def _of(self, component: str, prop: str) -> Any:
+        place = f"{component}.{prop}"
+        if place in self._settings:
+            return self._settings[place]
+        if self._pressed is not None and (prop == "n_clicks" or component.endswith(("-pressed", "-cancelled"))):
+            return 1 if prop == "n_clicks" else self._pressed
+        if self._pressed is not None and prop in ("contents", "filename"):
+            return FILE if prop == "contents" else "a.csv"
+        return self._held.get((component, prop))
+
+    def _matching(self, pattern: str) -> list[str]:
+        wanted = json.loads(pattern)
+        fixed = {key: value for key, value in wanted.items() if not isinstance(value, list)}
+        ids = [json.loads(found) for found in sorted(self._ids) if found.startswith("{")]
+        return [json.dumps(one, sort_keys=True) for one in ids if one.keys() == wanted.keys() and fixed.items() <= one.items()]
+
+    def _take(self, value: Any) -> None:
+        """Note the components in a layout, and their properties."""
+        if isinstance(value, list):
+            for item in value:
+                self._take(item)
+        elif isinstance(value, dict):
+            props = value.get("props")
+            if isinstance(props, dict) and "type" in value and "id" in props:
+                named = props["id"] if isinstance(props["id"], str) else json.dumps(props["id"], sort_keys=True)
+                self._ids.add(named)
+                self._held |= {(named, prop): held for prop, held in props.items() if prop != "children"}
+            for item in value.values():
+                self._take(item)
+
+
+def callbacks() -> dict[str, Any]:
+    """The callbacks that the service answers, but for the router."""
+    known = dash.get_app().callback_map
+    return {name: entry for name, entry in known.items() if entry.get("callback") is not None and name != ROUTER}
+
+
+def _is_pattern(component: str) -> bool:
+    return component.startswith("{") and any(isinstance(value, list) for value in json.loads(component).values())
