@@ -9,6 +9,12 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
+from benchmarks import bodies as bodies_benchmark
+from benchmarks import fits as fits_benchmark
+from benchmarks import lists as lists_benchmark
+from benchmarks import live_round as live_round_benchmark
+from benchmarks import load as load_benchmark
+from benchmarks import pages as pages_benchmark
 from benchmarks import pollux as pollux_benchmark
 from benchmarks import round as round_benchmark
 from benchmarks import shares as shares_benchmark
@@ -47,6 +53,10 @@ def _round(options: argparse.Namespace) -> Sequence[Figures]:
     return [round_benchmark.measure(options.sizes, options.large, stored=options.rounds)]
 
 
+def _live_round(options: argparse.Namespace) -> Sequence[Figures]:
+    return [live_round_benchmark.measure(options.postgres, stored=options.rounds)]
+
+
 def _shares(options: argparse.Namespace) -> Sequence[Figures]:
     return [shares_benchmark.measure(options.sizes, stored=options.rounds)]
 
@@ -55,11 +65,43 @@ def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
     return [simulate_benchmark.measure(), simulate_benchmark.measure_pollux()]
 
 
+def _fits(_: argparse.Namespace) -> Sequence[Figures]:
+    return [fits_benchmark.measure()]
+
+
 def _pollux(_: argparse.Namespace) -> Sequence[Figures]:
     return [pollux_benchmark.measure()]
 
 
-BENCHMARKS: dict[str, Benchmark] = {"solve": _solve, "round": _round, "shares": _shares, "simulate": _simulate, "pollux": _pollux}
+def _load(options: argparse.Namespace) -> Sequence[Figures]:
+    return [load_benchmark.measure(load_benchmark.Settings(options.clients, options.load_seconds))]
+
+
+def _bodies(_: argparse.Namespace) -> Sequence[Figures]:
+    return [bodies_benchmark.measure()]
+
+
+def _pages(_: argparse.Namespace) -> Sequence[Figures]:
+    return [pages_benchmark.measure()]
+
+
+def _lists(_: argparse.Namespace) -> Sequence[Figures]:
+    return lists_benchmark.measure()
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "solve": _solve,
+    "round": _round,
+    "live_round": _live_round,
+    "shares": _shares,
+    "simulate": _simulate,
+    "fits": _fits,
+    "pollux": _pollux,
+    "pages": _pages,
+    "load": _load,
+    "bodies": _bodies,
+    "lists": _lists,
+}
 
 
 def _sizes(text: str) -> list[int]:
@@ -70,6 +112,10 @@ def _sizes(text: str) -> list[int]:
     return sizes
 
 
+def _counts(text: str) -> list[int]:
+    return [int(part) for part in text.split(",") if part]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
     parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; may be repeated")
@@ -77,6 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")
     parser.add_argument("--kill-after", type=float, default=20.0, help="wall seconds after which a solver in a child process is killed")
+    parser.add_argument("--postgres", metavar="URL", help="an empty PostgreSQL database, to measure live rounds on as well")
+    parser.add_argument("--clients", type=_counts, default=[10, 40, 50, 100, 200, 400], help="clients at once, separated by commas")
+    parser.add_argument("--load-seconds", type=float, default=5.0, help="wall seconds of load on each route by each number of clients")
     parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
     parser.add_argument("--width", type=int, default=240, help="characters that a table may be wide")
     return parser

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks.published import RunFigures
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import GpuTimeRule, ProfilingMode, fidelity
@@ -39,12 +41,17 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "costs rounded to two decimals": {"policy_parameters": {"sia": {"utility_decimals": 2}}},
     "moves between nodes free where the shape stays": {"free_moves_of_same_shape": True},
     "GPU-hours by whole rounds": {"gpu_time": GpuTimeRule.WHOLE_ROUNDS},
+    "moves of young jobs free": {"policy_parameters": {"sia": {"young_move_freely": True}}},
+    "several nodes believed 1.1 of one until tried": {"across_over_within": ACROSS_OVER_WITHIN},
 }
 ONE_TYPE_TRACE, ONE_TYPE_CLUSTER = "philly-1", "t4=16x4"
 QUICK_TRACE, QUICK_SEEDS = "philly-1", 3
 
 
-FITTER = MemoisingFitter()  # of this process: other seeds report the same samples again
+@cache
+def _fitter(across_over_within: float) -> MemoisingFitter:
+    """Of this process: other seeds report the same samples again."""
+    return MemoisingFitter(across_over_within=across_over_within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ def play(run: Run, data: Path) -> Outcome:
     workload = read_workload(data / "workloads" / family / f"workload-{number}.csv", known_models=models)
     rules = replace(fidelity(run.fidelity), **CHANGES.get(run.change, {}))
     scenario = Scenario(workload, models, Cluster.parse(run.cluster), conditions=Conditions(fidelity=rules), seed=run.seed)
-    return outcome_of(simulate(scenario, fitter=FITTER))
+    return outcome_of(simulate(scenario, fitter=_fitter(rules.across_over_within)))
 
 
 def outcome_of(result: SimulationResult) -> Outcome:

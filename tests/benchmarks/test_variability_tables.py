@@ -11,8 +11,8 @@ def found(**average_jct: float) -> dict[Run, Outcome]:
 
 
 def test_published_figures_stand_beside_ours_with_the_deviation() -> None:
-    said = tables(found(pal=25_321 * 1.01, packed=30_035), quick=True)
-    assert "| pal | 25,574 | 25,321 | +1.000% | 1,000 | 10 | yes |" in said
+    said = tables(found(pal=25_300.74 * 1.01, packed=30_035), quick=True)
+    assert "| pal | 25,554 | 25,301 | +1.000% | 1,000 | 10 | yes |" in said
     assert "| packed | 30,035 | 30,035 | +0.000% |" in said
     assert "| random | 100 | - | - |" in said
 

@@ -1,0 +1,116 @@
+"""The whole service in a process of its own, on an empty database of either kind, to be measured from outside. Measures nothing itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psycopg
+from sqlmodel import select
+
+from backend.accounts.models import User
+from backend.accounts.tokens import create_token
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.settings import Settings
+
+SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
+_POSTGRES = os.environ.get("MAAT_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
+_START_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where it listens, as which process, and the token of its administrator."""
+
+    port: int
+    pid: int
+    token: str
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mib(self, which: str = "VmRSS") -> float:
+        """`which`: VmRSS now, VmHWM at its most."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(f"{which}:")) / 1024
+
+
+@contextmanager
+def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
+    """The service with its demo cluster and so many jobs, without a worker. Raises psycopg.OperationalError where no PostgreSQL answers."""
+    with tempfile.TemporaryDirectory(prefix="maat-bench-") as folder, _empty_database(kind, Path(folder)) as url:
+        token = _filled(url, Path(folder))
+        given = {f"MAAT_{name.upper()}": str(value) for name, value in settings.items()}
+        environment = os.environ | {"MAAT_DATA_DIR": folder, "MAAT_DATABASE_URL": url} | given
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "uvicorn", "--factory", "frontend.app:create_app", "--port", str(port), "--no-access-log"]
+        process = subprocess.Popen([*command, "--log-level", "error"], env=environment, stdout=subprocess.DEVNULL)
+        try:
+            found = Served(port, process.pid, token)
+            _await_answer(found)
+            for _ in range(0, jobs, 500):
+                _submit(found, min(jobs, 500))
+            yield found
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _empty_database(kind: str, folder: Path) -> Iterator[str]:
+    if kind == SQLITE:
+        yield f"sqlite:///{folder / 'maat.db'}"
+        return
+    name = f"maat_bench_{secrets.token_hex(6)}"
+    with psycopg.connect(f"{_POSTGRES}/postgres", autocommit=True, connect_timeout=5) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]
+        try:
+            yield f"{_POSTGRES}/{name}"
+        finally:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')  # type: ignore[arg-type]
+
+
+def _filled(url: str, folder: Path) -> str:
+    """Migrations, the demo cluster, and a token of the administrator."""
+    settings = Settings(_env_file=None, data_dir=folder, database_url=url, demo=True)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    with database.session_scope() as session:
+        token = create_token(session, session.exec(select(User)).one(), name="benchmark")
+    database.dispose()
+    return token
+
+
+def _submit(service: Served, count: int) -> None:
+    body = json.dumps({"jobs": [{"name": f"job-{index}", "model": "bert"} for index in range(count)]}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {service.token}"}
+    httpx.post(
+        f"http://127.0.0.1:{service.port}/api/v1/jobs:batch", content=body, headers=headers, timeout=60.0, trust_env=False
+    ).raise_for_status()
+
+
+def _await_answer(service: Served) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            httpx.get(f"http://127.0.0.1:{service.port}/api/v1/health", trust_env=False).raise_for_status()
+            return
+        except httpx.HTTPError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
