@@ -17,13 +17,13 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.page import markdown, write_between
+from maat.laboratory.rented import Training, train
 from maat.scheduling.autoscaling import Autoscaler, FastBatch, GoodputAutoscaler, Ideal, ScalingInput, ThroughputAutoscaler
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
 from maat.simulation.fidelity import ProfilingMode, fidelity
-from maat.simulation.models import Model, measured_models
-from maat.simulation.rented import Training, train
+from maat.simulation.world_models import Model, measured_models
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "pollux.md"
 BEGIN, END = "<!-- readings of auto-scaling -->", "<!-- end of readings -->"

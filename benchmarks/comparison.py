@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page import markdown
+from maat.laboratory.comparison import Contestant, Outcome, report
+from maat.laboratory.comparison_run import Contest, run_contest
+from maat.laboratory.setup import GivenTrace, Trace
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import POLICIES, suiting_placer
-from maat.simulation.comparison import Contestant, Outcome, report
 from maat.simulation.conditions import Conditions
-from maat.simulation.contest import Contest, run_contest
 from maat.simulation.interference import interference
-from maat.simulation.models import measured_models
-from maat.simulation.setup import GivenTrace, Trace
-from maat.simulation.workloads import read_workload
+from maat.simulation.world_models import measured_models
+from maat.workloads.workloads import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 TRACE = "sia-artifact/workloads/philly/workload-1.csv"

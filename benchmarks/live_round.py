@@ -22,8 +22,8 @@ from backend.models import Cluster, Job, Node, User
 from backend.settings import Settings
 from benchmarks.round import ROUND_SECONDS, SHARES, WARM_UP_ROUNDS
 from benchmarks.table import Cell, Figures
+from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster as EngineCluster
-from maat.simulation.catalog import load_catalog
 from worker.live import step_cluster
 from worker.live_memory import MEMORY
 from worker.step_seconds import PARTS, StepSeconds

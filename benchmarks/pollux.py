@@ -19,16 +19,16 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies.pollux import Pollux, in_priority, recalled
-from maat.scheduling.policies.pollux_problem import CountArray, SearchProblem, fitness
-from maat.scheduling.policies.pollux_search import search
-from maat.scheduling.policies.pollux_view import virtual_nodes
+from maat.scheduling.policies.pollux.homogeneous_view import virtual_nodes
+from maat.scheduling.policies.pollux.policy import Pollux, in_priority, recalled
+from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness
+from maat.scheduling.policies.pollux.search import search
 from maat.scheduling.rounds import Changes, ClusterState, RoundInput, RoundResult, StoredState
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import fidelity
-from maat.simulation.generators import generate
-from maat.simulation.models import catalog_models
+from maat.simulation.world_models import catalog_models
+from maat.workloads.generators import generate
 
 COLUMNS = {
     "round": "round",

@@ -16,7 +16,7 @@ from pymoo.core.repair import Repair
 from pymoo.optimize import minimize
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.policies.pollux_problem import CountArray, SearchProblem, fitness
+from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness
 
 
 def nsga2(problem: SearchProblem, start: CountArray, *, population: int, generations: int, seed: int) -> float:

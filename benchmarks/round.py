@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.table import Cell, Figures, growth
+from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
@@ -22,7 +23,6 @@ from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import RoundInput, RoundResult
 from maat.scheduling.throughput import step_seconds
-from maat.simulation.catalog import CatalogModel, load_catalog
 
 COLUMNS = {
     "gpus": "GPUs",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, Setting, scaled, with_setting
+from maat.models.truth import Shape
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Adaptivity, JobSpec
@@ -20,12 +21,11 @@ from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, ProfilingMode, fidelity
-from maat.simulation.generators import FAMILIES
 from maat.simulation.interference import interference
-from maat.simulation.models import Model, catalog_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.truth import Shape
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import Model, catalog_models
+from maat.workloads.generators import FAMILIES
+from maat.workloads.workloads import TraceJob, Workload
 
 GPU_TYPE, NODES, GPUS_PER_NODE = "t4", 16, 4
 ROUND_SECONDS = 60.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from maat.simulation.interference import Interference
-from maat.simulation.models import Model
+from maat.simulation.world_models import Model
 
 
 @dataclass(frozen=True, slots=True)

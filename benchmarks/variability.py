@@ -24,7 +24,7 @@ from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.simulation.variability import PAPER_VARIABILITY, ScoreDraw, Variability, read_variability
-from maat.simulation.workloads import Workload, read_workload
+from maat.workloads.workloads import Workload, read_workload
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "variability.md"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"

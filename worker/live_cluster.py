@@ -21,7 +21,7 @@ from maat.scheduling.cluster import Node
 from maat.scheduling.events import Event
 from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
-from maat.simulation.models import Model, catalog_models
+from maat.simulation.world_models import Model, catalog_models
 from worker.executor_rows import ExecutorRows
 from worker.job_journal import JobJournal
 from worker.live_executor import FixedClock, LiveExecutor

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.models import Job as JobRow
+from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.job import Adaptivity, Allocation, JobId, JobSpec, WorkloadKind
 from maat.scheduling.rounds import Changes, ClusterState
-from maat.simulation.catalog import load_catalog
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import Model
+from maat.simulation.world_models import Model
 from worker.executor_rows import StoredExecutor, fit_once
 from worker.step_seconds import OBSERVE, StepSeconds
 

@@ -9,9 +9,9 @@ from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
 from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.requests import placer_parameters_of
-from maat.simulation.models import Model
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import Workload
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import Workload
 
 
 def scenario_of(

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from backend.simulations.series import MAX_POINTS, reduced
+from maat.laboratory.fairness import Fairness, fairness
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics
-from maat.simulation.fairness import Fairness, fairness
 from maat.simulation.record import AllocationSpan, SimulationResult
 
 

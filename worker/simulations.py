@@ -29,9 +29,9 @@ from backend.simulations.traces import workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.models import Model
 from maat.simulation.record import Cancelled, Position, SimulationResult
-from maat.simulation.workloads import Workload
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import Workload
 from worker.claims import free, gone, take, unsent
 from worker.operations import PROGRESS_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
 from worker.scenarios import scenario_of

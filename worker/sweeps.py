@@ -19,10 +19,10 @@ from backend.operations.models import ENDED
 from backend.simulations.requests import is_history
 from backend.sweeps.requests import base_of
 from backend.sweeps.schemas import error_of_point
+from maat.laboratory.figures import Figures, figures_of
+from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate
-from maat.simulation.figures import Figures, figures_of
 from maat.simulation.record import Cancelled, Position
-from maat.simulation.sweep import point_at
 from worker.claims import gone, take, unsent
 from worker.operations import PROGRESS_SECONDS, beating, finish
 from worker.simulations import Stall, problem_of

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from backend.jobs.schemas import JobBody
-from maat.simulation.generators import generate
-from maat.simulation.workloads import TraceJob
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob
 
 HOUR_SECONDS = 3600.0
 JOBS_PER_HOUR = 9.0

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from backend.jobs.schemas import JobBody
 from backend.problems import FieldError, input_field_error
+from maat.models.catalog import CatalogModel
 from maat.scheduling.errors import JobError
 from maat.scheduling.job import Adaptivity, JobSpec, WorkloadKind
-from maat.simulation.catalog import CatalogModel
 
 
 def objections(body: JobBody, *, models: Mapping[str, CatalogModel], capacity: Mapping[str, int]) -> list[FieldError]:

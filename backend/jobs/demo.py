@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from backend.jobs.admission import objections
 from backend.jobs.schemas import JobBody
 from backend.problems import Conflict
-from maat.simulation.catalog import load_catalog
-from maat.simulation.generators import generate
-from maat.simulation.workloads import TraceJob
+from maat.models.catalog import load_catalog
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob
 
 DEMO_FAMILY = "philly"
 DEMO_WORK_SCALE = 0.25

@@ -18,9 +18,9 @@ from sqlmodel import Session
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
 from backend.jobs.schemas import JobBody, Remedy, StartOut
+from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Adaptivity, WorkloadKind
-from maat.simulation.catalog import CatalogModel, load_catalog
 
 MOST_TRIED = 8
 MOST_SECONDS = 1.0  # of CPU for the rounds of one explanation, by what the cluster's last round took

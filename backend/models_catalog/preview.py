@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.models_catalog.schemas import GoodputPoint, GoodputSeries
+from maat.models.catalog import CatalogFit, CatalogModel
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.goodput import BatchLimits, best_plans
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.throughput import step_seconds
-from maat.simulation.catalog import CatalogFit, CatalogModel
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from backend.pagination import Page
 from backend.problems import FieldError, Invalid, NotFound
 from backend.web.fields import LARGEST_BATCH
 from backend.web.strict_json import StrictRoute
+from maat.models.catalog import CatalogModel, load_catalog, shipped_catalog
 from maat.scheduling.job import WorkloadKind
-from maat.simulation.catalog import CatalogModel, load_catalog, shipped_catalog
 
 router = APIRouter(prefix="/models", tags=["models"], route_class=StrictRoute)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from maat.simulation.catalog import CatalogFit, CatalogModel
+from maat.models.catalog import CatalogFit, CatalogModel
 
 
 class FitErrorOut(BaseModel):

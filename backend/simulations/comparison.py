@@ -11,8 +11,8 @@ from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.requests import placer_parameters_of
-from maat.simulation.comparison import Contestant, Outcome, Settings, report
-from maat.simulation.figures import chosen
+from maat.laboratory.comparison import Contestant, Outcome, Settings, report
+from maat.laboratory.figures import chosen
 
 
 def compared(session: Session, simulation: Simulation, baseline: int | None) -> dict[str, Any]:

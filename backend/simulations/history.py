@@ -14,7 +14,7 @@ from backend.accounts.identity import Principal
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.simulations.requests import is_history
 from maat.scheduling.errors import InputError
-from maat.simulation.workloads import Workload
+from maat.workloads.workloads import Workload
 
 _MESSAGE = "A job of another tenant in the cluster's history cannot be simulated so."
 _REMEDY = "Simulate the GPU types of the cluster itself, without tables that lack its models; or ask somebody who sees all tenants."

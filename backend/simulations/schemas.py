@@ -16,11 +16,11 @@ from backend.web.fields import Body, GpuCount, Name, Timestamp
 from maat.scheduling.cluster import MAX_JOBS_PER_GPU
 from maat.simulation.failures import LEAST_MTBF_HOURS
 from maat.simulation.fidelity import ProfilingMode
-from maat.simulation.generators import MAX_HOURS
 from maat.simulation.interference import MAX_SLOWDOWN, SYNTHETIC
 from maat.simulation.tuned_jobs import TuningRule
 from maat.simulation.variability import ScoreDraw
-from maat.simulation.workloads import MAX_SECONDS
+from maat.workloads.generators import MAX_HOURS
+from maat.workloads.workloads import MAX_SECONDS
 
 MAX_RUNS = 200  # traces x entries of `runs`
 MAX_TRACES = 12

@@ -27,13 +27,13 @@ from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
 from backend.simulations.traces import workload_of
 from backend.tenancy import find_owned
+from maat.laboratory.comparison_run import check_different
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.contest import check_different
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import Workload
+from maat.workloads.workloads import Workload
 
 
 @dataclass(frozen=True)

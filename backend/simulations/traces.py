@@ -13,9 +13,9 @@ from backend.simulations.schemas import MAX_SIMULATED_JOBS
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import Adaptivity, WorkloadKind
-from maat.simulation.generators import generate
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.workloads import TraceJob, Workload, read_workload
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:

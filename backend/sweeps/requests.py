@@ -8,9 +8,9 @@ from typing import Any
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.traces import csv_workload
+from maat.laboratory.setup import GeneratedTrace, GivenTrace, Setup, TraceSource
+from maat.laboratory.sweep import Sweep, Varied
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.setup import GeneratedTrace, GivenTrace, Setup, TraceSource
-from maat.simulation.sweep import Sweep, Varied
 
 
 def sweep_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Sweep:

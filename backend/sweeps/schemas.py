@@ -16,7 +16,7 @@ from backend.simulations.schemas import ClusterTrace, ConditionsBody, CsvTrace, 
 from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Timestamp
-from maat.simulation.sweep import Varied, rows_of
+from maat.laboratory.sweep import Varied, rows_of
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # of all points together

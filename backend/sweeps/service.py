@@ -32,12 +32,12 @@ from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
 from backend.tenancy import find_owned
+from maat.laboratory.axes import AXES
+from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
-from maat.simulation.axes import AXES
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import interference_of
-from maat.simulation.sweep import Sweep as EngineSweep
-from maat.simulation.workloads import Workload, write_workload
+from maat.workloads.workloads import Workload, write_workload
 
 SWEEP = "sweep"
 

@@ -10,8 +10,8 @@ import typer
 
 from maat import __version__
 from maat.cli import token
+from maat.cli.lazy_commands import Command, add_when_used
 from maat.cli.numbers import whole_option
-from maat.cli.when_used import Command, add_when_used
 from maat.scheduling.errors import InputError, MaatError
 
 COMMANDS = (

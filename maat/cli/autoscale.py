@@ -11,12 +11,12 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option
 from maat.cli.output import print_json, print_table, say
+from maat.laboratory.rented import Rented, Training, train
 from maat.scheduling.autoscaling import GoodputAutoscaler, ThroughputAutoscaler
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.parameters import build
 from maat.simulation.fidelity import fidelity
-from maat.simulation.models import named_model
-from maat.simulation.rented import Rented, Training, train
+from maat.simulation.world_models import named_model
 
 ModelName = Annotated[str, typer.Option("--model", help="What is trained.")]
 Nodes = Annotated[str, typer.Option(help="All nodes that may be rented, alike: type=NODESxGPUS.")]

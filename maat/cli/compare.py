@@ -15,8 +15,7 @@ from maat.cli.output import Bar, check_writable, heading, print_json, print_tabl
 from maat.cli.policy_options import read_contestants
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
-from maat.scheduling.errors import InputError
-from maat.simulation.comparison import (
+from maat.laboratory.comparison import (
     Basis,
     Contestant,
     Interval,
@@ -28,10 +27,11 @@ from maat.simulation.comparison import (
     report,
     spreads,
 )
-from maat.simulation.contest import Contest, Played, run_contest
-from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
+from maat.laboratory.comparison_run import Contest, Played, run_contest
+from maat.laboratory.figures import FIGURES, PlayedRun, notes_on_played
+from maat.laboratory.setup import GeneratedTrace
+from maat.scheduling.errors import InputError
 from maat.simulation.notes import notes_before
-from maat.simulation.setup import GeneratedTrace
 
 PolicyNames = Annotated[
     str,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maat.cli.tables import drawn
+from maat.laboratory.figures import Figure
 from maat.scheduling.errors import InputError, MaatError
-from maat.simulation.figures import Figure
 
 if TYPE_CHECKING:
     from rich.progress import Progress

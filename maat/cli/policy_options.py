@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from maat.laboratory.comparison import Contestant
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
-from maat.simulation.comparison import Contestant
 
 PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
 Setting = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated.")]

@@ -11,7 +11,7 @@ import typer
 
 from maat.cli.numbers import whole, whole_option
 from maat.scheduling.errors import ParameterError
-from maat.simulation.generators import MAX_SEED
+from maat.workloads.generators import MAX_SEED
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from maat.cli.option_groups import takes_groups
 from maat.cli.output import Bar, check_writable, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
+from maat.laboratory.fairness import Fairness, IsolatedRuns, fairness, static_fairness
+from maat.laboratory.setup import Setup
 from maat.scheduling.errors import InputError
 from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import simulate
-from maat.simulation.fairness import Fairness, IsolatedRuns, fairness, static_fairness
-from maat.simulation.generators import MAX_SEED
 from maat.simulation.notes import notes_before
 from maat.simulation.record import Position, SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.setup import Setup
+from maat.workloads.generators import MAX_SEED
 
 PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
 Seed = Annotated[int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")]

@@ -15,13 +15,13 @@ from maat.cli.output import Bar, check_writable, heading, print_json, print_tabl
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
+from maat.laboratory.figures import FIGURES, PlayedRun, notes_on_played
+from maat.laboratory.setup import Setup
+from maat.laboratory.sweep import Point, Row, Sweep, Varied
+from maat.laboratory.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.figures import FIGURES, PlayedRun, notes_on_played
 from maat.simulation.notes import notes_before, notes_on_all
-from maat.simulation.setup import Setup
-from maat.simulation.sweep import Point, Row, Sweep, Varied
-from maat.simulation.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
 
 Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
 PolicyName = Annotated[str | None, typer.Option(help="Policy, by default sia; to compare several, use --vary policy=sia,fifo.")]

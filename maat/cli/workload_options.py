@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from maat.cli.numbers import number_option, whole_option
+from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
 from maat.scheduling.cluster import MAX_JOBS_PER_GPU, Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.generators import FAMILIES, MAX_HOURS
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.models import Model, measured_models
-from maat.simulation.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
-from maat.simulation.workloads import MAX_JOBS, read_workload
+from maat.simulation.world_models import Model, measured_models
+from maat.workloads.generators import FAMILIES, MAX_HOURS
+from maat.workloads.workloads import MAX_JOBS, read_workload
 
 TraceFile = Annotated[
     Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)

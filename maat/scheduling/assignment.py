@@ -10,10 +10,10 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.free_capacity import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, membership, places_taken
 from maat.scheduling.matrix import GoodputMatrix
-from maat.scheduling.room import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions
 from maat.scheduling.solving.assignment_solver import solve

@@ -1,6 +1,6 @@
 """What the scheduler believes of a job: the samples it has seen, the models fitted to them, the gradient statistics reported.
 
-Never the truth: the simulator's true step times live in maat.simulation.truth, which nothing here can import.
+Never the truth: the simulator's true step times live in maat.models.truth, which nothing here can import.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.matrix import GoodputMatrix
-from maat.scheduling.room import free_places
 from maat.scheduling.rounds import Grant, RoundInput
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from maat.models.truth import Shape, Truth, gain
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, Fitter, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import efficiency
@@ -16,7 +17,6 @@ from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_ca
 from maat.scheduling.job import Allocation, Job, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.regimes import Regime, batch_size_at, epochs_begun
-from maat.simulation.truth import Shape, Truth, gain
 
 
 @dataclass

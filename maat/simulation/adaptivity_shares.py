@@ -8,8 +8,8 @@ import numpy as np
 
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, WorkloadKind
-from maat.simulation.models import Model
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import TraceJob
 
 _STREAM = 11  # keeps these draws apart from others of the same seed
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
+from maat.models.truth import Truth
 from maat.scheduling.belief import Fitter, MemoisingFitter, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
@@ -21,7 +22,6 @@ from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, restore, sh
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
 from maat.simulation.slowdowns import Slowdown, coupled, set_paces
-from maat.simulation.truth import Truth
 
 PROFILED_BATCH_SIZES = 10  # Sia section 3.2: typically ten per GPU type
 ORACLE_BATCH_SIZES = 6

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from maat.csv_input import CsvInput, Row, read_csv
 from maat.scheduling.errors import InterferenceError
-from maat.simulation.csv_input import CsvInput, Row, read_csv
 
 SYNTHETIC = "synthetic"
 MAX_SLOWDOWN = 1000.0

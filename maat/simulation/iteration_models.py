@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
+from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
 from maat.simulation.fidelity import Fidelity
-from maat.simulation.models import Model, catalog_models
-from maat.simulation.truth import Shape, StepTime
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import Model, catalog_models
+from maat.workloads.workloads import TraceJob
 
 MOST_GPUS = 4096
 

@@ -10,7 +10,7 @@ from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import Workload
+from maat.workloads.workloads import Workload
 
 MANY_ROUNDS = 100_000
 

@@ -18,11 +18,11 @@ from maat.scheduling.rounds import Placer, Policy, PolicyState
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.conditions import Conditions
 from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.models import Model
 from maat.simulation.slowdowns import SharedGpus, Slowdown, UnequalGpus
 from maat.simulation.tuned_jobs import tuned
 from maat.simulation.variability import draw_scores
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import TraceJob, Workload
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from enum import StrEnum
 
 import numpy as np
 
+from maat.models.truth import Truth, gain
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.goodput import plan_for_batch
 from maat.scheduling.job import Adaptivity, WorkloadKind
-from maat.simulation.models import Model
-from maat.simulation.truth import Truth, gain
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import TraceJob
 
 BATCH_SIZES = 20  # looked at per GPU count, from the initial to the largest in equal ratios
 EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights

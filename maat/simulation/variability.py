@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from maat.csv_input import Row, read_csv
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
-from maat.simulation.csv_input import Row, read_csv
 
 APPLICATIONS = ("resnet", "bert", "pagerank", "sgemm")
 MACHINES: Mapping[str, str] = {"longhorn": "v100", "frontera": "rtx5000", "ls6": "a100"}  # of TACC, and what GPUs they have

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from maat.models.catalog import load_catalog
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.simulation.catalog import load_catalog
 
 MODELS = "/api/v1/models"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from backend.bootstrap_data import DEMO_CLUSTER
 from backend.demo.arrivals import HOUR_SECONDS, TEAMS, arrivals, rate
 from backend.jobs.admission import objections
-from maat.simulation.catalog import load_catalog
+from maat.models.catalog import load_catalog
 
 DAYS = 2
 WHOLE = list(arrivals("clu_1", after=0.0, until=DAYS * 24 * HOUR_SECONDS))

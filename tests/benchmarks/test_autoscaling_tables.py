@@ -1,4 +1,4 @@
-"""What the tables of auto-scaling say of readings, and that every reading is played as it reads. The runs are in simulation/test_rented.py."""
+"""What the tables of auto-scaling say of readings, and that every reading is played as it reads. The runs are in laboratory/test_rented.py."""
 
 from __future__ import annotations
 

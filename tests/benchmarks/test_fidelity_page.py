@@ -15,9 +15,9 @@ from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import catalog_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob, Workload
 
 
 def as_published(trace: str) -> Outcome:

@@ -11,7 +11,7 @@ from benchmarks.sharing_decisions import decisions_table, mean_slowdown
 from benchmarks.sharing_runs import CONTENDERS, DECISION_SEEDS, Outcome, Run, decisions, from_row, wanted, workload
 from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, scaled, with_setting
 from maat.simulation.interference import Interference, synthetic
-from maat.simulation.models import catalog_models
+from maat.simulation.world_models import catalog_models
 
 
 def test_the_experiment_is_what_its_page_fixes() -> None:

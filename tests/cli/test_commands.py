@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from maat.__main__ import main
 from maat.cli.app import COMMANDS, app
-from maat.cli.when_used import Command
+from maat.cli.lazy_commands import Command
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from maat.__main__ import main
+from maat.laboratory.comparison import Outcome
+from maat.laboratory.comparison_run import Contest
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.solving.report import SolveReport
-from maat.simulation.comparison import Outcome
-from maat.simulation.contest import Contest
 
 Compare = Callable[..., int]
 SMALL = ("--generate", "philly", "--jobs", "3", "--hours", "0.5", "--cluster", "t4=4x4", "--workers", "1")

@@ -23,8 +23,8 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import catalog_models
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x4,a100=1x4")
 MODELS = catalog_models()

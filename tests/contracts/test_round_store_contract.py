@@ -11,7 +11,7 @@ from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.record import Recorder
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import Workload
+from maat.workloads.workloads import Workload
 
 
 class TestRecorder(RoundStoreContract):

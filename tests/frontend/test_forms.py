@@ -22,10 +22,10 @@ from frontend.pages.simulate import place as simulation_place
 from frontend.problems import worded
 from maat.client.errors import ApiError, FieldProblem
 from maat.scheduling import cluster
-from maat.simulation import generators
 from maat.simulation.fidelity import ProfilingMode
 from maat.simulation.tuned_jobs import TuningRule
 from maat.simulation.variability import ScoreDraw
+from maat.workloads import generators
 
 FORM: dict[str, Any] = {
     "name": "n",

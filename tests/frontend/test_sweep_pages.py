@@ -14,7 +14,7 @@ from frontend.pages.sweep import caption, request_facts, table
 from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
-from maat.simulation.axes import AXES
+from maat.laboratory.axes import AXES
 
 FORM: dict[str, Any] = {
     "name": "s",

@@ -23,11 +23,11 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.placement.lowest_numbered import LowestNumbered
-from maat.scheduling.policies.gavel import Gavel, Objective
 from maat.scheduling.policies.isolated import IsolatedRule, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import requests
-from maat.scheduling.policies.share_programmes import ShareProblem
-from maat.scheduling.policies.time_shares import candidates_of
+from maat.scheduling.policies.shares.gavel import Gavel, Objective
+from maat.scheduling.policies.shares.programmes import ShareProblem
+from maat.scheduling.policies.shares.time_shares import candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod
 

@@ -22,11 +22,11 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.pollux import MOST_STATE_NUMBERS, Pollux, in_priority
-from maat.scheduling.policies.pollux_moves import repair
-from maat.scheduling.policies.pollux_problem import Quota, SearchProblem, fitness, power_mean, speedups
-from maat.scheduling.policies.pollux_search import SearchOptions, improved, search
-from maat.scheduling.policies.pollux_view import virtual_nodes
+from maat.scheduling.policies.pollux.homogeneous_view import virtual_nodes
+from maat.scheduling.policies.pollux.moves import repair
+from maat.scheduling.policies.pollux.policy import MOST_STATE_NUMBERS, Pollux, in_priority
+from maat.scheduling.policies.pollux.problem import Quota, SearchProblem, fitness, power_mean, speedups
+from maat.scheduling.policies.pollux.search import SearchOptions, improved, search
 from maat.scheduling.rounds import Decision, RoundInput
 
 # ---- the search ----------------------------------------------------------------------------------------------------------------------

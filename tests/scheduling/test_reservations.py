@@ -15,10 +15,10 @@ from maat.scheduling.reservations import Reservation, check_reservations, reserv
 from maat.scheduling.rounds import Decision
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=2x4")
 

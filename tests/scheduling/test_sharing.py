@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maat.scheduling.batch_split import halved, memory_share
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
@@ -21,7 +22,6 @@ from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput, RoundResult
-from maat.scheduling.sub_batch import halved, memory_share
 
 ONE_SECOND = np.array([1.0, 1e-12, 1e-9, 1e-9, 1e-9, 1e-9, 1.0])
 LARGEST = 64

@@ -17,9 +17,9 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Job
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.regime_forecast import expected_epochs, forecast
-from maat.scheduling.policies.shockwave import _Estimates
-from maat.scheduling.policies.shockwave_window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
+from maat.scheduling.policies.shockwave.policy import _Estimates
+from maat.scheduling.policies.shockwave.regime_forecast import expected_epochs, forecast
+from maat.scheduling.policies.shockwave.window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solving import mixed_highs

@@ -13,8 +13,8 @@ from scheduling.test_shockwave import EXACT, window_of
 
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.shockwave_packing import PACKING_GAP, earliest, packed, share_packed
-from maat.scheduling.policies.shockwave_window import Window, share_counts, share_rounds
+from maat.scheduling.policies.shockwave.packing import PACKING_GAP, earliest, packed, share_packed
+from maat.scheduling.policies.shockwave.window import Window, share_counts, share_rounds
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions, MixedProgramme

@@ -16,11 +16,11 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.policies import auction as auctions
-from maat.scheduling.policies.auction import auction
 from maat.scheduling.policies.ordering import requests
-from maat.scheduling.policies.themis import Payment, Themis
-from maat.scheduling.policies.time_shares import Candidates, candidates_of
+from maat.scheduling.policies.shares import auction as auctions
+from maat.scheduling.policies.shares.auction import auction
+from maat.scheduling.policies.shares.themis import Payment, Themis
+from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
 from maat.scheduling.solving.assignment_solver import solve

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from maat.laboratory.setup import Setup
+from maat.models.truth import FittedTruth
 from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.simulation.scenario import Scenario
-from maat.simulation.setup import Setup
-from maat.simulation.truth import FittedTruth
 
 Run = TypeVar("Run", Scenario, Setup)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from simulation.small import spec, truth
 
+from maat.models.truth import FittedTruth
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation, JobSpec
 from maat.simulation.adaptive_job import SimulatedJob, shape_of
-from maat.simulation.truth import FittedTruth
 
 FITTER = MemoisingFitter()
 

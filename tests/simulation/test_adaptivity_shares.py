@@ -15,11 +15,11 @@ from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.generators import generate
-from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import catalog_models
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob
 
 MODELS = catalog_models()
 WORKLOAD = generate("philly", jobs=12, hours=0.3, seed=5, work_scale=0.3)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from maat.models.truth import Truth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError, UnknownNameError
 from maat.scheduling.metrics import ScheduleMetrics
@@ -23,12 +24,11 @@ from maat.scheduling.solving.report import SolveReport
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
-from maat.simulation.generators import generate
-from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.scenario import Scenario, build_parts
-from maat.simulation.truth import Truth
-from maat.simulation.workloads import TraceJob, Workload, read_workload
+from maat.simulation.world_models import Model, catalog_models, measured_models
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 CLUSTER = "t4=4x4,rtx=2x8,a100=1x8"
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

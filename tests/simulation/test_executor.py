@@ -14,8 +14,8 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
-from maat.simulation.models import catalog_models
-from maat.simulation.workloads import TraceJob
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")
 QUIET = FIDELITIES["sia-artifact"]

@@ -21,11 +21,11 @@ from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Failures, NodeFailure, Outages, RandomFailures
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.generators import generate
-from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import catalog_models
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2")
 QUIET = FIDELITIES["sia-artifact"]

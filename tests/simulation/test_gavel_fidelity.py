@@ -11,10 +11,10 @@ from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.models import Model, measured_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import read_workload
+from maat.simulation.world_models import Model, measured_models
+from maat.workloads.workloads import read_workload
 
 AS_PUBLISHED = "t4=6x4,a100=2x8,rtx=3x8"  # the published simulator's order of types, by which it breaks ties
 

@@ -18,10 +18,10 @@ from maat.simulation.fidelity import fidelity
 from maat.simulation.interference import Interference, interference, read_interference_text, read_table, synthetic
 from maat.simulation.interference_builder import synthetic_pairs
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.models import TABLE_RESTART_SECONDS, Model, catalog_models, measured_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import TABLE_RESTART_SECONDS, Model, catalog_models, measured_models
+from maat.workloads.workloads import TraceJob, Workload
 
 SIX = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
 OWN = "victim,partner,gpu_count,slowdown\na,b,1,1.5\na,b,4,2\nb,a,1,1.25\na,a,1,1\nb,b,1,3\n"

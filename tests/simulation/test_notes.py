@@ -17,7 +17,7 @@ from maat.simulation.record import Cancelled, Position
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.variability import Measurements, Variability
-from maat.simulation.workloads import TraceJob, Workload
+from maat.workloads.workloads import TraceJob, Workload
 
 JOBS = tuple(TraceJob(name, at, "resnet50", 1, work_scale=2000.0) for name, at in (("a", 0.0), ("b", 90_000.0)))
 SCENARIO = Scenario(Workload("two", JOBS, "pal"), shipped_models(), Cluster.parse("v100=1x4"), "fifo", "packed-sticky")

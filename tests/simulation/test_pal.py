@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from simulation.small import under
 
+from maat.laboratory.content import content_key
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
 from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.simulation.conditions import Conditions
-from maat.simulation.content import content_key
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
 from maat.simulation.iteration_models import iteration_models, shipped_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario, build_parts
 from maat.simulation.variability import Measurements, ScoreDraw, Variability, read_variability
-from maat.simulation.workloads import TraceJob, Workload, read_workload
+from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 ARTIFACT = fidelity("pal-artifact")
 HEADER = "job_id,num_gpus,submit_time,duration,model\n"

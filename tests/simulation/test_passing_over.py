@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from maat.laboratory.fairness import contention_of_life
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
@@ -16,13 +17,12 @@ from maat.scheduling.reservations import Reservation
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.failures import NodeFailure, Outages, RandomFailures
-from maat.simulation.fairness import contention_of_life
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import Interference
-from maat.simulation.models import catalog_models
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob, Workload
 
 MODELS = catalog_models()
 UNIX_TIME = 1_500_000_000.0

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from simulation.small import spec, truth
 
+from maat.models.measurements import EpochTable
+from maat.models.truth import FittedTruth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation
@@ -19,11 +21,9 @@ from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode, fidelity
-from maat.simulation.measurements import EpochTable
-from maat.simulation.models import Model, catalog_models, measured_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.truth import FittedTruth
-from maat.simulation.workloads import TraceJob, Workload, read_workload
+from maat.simulation.world_models import Model, catalog_models, measured_models
+from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 POLLUX = FIDELITIES["pollux-artifact"]
 CLUSTER = "t4=16x4"

@@ -12,10 +12,10 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.models import Model, measured_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import read_workload
+from maat.simulation.world_models import Model, measured_models
+from maat.workloads.workloads import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 

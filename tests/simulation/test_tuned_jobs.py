@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation.small import under
 
+from maat.laboratory.content import content_key
+from maat.laboratory.setup import GivenTrace, Setup
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
@@ -20,16 +22,14 @@ from maat.scheduling.job import Adaptivity, Allocation, WorkloadKind
 from maat.scheduling.regimes import Regime
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
-from maat.simulation.content import content_key
 from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.generators import generate
-from maat.simulation.models import Model, catalog_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.setup import GivenTrace, Setup
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule, tuned, valid_pairs
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import Model, catalog_models
+from maat.workloads.generators import generate
+from maat.workloads.workloads import TraceJob, Workload
 
 MODELS = catalog_models()
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")

@@ -13,13 +13,13 @@ from backend.jobs.admission import objections
 from backend.jobs.models import Job
 from backend.jobs.schemas import JobBody
 from backend.simulations.traces import csv_workload, trace_job
+from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.job import JobSpec
-from maat.simulation.catalog import load_catalog
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario, submit
-from maat.simulation.workloads import Workload, write_workload
+from maat.workloads.workloads import Workload, write_workload
 from worker.live_executor import LIVE_FIDELITY, FixedClock, job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")

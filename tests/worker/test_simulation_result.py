@@ -9,10 +9,10 @@ import pytest
 from backend.simulations.series import MAX_POINTS, reduced
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate
-from maat.simulation.models import catalog_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.workloads import TraceJob, Workload
+from maat.simulation.world_models import catalog_models
+from maat.workloads.workloads import TraceJob, Workload
 from worker.simulation_result import quantiles, result_to_json
 
 

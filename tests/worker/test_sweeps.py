@@ -19,8 +19,8 @@ from backend.models import Operation, Sweep, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.schemas import SweepBody, SweepDetail
 from backend.sweeps.service import prepare_sweep, store_sweep, whole_of
-from maat.simulation import content
-from maat.simulation.sweep_runner import run_sweep
+from maat.laboratory import content
+from maat.laboratory.sweep_runner import run_sweep
 from worker import sweeps
 
 ASKING = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])

@@ -1,0 +1,1 @@
+"""Many simulations: sweeps, comparisons, figures, fairness, and the papers' experiments."""

@@ -1,0 +1,150 @@
+"""Settings that a sweep can vary: how each value is read, and the setup with it. A further axis is one entry in AXES."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maat.laboratory.setup import Setup
+from maat.scheduling.errors import ParameterError
+from maat.simulation.fidelity import FIDELITIES, ProfilingMode
+
+MAX_COPIES = 64
+
+AxisValue = float | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A setting that can be varied. `parse`: its value from JSON or from text; `apply`: the setup with it; `fixed`: whether a setup sets it."""
+
+    name: str
+    title: str
+    parse: Callable[[object], AxisValue]
+    apply: Callable[[Setup, AxisValue], Setup]
+    fixed: Callable[[Setup], bool]
+    unit: str | None = None
+    logarithmic: bool = False
+
+
+def _number(name: str, *, least: float, most: float, whole: bool = False) -> Callable[[object], AxisValue]:
+    def parse(given: object) -> AxisValue:
+        kind = "whole number" if whole else "number"
+        try:
+            value = float(given) if isinstance(given, (int, float, str)) and not isinstance(given, bool) else math.nan
+        except (ValueError, OverflowError):
+            value = math.nan
+        if not least <= value <= most or (whole and value != int(value)):
+            raise ParameterError(
+                f"is no {kind} from {least:g} to {most:g}", field=name, value=given, remedy=f"Give {kind}s in that range to vary it."
+            )
+        return int(value) if whole else value
+
+    return parse
+
+
+def _text(given: object) -> AxisValue:
+    return str(given).strip()
+
+
+def _profiling(given: object) -> AxisValue:
+    known = [mode.value for mode in ProfilingMode]
+    if given not in known:
+        raise ParameterError("is no profiling mode", field="profiling", value=given, remedy=f"Use one of: {', '.join(known)}.")
+    return str(given)
+
+
+def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
+    """A parameter of the policy; whether the policy has it, it says itself."""
+    return lambda setup, value: replace(setup, policy_parameters={**setup.policy_parameters, name: value})
+
+
+def _is_knob(name: str) -> Callable[[Setup], bool]:
+    return lambda setup: name in setup.policy_parameters
+
+
+def _knows_otherwise(setup: Setup) -> bool:
+    preset = FIDELITIES.get(setup.conditions.fidelity.name)
+    return preset is not None and setup.conditions.fidelity.profiling is not preset.profiling
+
+
+def _under(setup: Setup, **changes: Any) -> Setup:
+    """The setup with other conditions."""
+    return replace(setup, conditions=replace(setup.conditions, **changes))
+
+
+def _profiled(setup: Setup, value: AxisValue) -> Setup:
+    return _under(setup, fidelity=setup.conditions.fidelity.revealing(ProfilingMode(str(value))))
+
+
+# What the sensitivity figures of the Sia paper vary.
+AXES: Mapping[str, Axis] = {
+    axis.name: axis
+    for axis in (
+        Axis("policy", "Policy", _text, lambda setup, value: replace(setup, policy=str(value)), lambda _: False),
+        Axis("p", "Fairness power p", _number("p", least=-10, most=10), _knob("p"), _is_knob("p")),
+        Axis(
+            "idle_penalty",
+            "Idle penalty lambda",
+            _number("idle_penalty", least=0, most=1000),
+            _knob("idle_penalty"),
+            _is_knob("idle_penalty"),
+        ),
+        Axis(
+            "round_seconds",
+            "Round duration",
+            _number("round_seconds", least=1, most=86400),
+            lambda setup, value: _under(setup, round_seconds=float(value)),
+            lambda setup: setup.conditions.round_seconds is not None,
+            unit="s",
+            logarithmic=True,
+        ),
+        Axis(
+            "arrival_rate",
+            "Arrival rate, relative to the trace",
+            _number("arrival_rate", least=0.01, most=100),
+            lambda setup, value: replace(setup, arrival_rate=float(value)),
+            lambda setup: setup.arrival_rate != 1,
+        ),
+        Axis(
+            "jobs_per_hour",
+            "Arrival rate",
+            _number("jobs_per_hour", least=0.1, most=10_000),
+            lambda setup, value: replace(setup, jobs_per_hour=float(value)),
+            lambda setup: setup.jobs_per_hour is not None,
+            unit="jobs/h",
+        ),
+        Axis(
+            "locality_penalty",
+            "Slowdown across nodes, of every model",
+            _number("locality_penalty", least=1, most=100),
+            lambda setup, value: _under(setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))),
+            lambda setup: bool(setup.conditions.locality_penalties),
+        ),
+        Axis("profiling", "Profiling mode", _profiling, _profiled, _knows_otherwise),
+        Axis(
+            "rigid_share",
+            "Share of rigid jobs",
+            _number("rigid_share", least=0, most=1),
+            lambda setup, value: _under(setup, rigid_share=float(value)),
+            lambda setup: setup.conditions.rigid_share > 0,
+        ),
+        Axis(
+            "strong_scaling_share",
+            "Share of strong-scaling jobs",
+            _number("strong_scaling_share", least=0, most=1),
+            lambda setup, value: _under(setup, strong_scaling_share=float(value)),
+            lambda setup: setup.conditions.strong_scaling_share > 0,
+        ),
+        Axis(
+            "cluster_size",
+            "Cluster size and jobs, times",
+            _number("cluster_size", least=1, most=MAX_COPIES, whole=True),
+            lambda setup, value: replace(setup, cluster_size=int(value)),
+            lambda setup: setup.cluster_size != 1,
+            logarithmic=True,
+        ),
+    )
+}

@@ -1,0 +1,267 @@
+"""What runs of policies and placers on the same traces and seeds come to: mean and spread, job by job, and never without uncertainty.
+
+Plays nothing: see contest. Knows no policy by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from maat.laboratory.figures import Figures, common
+from maat.scheduling.arrays import FloatArray
+
+CONFIDENCE = 0.95
+RESAMPLES = 4_000
+NOTED_DIGITS = 3  # as the tables show them: what is smaller contradicts nothing
+LEAST_JOBS = 10  # of one run, below which its jobs tell nobody apart
+
+
+Settings = tuple[tuple[str, object], ...]  # names with values; hashable, for a contestant is a key
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A policy with a placer, and the parameters that either has been given: what is compared."""
+
+    policy: str
+    placer: str
+    policy_parameters: Settings = ()
+    placer_parameters: Settings = ()
+
+    @property
+    def variant(self) -> str:
+        """What tells it from the same two with other parameters."""
+        return ", ".join(f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters))
+
+    @property
+    def name(self) -> str:
+        return f"{labelled(self.policy, self.policy_parameters)} + {labelled(self.placer, self.placer_parameters)}"
+
+
+def labelled(part: str, parameters: Settings) -> str:
+    return f"{part} ({', '.join(f'{name}={value}' for name, value in parameters)})" if parameters else part
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: the figures of its schedule, and the JCT in hours of every job that finished.
+
+    `workload`: tells the jobs of one trace from those of another; a generated trace has others with every seed.
+    """
+
+    contestant: Contestant
+    trace: str
+    seed: int
+    figures: Figures
+    jct_hours: Mapping[str, float]
+    workload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean over traces, each the mean of its seeds, and the sample standard deviation: over the traces where there are several, else over the
+    seeds; None of a single run, of which nothing is known.
+    """
+
+    mean: float
+    deviation: float | None
+    runs: int
+
+
+class Basis(StrEnum):
+    """What an interval speaks of: other traces like these; other seeds on this one trace; other jobs within this one run."""
+
+    TRACES = "traces"
+    SEEDS = "seeds"
+    JOBS = "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % confidence interval; without bounds where there is one observation only."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+class Verdict(StrEnum):
+    """What the interval allows to say of a contestant against the baseline."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NOT_TOLD_APART = "not told apart"
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A contestant against the baseline, job by job on the same trace and seed, over the jobs that finished under both.
+
+    `difference_hours`: mean of JCT minus the baseline's. `ratio`: geometric mean of JCT over the baseline's. `sooner`: share of the jobs that
+    finished sooner. `left_out`: jobs that finished under one of the two only, or under none.
+    """
+
+    contestant: Contestant
+    baseline: Contestant
+    basis: Basis
+    runs: int
+    jobs: int
+    left_out: int
+    difference_hours: Interval
+    ratio: Interval
+    sooner: float
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.basis is Basis.JOBS and self.jobs < LEAST_JOBS:
+            return Verdict.NOT_TOLD_APART
+        low, high = self.difference_hours.low, self.difference_hours.high
+        if low is None or high is None or low <= 0 <= high:
+            return Verdict.NOT_TOLD_APART
+        return Verdict.FASTER if high < 0 else Verdict.SLOWER
+
+    @property
+    def note(self) -> str | None:
+        """Why mean difference and ratio are both true though one is in favour of the contestant and the other is not; None where they agree."""
+        hours, ratio = self.difference_hours.estimate, self.ratio.estimate
+        if round(hours, NOTED_DIGITS) * round(ratio - 1, NOTED_DIGITS) >= 0:
+            return None
+        lost = "finished later lost on average more hours than the others gained"
+        gained = "finished sooner gained on average more hours than the others lost"
+        both = f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and difference {hours:+.{NOTED_DIGITS}f} h are both true."
+        alike = f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
+        return f"{both} {alike}, the difference counts hours: the jobs that {lost if hours > 0 else gained}."
+
+
+def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
+    """Every figure of every contestant over its runs, contestants in the order in which they first stand."""
+    by_contestant: dict[Contestant, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_contestant.setdefault(outcome.contestant, []).append(outcome)
+    return {who: {name: _spread(own, name) for name in common([o.figures for o in own])} for who, own in by_contestant.items()}
+
+
+def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
+    """Every other contestant against `baseline`, over the traces and seeds on which both have jobs that finished.
+
+    The interval (Student's t) is over traces where there are several: seeds of one trace share its jobs and are no independent witnesses, their
+    mean is one. Of one trace it is over the seeds that change anything, of one run over its jobs (bootstrap).
+    """
+    cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
+    others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
+    pairs = {who: [(o, cells[o.trace, o.seed]) for o in outcomes if _meets(o, who, cells)] for who in others}
+    return tuple(_against(who, baseline, _distinct(of_who)) for who, of_who in pairs.items() if of_who)
+
+
+def _distinct(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[tuple[Outcome, Outcome]]:
+    found: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    for ours, theirs in pairs:
+        found.setdefault((ours.workload or ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
+    return list(found.values())
+
+
+def _meets(outcome: Outcome, who: Contestant, cells: Mapping[tuple[str, int], Outcome]) -> bool:
+    return outcome.contestant == who and bool(outcome.jct_hours) and (outcome.trace, outcome.seed) in cells
+
+
+def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
+    """Means with their spread and paired differences as JSON data; contestants are named by their number in the list of them."""
+    found = spreads(outcomes)
+    number = {who: index for index, who in enumerate(found)}
+    contestants = [
+        {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}} for who, figures in found.items()
+    ]
+    differences = [
+        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict, "note": d.note}
+        for d in paired(outcomes, baseline)
+    ]
+    return {"baseline": number[baseline], "contestants": contestants, "paired": differences}
+
+
+def as_data(who: Contestant) -> dict[str, Any]:
+    """As one object of JSON."""
+    parameters = {"policy_parameters": dict(who.policy_parameters), "placer_parameters": dict(who.placer_parameters)}
+    return {"policy": who.policy, "placer": who.placer, **parameters, "variant": who.variant, "name": who.name}
+
+
+def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:
+    cells = [(ours.workload or ours.trace, _paired_jobs(ours, theirs)) for ours, theirs in pairs]
+    differences = [(trace, mine - other) for trace, (mine, other, _) in cells if len(mine)]
+    logs = [(trace, np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9))) for trace, (mine, other, _) in cells if len(mine)]
+    basis, interval = _interval(differences)
+    ratio = _interval(logs)[1]
+    every = np.concatenate([values for _, values in differences]) if differences else np.zeros(0)
+    jobs = {trace: max(len(values) for at, values in differences if at == trace) for trace, _ in differences}
+    return PairedDifference(
+        contestant=who,
+        baseline=baseline,
+        basis=basis,
+        runs=len(pairs),
+        jobs=sum(jobs.values()),
+        left_out=sum(left for _, (*_, left) in cells),
+        difference_hours=interval,
+        ratio=Interval(math.exp(ratio.estimate), _exp(ratio.low), _exp(ratio.high)),
+        sooner=float((every < 0).mean()) if len(every) else 0.0,
+    )
+
+
+def _paired_jobs(ours: Outcome, theirs: Outcome) -> tuple[FloatArray, FloatArray, int]:
+    """JCT in hours of the jobs that finished under both, and how many did not."""
+    both = [name for name in ours.jct_hours if name in theirs.jct_hours]
+    mine, other = (np.array([o.jct_hours[name] for name in both]) for o in (ours, theirs))
+    return mine, other, int(ours.figures["jobs"]) - len(both)
+
+
+def _interval(values: Sequence[tuple[str, FloatArray]]) -> tuple[Basis, Interval]:
+    """Of the values of every run's jobs, by trace."""
+    by_trace = _by_workload([(trace, float(jobs.mean())) for trace, jobs in values])
+    if len(by_trace) > 1:
+        return Basis.TRACES, _student([float(np.mean(means)) for means in by_trace.values()])
+    if len(values) > 1:
+        return Basis.SEEDS, _student([float(jobs.mean()) for _, jobs in values])
+    return Basis.JOBS, _over_jobs([jobs for _, jobs in values])
+
+
+def _by_workload(values: Sequence[tuple[str, float]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for workload, value in values:
+        found.setdefault(workload, []).append(value)
+    return found
+
+
+def _student(means: Sequence[float]) -> Interval:
+    from scipy.stats import t  # takes longer to import than many a comparison to play
+
+    centre = float(np.mean(means))
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    return Interval(centre, centre - half, centre + half)
+
+
+def _over_jobs(values: Sequence[FloatArray]) -> Interval:
+    """Percentile bootstrap over jobs, seeded: the same outcomes give the same interval. One job says nothing of others."""
+    every = np.concatenate(list(values)) if values else np.zeros(0)
+    centre = float(every.mean()) if len(every) else 0.0
+    if len(every) < 2:
+        return Interval(centre, None, None)
+    drawn = np.random.default_rng(0).integers(len(every), size=(RESAMPLES, len(every)))
+    means = every[drawn].mean(axis=1)
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(centre, float(low), float(high))
+
+
+def _exp(value: float | None) -> float | None:
+    return None if value is None else math.exp(value)
+
+
+def _spread(outcomes: Sequence[Outcome], name: str) -> Spread:
+    by_trace = _by_workload([(o.workload or o.trace, float(o.figures[name])) for o in outcomes])
+    means = [float(np.mean(values)) for values in by_trace.values()]
+    witnesses = means if len(means) > 1 else next(iter(by_trace.values()))
+    deviation = float(np.std(witnesses, ddof=1)) if len(witnesses) > 1 else None
+    return Spread(float(np.mean(means)), deviation, len(outcomes))

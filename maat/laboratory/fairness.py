@@ -1,0 +1,267 @@
+"""Finish-time fairness of a simulated schedule: every job against itself, alone on an equal share of each GPU type (Sia section 5.5)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maat.models.truth import Shape
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.belief import Belief, TypeBelief
+from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
+from maat.scheduling.fitting import fit_throughput
+from maat.scheduling.goodput import BatchLimits, best_plans
+from maat.scheduling.job import Adaptivity, Allocation, JobSpec
+from maat.scheduling.matrix import NO_LOSS
+from maat.scheduling.metrics import FairnessRule, finish_time_fairness
+from maat.scheduling.restart import restart_factor
+from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
+from maat.workloads.workloads import TraceJob
+
+ROUND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """rho by job name; above 1: worse off than alone on an equal share. Jobs that did not finish are left out."""
+
+    rho: Mapping[str, float]
+    rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS
+
+    @property
+    def mean(self) -> float:
+        return sum(self.rho.values()) / max(len(self.rho), 1)
+
+    @property
+    def median(self) -> float:
+        return float(np.median(list(self.rho.values()))) if self.rho else 0.0
+
+    @property
+    def worst(self) -> float:
+        """The largest rho of any job that finished."""
+        return max(self.rho.values(), default=0.0)
+
+    @property
+    def unfair_fraction(self) -> float:
+        """Share of jobs with rho > 1, in 0-1: worse off than alone on an equal share."""
+        return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
+
+
+def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS, alone: IsolatedRuns | None = None) -> Fairness:
+    """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6), or by another rule of `finish_time_fairness`.
+
+    JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
+    the rounds of its life; with N_g / n_avg by the rule `share-of-type`. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
+    policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
+    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
+    worth is no completion time, is left out.
+
+    `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    """
+    scenario = result.scenario
+    alone = IsolatedRuns(scenario) if alone is None else alone
+    by_name = {job.name: job for job in scenario.workload.jobs}
+    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    rho = {}
+    for record in result.records:
+        if record.jct is not None and record.finish is not None and by_name[record.name].promised_seconds is None:
+            contention = contention_of_life(result, record.submit, record.finish)
+            isolated = alone.by_type(by_name[record.name], _shares(gpus, contention, rule))
+            rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
+    return Fairness(rho, rule)
+
+
+def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
+    """GPUs of each type that a job alone may grow into."""
+    whole = sum(gpus.values())
+    return {g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention for g, count in gpus.items()}
+
+
+def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
+    """rho = JCT / (seconds alone on the GPUs that the job asked for x max(1, jobs of the workload / GPUs)) of every finished job.
+
+    The definition of the published Shockwave simulator: one contention factor for all jobs and all times, and a share of the time, not of the
+    GPUs. Alone means from submission, with no restart to pay. On several types, their mean weighted by GPUs as in Sia eq. 6.
+    """
+    scenario = result.scenario
+    alone = IsolatedRuns(scenario) if alone is None else alone
+    by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
+    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
+    rho = {}
+    for record in result.records:
+        if record.jct is not None:
+            shared = {t: seconds * contention for t, seconds in alone.on_request(by_name[record.name]).items()}
+            if shared:  # an elastic policy may run a job whose own request no type could hold
+                rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
+    return Fairness(rho)
+
+
+def contention_of_life(result: SimulationResult, submit: float, finish: float) -> float:
+    """Mean number of active jobs over the rounds from submission to finish; at least 1."""
+    first, end = bisect_left(result.round_times, submit), bisect_right(result.round_times, finish)
+    lived = result.contention[first:end]
+    return max(sum(lived) / len(lived), 1.0) if lived else 1.0
+
+
+class IsolatedRuns:
+    """Lone jobs on whole configurations, each run once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._table = sia_configurations(scenario.cluster)
+        self._known: dict[tuple[str, str], TypeBelief] = {}
+        self._seconds: dict[tuple[object, ...], float] = {}
+        self._requested: dict[tuple[object, ...], float] = {}
+
+    def by_type(self, job: TraceJob, shares: Mapping[str, float]) -> Mapping[str, float]:
+        """JCT in seconds alone on `shares` of GPUs by type, of every type on which the job can run.
+
+        A job that sets its own batch sizes runs on the GPUs that it asks for, and on a smaller share as many times longer.
+        """
+        if job.regimes:
+            return {t: seconds * max(job.gpu_count / shares[t], 1.0) for t, seconds in self.on_request(job).items()}
+        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
+        found = {}
+        for kind in self._scenario.cluster.type_names:
+            usable = [
+                c for c in _of_type(self._table, kind) if _is_allowed(c.gpu_count, job) and c.gpu_count % spec.replica_gpus(kind) == 0
+            ]
+            if spec.may_use(kind) and usable:
+                found[kind] = self._at_share(job, spec, usable, shares[kind])
+        return found
+
+    def on_request(self, job: TraceJob) -> Mapping[str, float]:
+        """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
+        scenario, cluster = self._scenario, self._scenario.cluster
+        adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
+        spec = scenario.true_models[job.model].job_spec(job, scenario.conditions.fidelity, adaptivity=adaptivity)
+        found = {}
+        for kind, usable, per_node in zip(cluster.type_names, cluster.usable_gpus.tolist(), cluster.gpus_per_node.tolist(), strict=True):
+            if spec.may_use(kind) and job.gpu_count <= usable and job.gpu_count % spec.replica_gpus(kind) == 0:
+                found[kind] = self._on_request(job, spec, kind, per_node)
+        return found
+
+    def _on_request(self, job: TraceJob, spec: JobSpec, kind: str, per_node: int) -> float:
+        whole, rest = divmod(job.gpu_count, per_node)
+        shape = (per_node,) * whole + ((rest,) if rest else ())
+        key = (job.model, job.work_scale, job.gpu_count, job.batch_size, job.max_batch_size, job.regimes, kind)
+        if key not in self._requested:
+            lone = self._lone(job, spec, restart_seconds=0.0)
+            known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
+            lone.belief = Belief() if job.regimes else Belief({kind: known})
+            lone.hold(Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0)
+            while lone.finished_at is None:
+                lone.advance(0.0, math.inf, fitter=lambda _: known.parameters, whole_second_epochs=False)
+            self._requested[key] = lone.finished_at
+        return self._requested[key]
+
+    def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
+        truth = self._scenario.true_models[job.model].truth
+        ends = epoch_ends(truth, job.work_scale, job.regimes)
+        most = truth.max_batch_size if job.max_batch_size is None else min(job.max_batch_size, truth.max_batch_size)
+        return SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=job.regimes)
+
+    def _at_share(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float) -> float:
+        least = usable[0].gpu_count
+        if share < least:
+            return self._run(job, spec, usable[:1]) * least / share
+        whole = (math.floor(share), math.ceil(share))
+        seconds = [self._run(job, spec, [c for c in usable if c.gpu_count <= count]) for count in whole]
+        return float(np.interp(share, whole, seconds))
+
+    def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
+        key = (job.model, job.workload_kind, job.work_scale, job.max_batch_size, usable[0], usable[-1])
+        if key not in self._seconds:
+            self._seconds[key] = self._alone(job, spec, usable)
+        return self._seconds[key]
+
+    def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
+        """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
+        model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
+        lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
+        known = self._oracle(lone, kind)
+        lone.belief = Belief({kind: known})
+        now, at = 0.0, 0
+        _move(lone, usable[0], now)
+        noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
+        while lone.finished_at is None:
+            lone.advance(now, now + ROUND_SECONDS, fitter=lambda _: known.parameters, whole_second_epochs=False)
+            now += ROUND_SECONDS
+            if noise != _noise(lone):  # it alone changes while the job trains
+                noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
+            if settled or lone.restart_left > 0 or lone.finished_at is not None:
+                continue
+            best = _best(lone, usable, goodput, at, now, young_move_freely=self._scenario.conditions.fidelity.young_move_freely)
+            settled = best == at and _is_best_of_all(goodput, at)
+            if best != at:
+                at = best
+                _move(lone, usable[at], now)
+        return lone.finished_at
+
+    def _oracle(self, job: SimulatedJob, kind: str) -> TypeBelief:
+        """All that could be learnt of a type, fitted once: a lone run is a yardstick, not an exploration."""
+        if (job.spec.model, kind) not in self._known:
+            shapes = [_shape(c) for c in _of_type(self._table, kind) if c.gpu_count % job.spec.replica_gpus(kind) == 0]
+            samples = tuple(s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES))
+            self._known[job.spec.model, kind] = TypeBelief(
+                samples, fit_throughput(samples, across_over_within=self._scenario.conditions.fidelity.across_over_within)
+            )
+        return self._known[job.spec.model, kind]
+
+
+def _best(lone: SimulatedJob, usable: Sequence[Configuration], goodput: FloatArray, at: int, now: float, *, young_move_freely: bool) -> int:
+    """Which of `usable` a scheduler with nobody else to serve would choose: most `goodput` (C,), moves discounted by Sia eq. 3."""
+    most = 2 * usable[at].gpu_count
+    reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
+    offered = goodput[reach]
+    age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds))
+    worth = offered * np.where(reach == at, 1.0, restart_factor(age, restarts, seconds, young_move_freely=young_move_freely))
+    return int(reach[np.argmax(worth)])
+
+
+def _is_best_of_all(goodput: FloatArray, at: int) -> bool:
+    """Whether nothing is gained by any move, whatever moves cost."""
+    return bool((goodput[:at] < goodput[at]).all() and (goodput[at + 1 :] <= goodput[at]).all())
+
+
+def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
+    """What the job as it is now would make of each configuration, shape (C,)."""
+    spec, kind, many = lone.spec, usable[0].gpu_type, len(usable)
+    memory = spec.memory[kind]
+    limits = (spec.initial_batch_size, lone.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
+    return best_plans(
+        np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
+        noise_scale=np.full(many, _noise(lone)),
+        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)),
+        limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
+        node_count=np.array([float(c.node_count) for c in usable]),
+        replica_count=np.array([float(c.gpu_count // spec.replica_gpus(kind)) for c in usable]),
+    ).goodput
+
+
+def _noise(lone: SimulatedJob) -> float:
+    return lone.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
+
+
+def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:
+    lone.hold(Allocation(to.gpu_type, tuple(range(to.gpu_count))), _shape(to), None, restarts=True, now=now)
+
+
+def _shape(c: Configuration) -> Shape:
+    return (c.gpu_count // c.node_count,) * c.node_count
+
+
+def _is_allowed(gpu_count: int, job: TraceJob) -> bool:
+    return job.min_gpus <= gpu_count and (job.max_gpus is None or gpu_count <= job.max_gpus)
+
+
+def _of_type(table: ConfigurationTable, kind: str) -> list[Configuration]:
+    return [c for c in table.configurations if c.gpu_type == kind]

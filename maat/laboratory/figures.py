@@ -1,0 +1,98 @@
+"""The figures of a run that sweeps and comparisons report: their names, what they are called, and which there are only where a job finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from maat.laboratory.fairness import Fairness, fairness
+from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves
+from maat.simulation.record import SimulationResult
+
+Figures = Mapping[str, float | int | bool]
+OUT_OF_TIME = "rounds_out_of_time"
+BY_PLACER = "restarts_by_placer"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a run. `unit`: None where it has none, or the title names it. `of_finished`: nothing is known of it where no job finished."""
+
+    name: str
+    title: str
+    unit: str | None = None
+    of_finished: bool = False
+
+
+FIGURES: Mapping[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        Figure("jobs", "Jobs"),
+        Figure("unfinished", "Unfinished"),
+        Figure("complete", "Complete"),
+        Figure("rounds", "Rounds"),
+        Figure(OUT_OF_TIME, "Rounds out of time"),
+        Figure("avg_jct_hours", "JCT", "h", of_finished=True),
+        Figure("median_jct_hours", "Median JCT", "h", of_finished=True),
+        Figure("p99_jct_hours", "p99 JCT", "h", of_finished=True),
+        Figure("makespan_hours", "Makespan", "h", of_finished=True),
+        Figure("gpu_hours_per_job", "GPU-h per job"),
+        Figure("restarts_per_job", "Restarts per job"),
+        Figure(BY_PLACER, "Restarts by the placer"),
+        Figure("avg_queueing_hours", "Queueing delay", "h"),
+        Figure("avg_waiting_hours", "Waiting in all", "h", of_finished=True),
+        Figure("contention_mean", "Mean contention", "jobs"),
+        Figure("contention_max", "Most contention", "jobs"),
+        Figure("worst_rho", "Worst rho", of_finished=True),
+        Figure("unfair_fraction", "Unfair share", of_finished=True),
+    )
+}
+
+
+def figures_of(result: SimulationResult) -> Figures:
+    """The figures of a schedule, with those of finish-time fairness."""
+    of_run = {
+        "complete": result.complete,
+        "rounds": result.rounds,
+        OUT_OF_TIME: result.rounds_out_of_time,
+        BY_PLACER: result.restarts_by_placer,
+    }
+    known = {**of_run, **vars(result.metrics), **_of_fairness(fairness(result))}
+    return chosen(known, finished=result.metrics.unfinished < result.metrics.jobs)
+
+
+def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) -> Figures:
+    """Those of the figures that are known. `finished`: whether any job did; a time that nobody took is absent, not zero."""
+    found = {name: known.get(name) for name, figure in FIGURES.items() if finished or not figure.of_finished}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRun:
+    """The figures of a run, and by which policy and placer they came about."""
+
+    policy: str
+    placer: str
+    figures: Figures
+
+
+def notes_on_played(runs: Sequence[PlayedRun]) -> tuple[str, ...]:
+    """What a reader should know that only playing shows: that a clock ended a solver's search, that a placer restarted jobs by itself."""
+    clock = notes_on_clock([int(run.figures.get(OUT_OF_TIME, 0)) for run in runs])
+    return (*clock, *notes_on_moves(_moves(run) for run in runs))
+
+
+def _moves(run: PlayedRun) -> PlacerMoves:
+    jobs = int(run.figures.get("jobs", 0))
+    restarts = round(float(run.figures.get("restarts_per_job", 0.0)) * jobs)
+    return PlacerMoves(run.policy, run.placer, int(run.figures.get(BY_PLACER, 0)), restarts, jobs)
+
+
+def common(runs: Sequence[Figures]) -> list[str]:
+    """Names of the figures that every run has."""
+    return [name for name in runs[0] if all(name in other for other in runs)]
+
+
+def _of_fairness(fair: Fairness) -> dict[str, float | None]:
+    """Nothing where no job is measured against itself alone."""
+    return {"worst_rho": fair.worst, "unfair_fraction": fair.unfair_fraction} if fair.rho else {}

@@ -1,0 +1,57 @@
+"""Workloads that react to completions: an executor that asks a source of jobs for more whenever some have ended. Knows no kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from maat.models.truth import Truth
+from maat.scheduling.events import Event, EventKind, JobState
+from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.rounds import Changes, ClusterState
+from maat.simulation.executor import SimulatedExecutor
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A job to be submitted: its declaration, what it truly does, seconds of one restart, and its share of the model's training length."""
+
+    spec: JobSpec
+    truth: Truth
+    restart_seconds: float
+    work_scale: float = 1.0
+
+
+class JobSource(Protocol):
+    """Submits jobs as others end."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no job will come any more, whatever ends."""
+        ...
+
+    def submissions(self, now: float, ended: Sequence[JobId]) -> Sequence[Submission]:
+        """Jobs to submit at `now`, after these have ended since the last call; at first, none has."""
+        ...
+
+
+class ReactiveExecutor:
+    """A simulated executor whose jobs come from a source: each look submits what the source answers to the completions it found."""
+
+    def __init__(self, inner: SimulatedExecutor, source: JobSource) -> None:
+        self._inner, self._source = inner, source
+
+    def observe(self) -> ClusterState:
+        state = self._inner.observe()
+        ended = [event.job_id for event in state.events if event.kind is EventKind.STATE and event.state is JobState.SUCCEEDED]
+        fresh = self._source.submissions(state.now, ended)
+        for one in fresh:
+            self._inner.submit(one.spec, one.truth, restart_seconds=one.restart_seconds, work_scale=one.work_scale)
+        if fresh:
+            again = self._inner.observe()
+            state = replace(again, events=(*state.events, *again.events))
+        return replace(state, jobs_to_come=state.jobs_to_come or not self._source.exhausted)
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        return self._inner.apply(changes)

@@ -1,0 +1,173 @@
+"""One training on rented nodes whose number an autoscaler chooses: what it costs, and how long it takes (Pollux section 5.4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maat.scheduling.autoscaling import Autoscaler, ScalingInput
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.efficiency import efficiency
+from maat.scheduling.errors import TraceError
+from maat.scheduling.events import Event
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.job import Job
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.placement.packed import PackedSticky
+from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, RoundResult, StoredState
+from maat.scheduling.solving.report import SolveReport
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import TraceJob
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained where: `cluster` is all nodes that may be rented. `profiling`: what is known of the model's speed beforehand."""
+
+    model: Model
+    cluster: Cluster
+    fidelity: Fidelity
+    round_seconds: float = 60.0
+    profiling: ProfilingMode = ProfilingMode.ORACLE
+
+
+@dataclass(frozen=True)
+class Rented:
+    """How a training went. `rented`: (time, nodes) of every change. `efficiency`: mean statistical efficiency over its time."""
+
+    autoscaler: str
+    seconds: float
+    node_seconds: float
+    restarts: int
+    efficiency: float
+    rented: tuple[tuple[float, int], ...]
+
+
+def train(training: Training, autoscaler: Autoscaler) -> Rented:
+    """Train the model once on as many nodes as the autoscaler chooses before every round, one at first.
+
+    Raises TraceError where the model was not measured on the nodes' type.
+    """
+    clock = JumpingClock()
+    revealed = training.fidelity.revealing(training.profiling)
+    inner = SimulatedExecutor(training.cluster, clock, revealed)
+    model = training.model.under(revealed)
+    spec = model.job_spec(TraceJob(model.name, 0.0, model.name, 1), revealed)
+    if not any(spec.may_use(name) for name in training.cluster.type_names):
+        raise TraceError(
+            f"cannot run on {training.cluster.describe()}",
+            field="model",
+            value=model.name,
+            remedy=f"Measured are: {', '.join(model.memory)}.",
+        )
+    inner.submit(spec, model.truth, restart_seconds=model.restart_seconds)
+    executor = _RentedNodes(inner, training.cluster, autoscaler)
+    loop = RoundLoop(
+        policy=_Everything(autoscaler),
+        placer=PackedSticky(),
+        executor=executor,
+        store=LatestOnly(),
+        clock=clock,
+        round_seconds=training.round_seconds,
+    )
+    loop.run()
+    return executor.outcome(spec.id)
+
+
+class _RentedNodes:
+    """An executor whose cluster has in service only the nodes that are rented; asks the autoscaler at every look."""
+
+    def __init__(self, inner: SimulatedExecutor, cluster: Cluster, autoscaler: Autoscaler) -> None:
+        self._inner, self._cluster, self._autoscaler = inner, cluster, autoscaler
+        self._parts: dict[int, Cluster] = {len(cluster.nodes): cluster}
+        self._changes: list[tuple[float, int]] = [(0.0, 1)]
+        self._efficiency: list[float] = []
+
+    def observe(self) -> ClusterState:
+        state = self._inner.observe()
+        if state.jobs:
+            scaling = ScalingInput(state.jobs, self._cluster, self._changes[-1][1])
+            wanted = self._autoscaler.node_count(scaling)
+            if wanted != scaling.node_count:
+                self._changes.append((state.now, wanted))
+            self._efficiency += [_efficiency(job, self._inner) for job in state.jobs if job.allocation is not None]
+        return replace(state, cluster=self._part(self._changes[-1][1]))
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        return self._inner.apply(changes)
+
+    def outcome(self, job_id: str) -> Rented:
+        job = self._inner.finished[job_id]
+        end = job.finished_at or 0.0
+        times = [min(time, end) for time, _ in self._changes] + [end]
+        cost = sum(nodes * (until - since) for (_, nodes), since, until in zip(self._changes, times, times[1:], strict=False))
+        mean = float(np.mean(self._efficiency)) if self._efficiency else 1.0
+        return Rented(self._autoscaler.name, end, cost, job.restarts, mean, tuple(self._changes))
+
+    def _part(self, count: int) -> Cluster:
+        if count not in self._parts:
+            nodes = (
+                node if number < count else replace(node, drained=frozenset(range(node.gpu_count)))
+                for number, node in enumerate(self._cluster.nodes)
+            )
+            self._parts[count] = replace(self._cluster, nodes=tuple(nodes))
+        return self._parts[count]
+
+
+def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
+    """What a sample of the present batch is worth, as believed."""
+    plan = executor.jobs[job.id].plan
+    initial = job.spec.initial_batch_size
+    if plan is None:
+        return 1.0
+    return float(
+        efficiency(np.asarray(job.belief.noise_scale(initial)), np.asarray(float(initial)), np.asarray(float(plan.total_batch_size)))
+    )
+
+
+@dataclass(frozen=True)
+class _Everything:
+    """A policy for one job alone: it gets whatever is in service, and the batch that the autoscaler wants there."""
+
+    autoscaler: Autoscaler
+    name: str = "everything"
+    round_seconds: float = 60.0
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        grants = dict(round_input.pinned)
+        for job in round_input.jobs:
+            if job.id not in grants:
+                grants[job.id] = self._grant(job, round_input)
+        reasons = {job_id: Reasons(ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED) for job_id in grants}
+        return Decision(grants, SolveReport(), reasons)
+
+    def _grant(self, job: Job, round_input: RoundInput) -> Grant:
+        cluster = round_input.cluster
+        count = min(int(cluster.usable_gpus[0]), job.spec.max_gpus or cluster.gpu_count)
+        scaling = ScalingInput((job,), cluster, -(-count // cluster.nodes[0].gpu_count), round_input.projection)
+        return Grant(cluster.type_names[0], count, batch=self.autoscaler.batch(scaling, job, gpu_count=count))
+
+
+class LatestOnly:
+    """A RoundStore that knows only where the loop stands."""
+
+    def __init__(self) -> None:
+        self._stored = StoredState()
+
+    def load(self) -> StoredState:
+        return self._stored
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        return True
+
+    def unapplied(self) -> Sequence[Changes]:
+        return ()
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Nothing to be kept."""

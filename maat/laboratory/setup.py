@@ -1,0 +1,143 @@
+"""What a scenario is made from: where its jobs come from, the cluster, the policy and the conditions. Plays nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ParameterError
+from maat.scheduling.policies import suiting_placer
+from maat.scheduling.reservations import check_reservations
+from maat.simulation.adaptivity_shares import check_shares
+from maat.simulation.conditions import Conditions
+from maat.simulation.scenario import Scenario
+from maat.simulation.world_models import Model
+from maat.workloads.generators import FAMILIES, generate
+from maat.workloads.workloads import Workload
+
+
+class TraceSource(Protocol):
+    """Where the workload of a point comes from. `copies`: how many times as many jobs; `seed`: of whatever is drawn."""
+
+    def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload: ...
+
+
+@dataclass(frozen=True)
+class GivenTrace:
+    """A workload as it is, the same for every seed. Twice the cluster: every job twice, at the same time."""
+
+    given: Workload
+
+    def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload:
+        if jobs_per_hour is not None:
+            raise ParameterError(
+                "is for generated workloads",
+                field="jobs_per_hour",
+                value=jobs_per_hour,
+                remedy="Vary arrival_rate: a given trace is sped up.",
+            )
+        jobs = [job if copy == 0 else replace(job, name=f"{job.name}~{copy}") for job in self.given.jobs for copy in range(copies)]
+        return replace(self.given, jobs=tuple(jobs))
+
+
+@dataclass(frozen=True)
+class GeneratedTrace:
+    """A workload of a family, drawn anew with every seed, as `maat simulate --generate` draws it."""
+
+    family: str = "philly"
+    jobs: int | None = None
+    hours: float | None = None
+
+    def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload:
+        if jobs_per_hour is not None and self.jobs is not None:
+            raise ParameterError(
+                "says how many jobs there are, and so does their number (jobs)",
+                field="jobs_per_hour",
+                value=jobs_per_hour,
+                remedy="Leave the number of jobs out.",
+            )
+        drawn = generate(self.family, jobs=self.jobs, hours=self.hours, seed=seed)
+        if copies == 1 and jobs_per_hour is None:
+            return drawn
+        hours = FAMILIES[self.family].hours if self.hours is None else self.hours
+        count = len(drawn) if jobs_per_hour is None else max(round(jobs_per_hour * hours), 1)
+        return generate(self.family, jobs=count * copies, hours=self.hours, seed=seed)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where the jobs of a run come from, by the name that tables show."""
+
+    name: str
+    source: TraceSource
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run, before its workload is drawn. `placer` None: the one that suits the policy.
+
+    `arrival_rate`: how many times as fast the jobs are submitted. `cluster_size`: how many times as many nodes, and jobs.
+    """
+
+    trace: TraceSource
+    models: Mapping[str, Model]
+    cluster: Cluster
+    policy: str = "sia"
+    placer: str | None = None
+    policy_parameters: Mapping[str, object] = field(default_factory=dict)
+    placer_parameters: Mapping[str, object] = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=Conditions)
+    seed: int = 0
+    arrival_rate: float = 1.0
+    jobs_per_hour: float | None = None
+    cluster_size: int = 1
+
+    def scenario(self) -> Scenario:
+        """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used, or a setting counts for nothing."""
+        _check_rounds(self.conditions, self.policy_parameters)
+        check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
+        cluster = grown(self.cluster, self.cluster_size)
+        drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
+        check_reservations(self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs})
+        return Scenario(
+            workload=sped_up(drawn, self.arrival_rate),
+            models=self.models,
+            cluster=cluster,
+            policy=self.policy,
+            placer=suiting_placer(self.policy) if self.placer is None else self.placer,
+            policy_parameters=self.policy_parameters,
+            placer_parameters=self.placer_parameters,
+            conditions=self.conditions,
+            seed=self.seed,
+        )
+
+
+def _check_rounds(conditions: Conditions, policy_parameters: Mapping[str, object]) -> None:
+    """A policy's own rounds count only where nobody else says how long rounds are."""
+    given = policy_parameters.get("round_seconds")
+    if given is None or (conditions.round_seconds is None and conditions.fidelity.round_seconds is None):
+        return
+    who = f"the fidelity {conditions.fidelity.name}" if conditions.round_seconds is None else "round_seconds of the run"
+    raise ParameterError(
+        f"counts for nothing as a parameter of the policy: {who} says how long every round is",
+        field="round_seconds",
+        value=given,
+        remedy="Leave it out there, or set it for the run alone (--round-seconds).",
+    )
+
+
+def sped_up(workload: Workload, rate: float) -> Workload:
+    """The same jobs, submitted `rate` times as fast from the first on."""
+    if rate == 1.0 or not workload.jobs:
+        return workload
+    first = workload.jobs[0].submit_seconds
+    jobs = tuple(replace(job, submit_seconds=first + (job.submit_seconds - first) / rate) for job in workload.jobs)
+    return replace(workload, jobs=jobs)
+
+
+def grown(cluster: Cluster, factor: int) -> Cluster:
+    """`factor` times as many nodes of every kind."""
+    nodes = [replace(node, id=node.id if copy == 0 else f"{node.id}~{copy}") for node in cluster.nodes for copy in range(factor)]
+    return cluster if factor == 1 else replace(cluster, nodes=tuple(nodes), scores={})

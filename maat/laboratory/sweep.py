@@ -1,0 +1,135 @@
+"""Sensitivity sweeps: one simulation, repeated with one or two of its settings varied, each point on the same seeds (Sia section 5.7).
+
+Says what the points are and what their figures come to. Does not play them: see sweep_runner.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from maat.laboratory.axes import AXES, Axis, AxisValue
+from maat.laboratory.content import content_key
+from maat.laboratory.figures import Figures, common
+from maat.laboratory.setup import Setup
+from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
+from maat.simulation.scenario import Scenario
+from maat.workloads.generators import MAX_SEED
+
+MAX_POINTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """One axis and the values it takes, in the order given. Raises where one is no value of that axis, or stands twice."""
+
+    axis: Axis
+    values: tuple[AxisValue, ...]
+
+    @classmethod
+    def of(cls, name: str, given: Sequence[object]) -> Varied:
+        if name not in AXES:
+            raise UnknownNameError("is nothing that can be varied", field="vary", value=name, remedy=f"Use one of: {', '.join(AXES)}.")
+        values = tuple(AXES[name].parse(value) for value in given)
+        if not values:
+            raise ParameterError("has no values", field=name, remedy="Give at least one, with commas between.")
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise ParameterError("stands twice", field=name, value=twice, remedy="Give every value once.")
+        return cls(AXES[name], values)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulation of a sweep. `settings`: by axis, in the sweep's order. Points of the same `key` are the same simulation."""
+
+    settings: Mapping[str, AxisValue]
+    seed: int
+    key: str
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A base, one or two axes, and the seeds that every combination of their values is simulated with."""
+
+    base: Setup
+    axes: tuple[Varied, ...]
+    seeds: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        names = [varied.axis.name for varied in self.axes]
+        if not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+            raise ParameterError("are not one or two different settings", field="vary", value=names, remedy="Vary one or two of them.")
+        wrong = [seed for seed in self.seeds if not 0 <= seed <= MAX_SEED]
+        if wrong or not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ParameterError(
+                "are not different whole numbers from 0 up", field="seeds", value=list(self.seeds), remedy="Write for example 0,1,2."
+            )
+        fixed = next((varied for varied in self.axes if varied.axis.fixed(self.base)), None)
+        if fixed is not None:
+            remedy = "Set it or vary it."
+            raise ParameterError("is varied, and set for all points", field=fixed.axis.name, value=list(fixed.values), remedy=remedy)
+        if self.size > MAX_POINTS:
+            raise InputError(
+                "are more simulations than one sweep may have", field="vary", value=self.size, remedy=f"Choose at most {MAX_POINTS}."
+            )
+
+    @property
+    def size(self) -> int:
+        return math.prod(len(varied.values) for varied in self.axes) * len(self.seeds)
+
+    def points(self) -> tuple[Point, ...]:
+        """Every combination, the first axis outermost, seeds innermost. Raises InputError where one of them cannot be simulated."""
+        return tuple(self.each())
+
+    def each(self) -> Iterator[Point]:
+        """The points one by one, for who does not keep them."""
+        names = [varied.axis.name for varied in self.axes]
+        for values in itertools.product(*(varied.values for varied in self.axes)):
+            for seed in self.seeds:
+                yield point_at(self.base, dict(zip(names, values, strict=True)), seed)
+
+
+def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:
+    """The point of these settings, by axis. Raises InputError where it cannot be simulated."""
+    setup = replace(base, seed=seed)
+    for name, value in settings.items():
+        setup = AXES[name].apply(setup, value)
+    scenario = setup.scenario()
+    return Point(settings, seed, content_key(scenario), scenario)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One combination of settings over its seeds. `spread`: sample standard deviation, 0 of a single seed.
+
+    Has the figures that every seed has: where no job finished there is no completion time.
+    """
+
+    settings: Mapping[str, AxisValue]
+    seeds: tuple[int, ...]
+    mean: Mapping[str, float]
+    spread: Mapping[str, float]
+
+
+def rows_of(results: Sequence[tuple[Mapping[str, AxisValue], int, Figures]]) -> tuple[Row, ...]:
+    """Mean and spread over the seeds of (settings, seed, figures), in the order in which the combinations first stand."""
+    groups: dict[tuple[AxisValue, ...], list[tuple[Mapping[str, AxisValue], int, Figures]]] = {}
+    for result in results:
+        groups.setdefault(tuple(result[0].values()), []).append(result)
+    return tuple(_row(group) for group in groups.values())
+
+
+def _row(group: Sequence[tuple[Mapping[str, AxisValue], int, Figures]]) -> Row:
+    names = common([figures for _, _, figures in group])
+    columns = {name: [float(figures[name]) for _, _, figures in group] for name in names}
+    return Row(
+        settings=group[0][0],
+        seeds=tuple(seed for _, seed, _ in group),
+        mean={name: statistics.fmean(values) for name, values in columns.items()},
+        spread={name: statistics.stdev(values) if len(values) > 1 else 0.0 for name, values in columns.items()},
+    )

@@ -1,0 +1,229 @@
+"""Plays the points of a sweep in parallel processes, each at most once: what was played before is found by its content.
+
+A point is kept as soon as it ends, by the process that played it: a sweep that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from enum import StrEnum
+from multiprocessing.connection import wait as wait_for
+from pathlib import Path
+
+from maat.laboratory.axes import AxisValue
+from maat.laboratory.content import digest
+from maat.laboratory.figures import Figures, figures_of
+from maat.laboratory.sweep import Point, Row, rows_of
+from maat.scheduling.errors import InputError, MaatError
+from maat.simulation.engine import simulate
+from maat.simulation.record import Progress
+from maat.simulation.scenario import Scenario
+
+_Results = Iterator[tuple[str, Figures]]
+Play = Callable[[Scenario], Figures]
+
+
+class Origin(StrEnum):
+    """Where a point's figures come from. `repaired`: what was kept of it could not be read, and it was played again."""
+
+    SIMULATED = "simulated"
+    CACHE = "cache"
+    REPAIRED = "repaired"
+
+
+@dataclass(frozen=True)
+class PlayedPoint:
+    """A point with what came out."""
+
+    settings: Mapping[str, AxisValue]
+    seed: int
+    key: str
+    figures: Figures
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """All points in the sweep's order, whatever the order in which they ended."""
+
+    points: tuple[PlayedPoint, ...]
+
+    def rows(self) -> tuple[Row, ...]:
+        return rows_of([(point.settings, point.seed, point.figures) for point in self.points])
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPosition:
+    """`done` of `total` points have their figures, `simulated` of them were played for it."""
+
+    done: int
+    total: int
+    simulated: int
+
+
+def play(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
+    """Simulate one point. Its figures follow from the scenario alone: none of them is a time that this machine took."""
+    return figures_of(simulate(scenario, on_progress=on_progress))
+
+
+class ResultCache:
+    """Figures by content key, one small file each, in a folder that several processes may share."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder. Raises InputError where it cannot be written."""
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as failed:
+            raise InputError(
+                f"cannot be written ({failed.strerror})", field="cache", value=str(folder), remedy="Name a folder that can be."
+            ) from failed
+
+    def path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
+
+    def load(self, key: str) -> Figures | None:
+        """None where nothing is kept. Raises CorruptedEntry where what is kept is not what was once written."""
+        path = self.path(key)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as unreadable:
+            raise CorruptedEntry(path) from unreadable
+        try:
+            entry = json.loads(text)
+            figures: Figures = entry["figures"]
+            sound = entry["key"] == key and entry["digest"] == digest(figures)
+        except (ValueError, KeyError, TypeError) as broken:
+            raise CorruptedEntry(path) from broken
+        if not sound:
+            raise CorruptedEntry(path)
+        return figures
+
+    def store(self, key: str, figures: Figures) -> None:
+        """Whole or not at all: written beside, then renamed. Raises MaatError where there is no room for it."""
+        try:
+            self._write(key, figures)
+        except OSError as failed:
+            raise MaatError(f"cache: {self.folder} cannot be written ({failed.strerror}). Make room, or name another folder.") from failed
+
+    def _write(self, key: str, figures: Figures) -> None:
+        path = self.path(key)
+        path.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", encoding="utf-8", delete=False) as file:
+            json.dump({"key": key, "digest": digest(figures), "figures": dict(figures)}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(file.name).replace(path)
+
+
+class CorruptedEntry(Exception):
+    """A kept result is not what was once written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is damaged")
+        self.path = path
+
+
+def run_sweep(
+    points: Sequence[Point],
+    *,
+    workers: int = 1,
+    cache: ResultCache | None = None,
+    on_progress: Callable[[SweepPosition], None] | None = None,
+) -> SweepResult:
+    """The figures of every point: from the cache, or played by up to `workers` processes; points of the same content once.
+
+    Raises InputError where a point cannot be simulated; those that ended before are kept in the cache.
+    """
+    found, damaged = _kept([point.key for point in points], cache)
+    left = {point.key: point.scenario for point in points if point.key not in found}
+    origin = dict.fromkeys(found, Origin.CACHE) | {key: Origin.REPAIRED if key in damaged else Origin.SIMULATED for key in left}
+    counts = {point.key: 0 for point in points}
+    for point in points:
+        counts[point.key] += 1
+
+    def told() -> None:
+        if on_progress is not None:
+            played = sum(key in found for key in left)
+            on_progress(SweepPosition(sum(counts[key] for key in found), len(points), played))
+
+    told()
+    for key, figures in _played(left, play, workers, cache):
+        found[key] = figures
+        told()
+    return SweepResult(tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points))
+
+
+def play_all(todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None) -> _Results:
+    """Keys with their figures as they come: those that the cache has at once, the others as `play` (a module's function) ends them."""
+    found, _ = _kept(list(todo), cache)
+    yield from found.items()
+    yield from _played({key: scenario for key, scenario in todo.items() if key not in found}, play, workers, cache)
+
+
+def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
+    """What the cache has of these points, and which of its entries are damaged."""
+    found: dict[str, Figures] = {}
+    damaged: set[str] = set()
+    if cache is not None:
+        for key in dict.fromkeys(keys):
+            try:
+                figures = cache.load(key)
+            except CorruptedEntry:
+                damaged.add(key)
+            else:
+                if figures is not None:
+                    found[key] = figures
+    return found, damaged
+
+
+def _played(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
+    if workers == 1 or len(left) < 2:
+        return ((key, _play_and_keep(key, scenario, play, cache)) for key, scenario in left.items())
+    return _in_parallel(left, play, min(workers, len(left)), cache)
+
+
+def _in_parallel(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
+    """One task per point, so that long points and short ones share the processes evenly."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    try:
+        waiting: dict[Future[Figures], str] = {
+            pool.submit(_play_and_keep, key, scenario, play, cache): key for key, scenario in left.items()
+        }
+        while waiting:
+            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield waiting.pop(future), future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _play_and_keep(key: str, scenario: Scenario, play: Play, cache: ResultCache | None) -> Figures:
+    figures = play(scenario)
+    if cache is not None:
+        cache.store(key, figures)
+    return figures
+
+
+def _end_with_parent() -> None:
+    """A process whose sweep was killed has nobody to play for."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _watch(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)

@@ -1,0 +1,241 @@
+"""Hyper-parameter search as a workload (Pollux section 5.4.2): a few trials at a time, the next chosen by what the last ones reached.
+
+How well a trial does is a declared formula, not a measurement; how long it takes is simulated. Who is scheduled how is the policy's affair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from maat.laboratory.reactive import ReactiveExecutor, Submission
+from maat.laboratory.rented import LatestOnly
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ParameterError, TraceError
+from maat.scheduling.job import Adaptivity, JobId
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.fidelity import Fidelity
+from maat.simulation.world_models import Model
+from maat.workloads.workloads import TraceJob
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import Trial
+
+Settings = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A search: `trials` of one model, `at_a_time` of them together, on a cluster under a policy.
+
+    `static_gpus`: every trial has so many GPUs of one node and `static_batch_per_gpu` samples on each, whatever the policy would choose; None:
+    the policy and the job's agent choose. `work_scale`: how long a trial of a network of width 1 trains, in standard trainings of the model.
+    """
+
+    model: Model
+    cluster: Cluster
+    fidelity: Fidelity
+    policy: str = "pollux"
+    trials: int = 100
+    at_a_time: int = 4
+    static_gpus: int | None = None
+    static_batch_per_gpu: int = 128
+    work_scale: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.work_scale < math.inf:
+            raise ParameterError("must be a number above 0", field="work_scale", value=self.work_scale, remedy="Give for example 4.")
+        for name in ("trials", "at_a_time"):
+            if getattr(self, name) < 1:
+                raise ParameterError("must be at least 1", field=name, value=getattr(self, name), remedy="Give a whole number from 1 up.")
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One trial: its settings, when it was submitted and ended, and the score that it reached."""
+
+    name: JobId
+    settings: Settings
+    submit: float
+    finish: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """How a search went. Times in seconds."""
+
+    policy: str
+    records: tuple[TrialRecord, ...]
+
+    @property
+    def makespan_seconds(self) -> float:
+        return max((record.finish for record in self.records), default=0.0)
+
+    @property
+    def average_jct_seconds(self) -> float:
+        return float(np.mean([record.finish - record.submit for record in self.records])) if self.records else 0.0
+
+    def top_score(self, many: int = 5) -> float:
+        """Mean of the best scores."""
+        best = sorted((record.score for record in self.records), reverse=True)[:many]
+        return float(np.mean(best)) if best else 0.0
+
+
+def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
+    """Run a search to its last trial.
+
+    Raises TraceError where the model cannot run on this cluster, ParameterError where static trials never fit on it or the policy leaves trials
+    unfinished.
+    """
+    model = tuning.model.under(tuning.fidelity)
+    if not any(name in model.memory for name in tuning.cluster.type_names):
+        raise TraceError(
+            f"cannot run on {tuning.cluster.describe()}",
+            field="model",
+            value=model.name,
+            remedy=f"Measured are: {', '.join(model.memory)}.",
+        )
+    _check_static_gpus(tuning, model)
+    clock = JumpingClock()
+    inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.told_to(tuning.policy))
+    source = Trials(tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0)
+    policy = POLICIES.build(tuning.policy)
+    loop = RoundLoop(
+        policy=policy,
+        placer=PLACERS.build(suiting_placer(tuning.policy)),
+        executor=ReactiveExecutor(inner, source),
+        store=LatestOnly(),
+        clock=clock,
+        seed=tuning.seed,
+    )
+    loop.run()
+    if len(source.records) < tuning.trials:
+        raise ParameterError(
+            f"finished only {len(source.records)} of {tuning.trials} trials on {tuning.cluster.describe()}",
+            field="policy",
+            value=tuning.policy,
+            remedy="Use another policy, a cluster that fits every trial, or other GPUs or samples for each static trial.",
+        )
+    return Tuned(tuning.policy, tuple(source.records))
+
+
+def _check_static_gpus(tuning: Tuning, model: Model) -> None:
+    """A static trial has GPUs of one type: no more than there are of any that the model runs on."""
+    most = max(int(n) for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True) if name in model.memory)
+    if tuning.static_gpus is not None and not 1 <= tuning.static_gpus <= most:
+        raise ParameterError(
+            f"are no GPUs that one trial can have on {tuning.cluster.describe()}",
+            field="static_gpus",
+            value=tuning.static_gpus,
+            remedy=f"Give a whole number from 1 to {most}.",
+        )
+
+
+# ---- trials ---------------------------------------------------------------------------------------------------------------------------
+
+
+class Sampler(Protocol):
+    """Chooses settings for the next trial, and is told what it reached."""
+
+    def ask(self, name: JobId) -> Settings: ...
+    def tell(self, name: JobId, score: float) -> None: ...
+
+
+class TreeParzen:
+    """The tree-structured Parzen estimator of Optuna. Raises ParameterError where Optuna is not installed."""
+
+    def __init__(self, *, seed: int) -> None:
+        try:
+            import optuna
+        except ImportError as missing:
+            raise ParameterError(
+                "needs the library optuna, which is not installed", field="sampler", value="tpe", remedy="Install maat[hpo]."
+            ) from missing
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        self._study: Study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._open: dict[JobId, Trial] = {}
+
+    def ask(self, name: JobId) -> Settings:
+        """Settings for a trial of that name."""
+        trial = self._open[name] = self._study.ask()
+        return {
+            "learning_rate": trial.suggest_float("learning_rate", 1e-3, 1.0, log=True),
+            "annealing": trial.suggest_float("annealing", 0.05, 0.5),
+            "momentum": trial.suggest_float("momentum", 0.5, 0.99),
+            "weight_decay": trial.suggest_float("weight_decay", 1e-6, 1e-2, log=True),
+            "width": trial.suggest_float("width", 0.5, 2.0),
+        }
+
+    def tell(self, name: JobId, score: float) -> None:
+        """What the trial of that name reached."""
+        self._study.tell(self._open.pop(name), score)
+
+
+BEST: Settings = {"learning_rate": 0.1, "annealing": 0.2, "momentum": 0.9, "weight_decay": 5e-4, "width": 1.5}
+
+
+SCORES = "declared, not measured: 95.5 less a multiple of the square of each setting's distance from the best one, plus noise"
+
+
+def score_of(settings: Settings, noise: float) -> float:
+    """Declared, not measured: 95.5 % at the best settings, less by the square of each one's distance from them; `noise` in per cent."""
+    decades = math.log10(settings["learning_rate"] / BEST["learning_rate"]), math.log10(settings["weight_decay"] / BEST["weight_decay"])
+    lost = 2.0 * decades[0] ** 2 + 0.4 * decades[1] ** 2
+    lost += 20.0 * (settings["momentum"] - BEST["momentum"]) ** 2 + 8.0 * (settings["annealing"] - BEST["annealing"]) ** 2
+    lost += 0.8 * (settings["width"] - BEST["width"]) ** 2
+    return 95.5 - lost + noise
+
+
+@dataclass
+class Trials:
+    """The JobSource of a search: keeps `at_a_time` trials going until all have been submitted. A network's width is its relative cost."""
+
+    tuning: Tuning
+    model: Model
+    sampler: Sampler
+    finish_of: Callable[[JobId], float]
+    records: list[TrialRecord] = field(default_factory=list)
+    _going: dict[JobId, tuple[Settings, float]] = field(default_factory=dict)
+    _submitted: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        return self._submitted == self.tuning.trials
+
+    def submissions(self, now: float, ended: Sequence[JobId]) -> Sequence[Submission]:
+        for job_id in ended:
+            self._end(job_id)
+        wanted = min(self.tuning.at_a_time - len(self._going), self.tuning.trials - self._submitted)
+        return [self._next(now) for _ in range(wanted)]
+
+    def _next(self, now: float) -> Submission:
+        name = f"trial-{self._submitted}"
+        self._submitted += 1
+        settings = self.sampler.ask(name)
+        self._going[name] = (settings, now)
+        static, model = self.tuning.static_gpus, self.model
+        batch = None if static is None else static * self.tuning.static_batch_per_gpu
+        scale = settings["width"] * self.tuning.work_scale
+        job = TraceJob(name, now, model.name, 1 if static is None else static, batch, scale)
+        adaptivity = Adaptivity.ADAPTIVE if static is None else Adaptivity.RIGID
+        spec = model.job_spec(job, self.tuning.fidelity, adaptivity=adaptivity)
+        return Submission(spec, model.truth, model.restart_seconds, work_scale=scale)
+
+    def _end(self, job_id: JobId) -> None:
+        settings, submitted = self._going.pop(job_id)
+        noise = np.random.default_rng((self.tuning.seed, int(job_id.rpartition("-")[2]))).normal(0.0, 0.1)
+        score = score_of(settings, float(noise))
+        self.sampler.tell(job_id, score)
+        self.records.append(TrialRecord(job_id, settings, submitted, self.finish_of(job_id), score))

@@ -1,0 +1,279 @@
+"""The catalog of models that Maat ships: fitted step times, gradient noise, limits and restart seconds, each with its provenance.
+
+What is in it was measured by others and fitted by catalog_builder; this file only reads it, and refuses one that makes no sense.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.errors import JobError, ProfileError
+from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits, WorkloadKind
+from maat.scheduling.throughput import ThroughputParameters
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """|predicted / measured - 1| of step times over all measured points: half are below the median, 95 % below p95."""
+
+    median: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogGpuType:
+    """A GPU type of the measurements. `gpus_per_node`: of the machines that were measured."""
+
+    name: str
+    title: str
+    memory_gib: float
+    gpus_per_node: int
+    provenance: str
+
+
+@dataclass(frozen=True)
+class CatalogFit:
+    """One model on one GPU type.
+
+    `largest_per_gpu_batch_size`: what memory holds, of one replica where a replica spans several GPUs. `reference_samples_per_second`: one
+    replica at its largest batch. `fit_error`: None where the row is derived rather than fitted.
+    """
+
+    gpu_type: str
+    throughput_parameters: ThroughputParameters
+    smallest_per_gpu_batch_size: int
+    largest_per_gpu_batch_size: int
+    gpus_per_replica: int
+    reference_samples_per_second: float
+    points: int
+    largest_measured_gpus: int
+    fit_error: FitError | None
+    provenance: str
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """The seven parameters, shape (7,)."""
+        array = np.array(self.throughput_parameters, dtype=np.float64)
+        array.setflags(write=False)
+        return array
+
+
+@dataclass(frozen=True)
+class CatalogModel:
+    """One model.
+
+    `work`: effective samples of a standard training (iterations at the initial batch size x that size), in `epochs` epochs of measured
+    statistics. `restart_seconds`: true seconds of checkpoint, stop, start and restore. `slowdown`: training is this much slower than the
+    measured step times alone say. `noise_scale_curve`: (share of training done, phi in samples), ascending.
+    """
+
+    name: str
+    title: str
+    task: str
+    dataset: str
+    optimizer: str
+    learning_rate_rule: str
+    initial_batch_size: int
+    max_batch_size: int
+    epochs: int
+    work: float
+    restart_seconds: float
+    slowdown: float
+    noise_scale_curve: tuple[tuple[float, float], ...]
+    fits: Mapping[str, CatalogFit]
+    provenance: str
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        return tuple(self.fits)
+
+    @property
+    def parameters(self) -> Mapping[str, FloatArray]:
+        """Throughput parameters by GPU type, shape (7,) each."""
+        return {name: fit.parameters for name, fit in self.fits.items()}
+
+    @property
+    def gpus_per_replica(self) -> Mapping[str, int]:
+        """GPUs that one replica spans, by GPU type."""
+        return {name: fit.gpus_per_replica for name, fit in self.fits.items()}
+
+    def memory_limits(self) -> Mapping[str, MemoryLimits]:
+        """Per-GPU batch sizes by GPU type."""
+        return {name: MemoryLimits(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size) for name, fit in self.fits.items()}
+
+    def noise_scale_at(self, progress_share: float) -> float:
+        """phi in samples at a share of the training done, linear between the curve's points and level beyond its ends."""
+        share, phi = self._curve
+        return float(np.interp(progress_share, share, phi))
+
+    @cached_property
+    def _curve(self) -> tuple[FloatArray, FloatArray]:
+        share, phi = np.array(self.noise_scale_curve, dtype=np.float64).T
+        return share, phi
+
+    def job_spec(
+        self,
+        *,
+        id: str,
+        submitted_at: float,
+        work_scale: float = 1.0,
+        name: str = "",
+        owner: str = "local",
+        tenant: str = "default",
+        adaptivity: Adaptivity = Adaptivity.ADAPTIVE,
+        gpu_count: int | None = None,
+        min_gpus: int = 1,
+        max_gpus: int | None = None,
+        batch_size: int | None = None,
+        max_batch_size: int | None = None,
+        preemptible: bool = True,
+        gpu_types: tuple[str, ...] | None = None,
+        restart_seconds: float | None = None,
+        weight: float = 1.0,
+        workload_kind: WorkloadKind = WorkloadKind.TRAINING,
+        promised_seconds: float | None = None,
+    ) -> JobSpec:
+        """A job that puts `work_scale` times the samples of this model's standard training through it. Raises JobError on what it could never
+        run."""
+        if not 0.0 < work_scale < math.inf:
+            raise JobError("is no share above zero", field="work_scale", value=work_scale, remedy="Give a number above 0, such as 1.")
+        self._check_batch("batch_size", batch_size, workload_kind)
+        self._check_batch("max_batch_size", max_batch_size, workload_kind)
+        self._check_gpu_types(gpu_types)
+        return JobSpec(
+            id=id,
+            model=self.name,
+            submitted_at=submitted_at,
+            work=self.work * work_scale,
+            initial_batch_size=self.initial_batch_size,
+            max_batch_size=self.max_batch_size if max_batch_size is None else max_batch_size,
+            memory=self.memory_limits(),
+            name=name,
+            owner=owner,
+            tenant=tenant,
+            adaptivity=adaptivity,
+            gpu_count=gpu_count,
+            min_gpus=min_gpus,
+            max_gpus=max_gpus,
+            batch_size=batch_size,
+            preemptible=preemptible,
+            gpu_types=gpu_types,
+            gpus_per_replica=self.gpus_per_replica,
+            restart_seconds=self.restart_seconds if restart_seconds is None else restart_seconds,
+            weight=weight,
+            workload_kind=workload_kind,
+            promised_seconds=promised_seconds,
+        )
+
+    def _check_batch(self, field: str, batch_size: int | None, kind: WorkloadKind) -> None:
+        """Inference may answer fewer requests together than training would learn from at once."""
+        least = 1 if kind is WorkloadKind.LATENCY_INFERENCE and field == "batch_size" else self.initial_batch_size
+        if batch_size is not None and not least <= batch_size <= self.max_batch_size:
+            raise JobError(
+                f"is outside what {self.title} was measured to train with",
+                field=field,
+                value=batch_size,
+                remedy=f"Give {least} to {self.max_batch_size}.",
+            )
+
+    def _check_gpu_types(self, gpu_types: tuple[str, ...] | None) -> None:
+        if gpu_types is not None and not set(gpu_types) & set(self.fits):
+            raise JobError(
+                f"names no GPU type on which {self.title} was measured",
+                field="gpu_types",
+                value=gpu_types,
+                remedy=f"Measured are {', '.join(self.fits)}.",
+            )
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The whole catalog, and where its figures come from."""
+
+    source: str
+    gpu_types: Mapping[str, CatalogGpuType]
+    models: Mapping[str, CatalogModel]
+
+
+@cache
+def load_catalog() -> Mapping[str, CatalogModel]:
+    """The models that Maat ships, by name."""
+    return shipped_catalog().models
+
+
+@cache
+def shipped_catalog() -> Catalog:
+    """All that Maat ships: models and GPU types."""
+    return parse_catalog(files("maat.models").joinpath("catalog.json").read_text(encoding="utf-8"))
+
+
+def parse_catalog(text: str) -> Catalog:
+    """A catalog from its JSON. Raises ProfileError naming the field that makes no sense."""
+    try:
+        data = json.loads(text)
+        if data["format"] != FORMAT_VERSION:
+            raise ProfileError("is of another version", field="format", value=data["format"], remedy="Build the catalog again.")
+        gpu_types = {name: CatalogGpuType(name=name, **row) for name, row in data["gpu_types"].items()}
+        models = {name: _model(name, row) for name, row in data["models"].items()}
+        for model in models.values():
+            _check_claims(model, gpu_types)
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise ProfileError(f"is no catalog: {problem!r}", field="catalog", remedy="Build it with maat.models.catalog_builder.") from problem
+    return Catalog(data["source"], gpu_types, models)
+
+
+def _model(name: str, row: dict[str, Any]) -> CatalogModel:
+    fits = {gpu_type: _fit(gpu_type, fit) for gpu_type, fit in row.pop("fits").items()}
+    curve = tuple((float(share), float(phi)) for share, phi in row.pop("noise_scale_curve"))
+    return CatalogModel(name=name, fits=fits, noise_scale_curve=curve, **row)
+
+
+def _fit(gpu_type: str, row: dict[str, Any]) -> CatalogFit:
+    parameters = ThroughputParameters(*map(float, row.pop("throughput_parameters")))
+    error = row.pop("fit_error")
+    return CatalogFit(gpu_type=gpu_type, throughput_parameters=parameters, fit_error=None if error is None else FitError(**error), **row)
+
+
+def _check_claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> None:
+    for field, value, holds in _claims(model, gpu_types):
+        if not holds:
+            raise ProfileError("makes no sense", field=f"{model.name}.{field}", value=value, remedy="Build the catalog again.")
+
+
+def _claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> Iterator[tuple[str, object, bool]]:
+    """What must hold of a model, as (field, value, whether it holds)."""
+    for field in ("work", "restart_seconds", "slowdown"):
+        value = getattr(model, field)
+        yield field, value, math.isfinite(value) and value > 0
+    yield "epochs", model.epochs, model.epochs >= 1
+    yield "initial_batch_size", model.initial_batch_size, 1 <= model.initial_batch_size <= model.max_batch_size
+    shares = [share for share, _ in model.noise_scale_curve]
+    yield "noise_scale_curve", shares, bool(shares) and shares == sorted(set(shares)) and 0 <= shares[0] <= shares[-1] <= 1
+    yield "noise_scale_curve", model.noise_scale_curve, all(math.isfinite(phi) and phi >= 0 for _, phi in model.noise_scale_curve)
+    yield "fits", tuple(model.fits), bool(model.fits) and set(model.fits) <= set(gpu_types)
+    for name, fit in model.fits.items():
+        parameters = fit.throughput_parameters
+        yield (
+            f"{name}.throughput_parameters",
+            parameters,
+            all(math.isfinite(p) and p > 0 for p in parameters) and 1 <= parameters.gamma <= 10,
+        )
+        limits = (fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size)
+        yield f"{name}.largest_per_gpu_batch_size", limits, 1 <= limits[0] <= limits[1]
+        yield f"{name}.gpus_per_replica", fit.gpus_per_replica, fit.gpus_per_replica >= 1
+        yield (
+            f"{name}.provenance",
+            fit.provenance,
+            bool(fit.provenance) and (fit.fit_error is not None or fit.provenance.startswith("derived")),
+        )

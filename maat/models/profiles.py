@@ -1,0 +1,301 @@
+"""Reads measured profile folders: step times by placement and batch, gradient statistics by epoch. Interpolates nothing.
+
+A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv` and `scalability-<type>.csv`, and per total batch size
+`validation-<batch>.csv`. Every doubtful cell is refused by name: a silently wrong profile would make every later figure wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from maat.csv_input import Row, read_csv
+from maat.models.measurements import EpochTable, MeasuredModel, StepTable, frozen, normalised_placement
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.errors import ProfileError
+
+GPU_TYPE_BY_SUFFIX: Mapping[str, str] = {
+    "aws": "t4",
+    "rtx": "rtx",
+    "dgx-ext": "a100",
+    "quad": "quad",
+    "azure": "v100",
+}
+MODEL_BY_FOLDER: Mapping[str, str] = {"gpt_pmp": "gpt"}
+
+MAX_ROWS_PER_FILE = 200_000
+MAX_NODES = 64
+_STEP_COLUMNS = ("local_bsz", "step_time", "sync_time")
+_EPOCH_COLUMNS = ("progress", "grad_sqr", "grad_var")
+_PLACEMENT = re.compile(rf"[0-9]{{1,{MAX_NODES}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How a pipeline-parallel model's profile is to be read: its step column is the forward time of one stage on one micro-batch, and its
+    synchronisation is not part of that, hence often above it. A replica spans one GPU per stage and runs `micro_batches` per
+    pass by GPipe's schedule (Sia section 5.3); backward takes `backward_over_forward` times as long as forward.
+    """
+
+    stages: Mapping[str, int]
+    micro_batches: int
+    backward_over_forward: float
+
+
+PIPELINES: Mapping[str, Pipeline] = {"gpt_pmp": Pipeline(stages={"a100": 2, "rtx": 8}, micro_batches=48, backward_over_forward=2.0)}
+
+
+def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, MeasuredModel]:
+    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
+
+    `gpu_types`: read step times of these alone; of a model that was measured on none of them, all.
+    """
+    if not folder.is_dir():
+        raise ProfileError("is no folder", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model.")
+    models = [_read_model(child, gpu_types) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
+    if not models:
+        raise ProfileError(
+            "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
+        )
+    return {model.name: model for model in models}
+
+
+def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
+    suffixes = sorted({name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)})
+    if not suffixes:
+        raise ProfileError(
+            "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
+        )
+    suffix_of = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): suffix for suffix in suffixes}
+    wanted = suffix_of if gpu_types is None else {t: suffix_of[t] for t in suffix_of if t in gpu_types} or suffix_of
+    steps = {gpu_type: _read_steps(folder, suffix) for gpu_type, suffix in wanted.items()}
+    epochs = _read_epochs(folder)
+    if folder.name in PIPELINES:
+        epochs = epochs.starting_at(PIPELINES[folder.name].micro_batches)
+    return MeasuredModel(MODEL_BY_FOLDER.get(folder.name, folder.name), steps, epochs)
+
+
+def _suffixes(folder: Path, kind: str) -> list[str]:
+    return [path.stem.removeprefix(f"{kind}-") for path in folder.glob(f"{kind}-*.csv")]
+
+
+# --- step times ---
+
+
+class _Measurement(NamedTuple):
+    """One row of a step-time file as it stands there, and where."""
+
+    row: Row
+    placement: str
+    node_count: int
+    gpu_count: int
+    per_gpu_batch: float
+    step_seconds: float
+    sync_seconds: float
+
+
+def _read_steps(folder: Path, suffix: str) -> StepTable:
+    pipeline = PIPELINES.get(folder.name)
+    gpu_type = GPU_TYPE_BY_SUFFIX.get(suffix, suffix)
+    stages = _stages(folder, gpu_type, pipeline)
+    measure = _plain_times if pipeline is None else _pipeline_times(pipeline, stages)
+    placements = _read_measurements(folder / f"placements-{suffix}.csv", ("placement", *_STEP_COLUMNS), _by_digits, measure)
+    scalability = _read_measurements(
+        folder / f"scalability-{suffix}.csv", ("num_nodes", "num_replicas", *_STEP_COLUMNS), _by_counts, measure
+    )
+    beyond = _as_points(scalability)
+    return StepTable(
+        by_placement=_by_placement(placements),
+        points=frozen(np.concatenate((_averaged(_as_points(placements)), beyond))),
+        scalability=frozen(beyond),
+        gpus_per_replica=stages,
+    )
+
+
+def _stages(folder: Path, gpu_type: str, pipeline: Pipeline | None) -> int:
+    if pipeline is None:
+        return 1
+    if gpu_type not in pipeline.stages:
+        raise ProfileError(
+            "has no known number of pipeline stages",
+            field="gpu_type",
+            value=gpu_type,
+            source=str(folder),
+            remedy=f"Known are {', '.join(pipeline.stages)}; remove the files of the others.",
+        )
+    return pipeline.stages[gpu_type]
+
+
+_Place = Callable[[Row], tuple[str, int, int]]
+_Times = Callable[[Row], tuple[float, float, float]]
+
+
+def _read_measurements(path: Path, columns: Sequence[str], place: _Place, times: _Times) -> list[_Measurement]:
+    return [_Measurement(row, *place(row), *times(row)) for row in _read_rows(path, columns)]
+
+
+def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a profile file; at least one, at most MAX_ROWS_PER_FILE."""
+    table = read_csv(path, error=ProfileError)
+    table.require(columns)
+    count = 0
+    for count, row in enumerate(table.rows, start=1):
+        if count > MAX_ROWS_PER_FILE:
+            raise table.blame(
+                f"has more than {MAX_ROWS_PER_FILE} rows", field="rows", row=row.line, remedy="Average repeated measurements."
+            )
+        yield row
+    if not count:
+        raise table.blame("has no rows", field="rows", remedy="Add measurements, or remove the file.")
+
+
+def _by_digits(row: Row) -> tuple[str, int, int]:
+    text = row.cells["placement"]
+    key, node_count, gpu_count = _digits(text)
+    if not key:
+        raise row.blame(
+            "is no placement",
+            field="placement",
+            value=text,
+            row=row.line,
+            remedy="Write one digit per node, the GPUs used on it: 44 is two nodes of four.",
+        )
+    return key, node_count, gpu_count
+
+
+@lru_cache(maxsize=4096)
+def _digits(text: str) -> tuple[str, int, int]:
+    """A placement's normalised digits, nodes and GPUs; no digits where it is none. Many rows name the same."""
+    key = normalised_placement(text) if _PLACEMENT.fullmatch(text) else ""
+    return key, len(key), sum(map(int, key))
+
+
+def _by_counts(row: Row) -> tuple[str, int, int]:
+    gpus = row.whole_number("num_replicas")
+    return "", row.whole_number("num_nodes", maximum=gpus), gpus
+
+
+def _plain_times(row: Row) -> tuple[float, float, float]:
+    """Per-GPU batch, step and sync seconds. A step contains its synchronisation, so it cannot be the shorter of the two."""
+    batch = row.whole_number("local_bsz")
+    step, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
+    if sync >= step:
+        raise row.blame(
+            "is not below step_time, which contains it",
+            field="sync_time",
+            value=row.cells["sync_time"],
+            row=row.line,
+            remedy="Measure again, or remove the row.",
+        )
+    return batch, step, sync
+
+
+def _pipeline_times(pipeline: Pipeline, stages: int) -> _Times:
+    def times(row: Row) -> tuple[float, float, float]:
+        """Batch of one replica, and its whole step: (stages - 1 + micro-batches) slots of forward and backward, then synchronisation."""
+        batch = row.whole_number("local_bsz") * pipeline.micro_batches
+        forward, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
+        slots = stages - 1 + pipeline.micro_batches
+        return batch, (1.0 + pipeline.backward_over_forward) * slots * forward + sync, sync
+
+    return times
+
+
+def _as_points(measurements: Sequence[_Measurement]) -> FloatArray:
+    return np.array([(m.node_count, m.gpu_count, m.per_gpu_batch, m.step_seconds, m.sync_seconds) for m in measurements], dtype=np.float64)
+
+
+def _averaged(points: FloatArray) -> FloatArray:
+    """Means over rows of equal (nodes, GPUs, batch), in ascending order of these."""
+    keys, group = np.unique(points[:, :3], axis=0, return_inverse=True)
+    counts = np.bincount(group)
+    means = np.stack([np.bincount(group, weights=points[:, column]) / counts for column in (3, 4)], axis=1)
+    return np.concatenate((keys, means), axis=1)
+
+
+def _by_placement(measurements: Sequence[_Measurement]) -> Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]:
+    groups: dict[str, dict[float, _Measurement]] = {}
+    for m in measurements:
+        group = groups.setdefault(m.placement, {})
+        if m.per_gpu_batch in group:
+            raise m.row.blame(
+                f"was measured twice (also in row {group[m.per_gpu_batch].row.line}) at local_bsz {m.row.cells['local_bsz']}",
+                field="placement",
+                value=m.row.cells["placement"],
+                row=m.row.line,
+                remedy="Keep one row, or their mean.",
+            )
+        group[m.per_gpu_batch] = m
+    return {placement: _columns([group[batch] for batch in sorted(group)]) for placement, group in groups.items()}
+
+
+def _columns(rows: Sequence[_Measurement]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return (
+        frozen(np.array([m.per_gpu_batch for m in rows], dtype=np.float64)),
+        frozen(np.array([m.step_seconds for m in rows])),
+        frozen(np.array([m.sync_seconds for m in rows])),
+    )
+
+
+# --- epochs ---
+
+
+def _read_epochs(folder: Path) -> EpochTable:
+    files = sorted((_batch_size(path), path) for path in folder.glob("validation-*.csv"))
+    if len(files) < 2:
+        raise ProfileError(
+            f"are needed at two batch sizes at least, the initial and the largest; found {len(files)}",
+            field="validation-<batch>.csv",
+            source=str(folder),
+            remedy="Add the missing validation files.",
+        )
+    tables = [_read_epoch_file(path) for _, path in files]
+    for (_, path), table in zip(files, tables, strict=True):
+        if len(table) != len(tables[0]):
+            raise ProfileError(
+                f"differs from the {len(tables[0])} epochs of {files[0][1].name}",
+                field="rows",
+                value=len(table),
+                source=str(path),
+                remedy="Give every batch size the same number of epochs.",
+            )
+    progress, square, variance, steps = (frozen(np.stack([table[:, column] for table in tables])) for column in range(4))
+    batch_sizes = np.array([batch for batch, _ in files], dtype=np.int64)
+    batch_sizes.setflags(write=False)
+    return EpochTable(batch_sizes, progress, square, variance, None if np.isnan(steps).any() else steps)
+
+
+def _batch_size(path: Path) -> int:
+    text = path.stem.removeprefix("validation-")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        raise ProfileError(
+            "names no batch size", field="file", value=path.name, source=str(path), remedy="Name it validation-<total batch size>.csv."
+        )
+    return int(text)
+
+
+def _read_epoch_file(path: Path) -> FloatArray:
+    """Progress, squared gradient, gradient variance and optimiser steps (NaN where absent) at the end of each epoch, shape (E, 4)."""
+    epochs: list[tuple[float, float, float, float]] = []
+    reached = 0.0
+    for row in _read_rows(path, _EPOCH_COLUMNS):
+        progress = row.number("progress")
+        if progress <= reached:
+            raise row.blame(
+                f"does not grow beyond the {reached:g} of the epoch before",
+                field="progress",
+                value=row.cells["progress"],
+                row=row.line,
+                remedy="Progress counts up; sort the epochs or correct the row.",
+            )
+        reached = progress
+        # The published deepspeech2 files hold squared gradients of exactly 0, where the estimate was clipped: a very large noise scale.
+        square, variance = row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)
+        epochs.append((progress, square, variance, row.number("iteration", minimum=0.0) if "iteration" in row.cells else np.nan))
+    return np.array(epochs, dtype=np.float64)

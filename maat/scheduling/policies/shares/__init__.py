@@ -1,0 +1,1 @@
+"""Policies that divide time: Gavel's shares of rounds, Themis's auctions."""

@@ -1,0 +1,105 @@
+"""The partial-allocation auction: what is proportionally fair, and what each winner leaves unpaid (Themis section 5.2, after Cole et al., 2013).
+
+Who may bid, and what becomes of a part that is not paid out, is the policy's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.policies.shares.time_shares import Candidates
+from maat.scheduling.rounds import RoundInput
+from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.report import SolveReport
+
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The winning bids, the part c of its winnings that each keeps, shape as `won`, in (0, 1], and the report of all programmes solved."""
+
+    won: tuple[int, ...]
+    kept: tuple[float, ...]
+    report: SolveReport
+
+
+def auction(
+    round_input: RoundInput, candidates: Candidates, log_gain: FloatArray, *, bids: Sequence[int], free: IntArray, options: SolveOptions
+) -> Outcome:
+    """maximise  prod_j V_j  over one bundle or none per job:  the sum of log gains of the chosen bids, GPUs and limits kept.
+
+    `log_gain`: shape (V,), log(V_j(bundle) / V_j(nothing)) of every candidate; `bids`: those that are offered; `free`: shape (R,). Winner i
+    keeps c_i = prod_{j != i} V_j in this outcome over the same product in the best one without i: what its presence costs the others.
+    """
+    book = _Book(round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options)
+    everybody = book.best(np.ones(len(book.bids), dtype=bool))
+    won = book.bids[everybody.chosen]
+    contested = float(log_gain[won].sum()) < book.wishes() - EXACT
+    parts = [book.part_of(int(v), won) if contested else _Part() for v in won.tolist()]
+    report = everybody.report.after(*(part.report for part in parts))
+    return Outcome(tuple(won.tolist()), tuple(part.kept for part in parts), report)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a winner keeps, in (0, 1], and the report of the programme without it."""
+
+    kept: float = 1.0
+    report: SolveReport = SolveReport()
+
+
+@dataclass(frozen=True)
+class _Book:
+    """The bids of one auction, indices of candidates in ascending order."""
+
+    round_input: RoundInput
+    candidates: Candidates
+    log_gain: FloatArray
+    bids: IntArray
+    free: IntArray
+    options: SolveOptions
+
+    def wishes(self) -> float:
+        """What all would have together if GPUs were no object."""
+        best = np.zeros(len(self.round_input.jobs))
+        np.maximum.at(best, self.candidates.members[self.bids, 0], self.log_gain[self.bids])
+        return float(best.sum())
+
+    def part_of(self, winner: int, won: IntArray) -> _Part:
+        """c of a winner."""
+        row = self.candidates.members[winner, 0]
+        others = self.candidates.members[self.bids, 0] != row
+        with_it = float(self.log_gain[won].sum() - self.log_gain[winner])
+        without = self.best(others)
+        without_it = float(self.log_gain[self.bids[others][without.chosen]].sum())
+        return _Part(float(np.exp(min(with_it - without_it, 0.0))), without.report)
+
+    def best(self, mask: BoolArray) -> Assignment:
+        """The proportionally fair choice among some of the bids."""
+        at = self.bids[mask]
+        order = at[np.argsort(self.candidates.members[at, 0], kind="stable")]
+        usage = self.candidates.usage[order]
+        problem = AssignmentProblem(
+            value=self.log_gain[order],
+            places=self.candidates.gpu_count[order],
+            job=self.candidates.members[order, 0],
+            membership=usage > 0,
+            capacity=self.free,
+            present=self._present(order),
+            limit_names=tuple(limit.name for limit in self.round_input.limits),
+        )
+        return solve(problem, self.options)
+
+    def _present(self, at: IntArray) -> BoolArray:
+        types = self.round_input.cluster.type_names
+        held = [self.round_input.jobs[row].allocation for row in self.candidates.members[at, 0].tolist()]
+        kinds, counts = self.candidates.gpu_type[at].tolist(), self.candidates.gpu_count[at].tolist()
+        return np.array(
+            [h is not None and (h.gpu_type, h.gpu_count) == (types[t], n) for h, t, n in zip(held, kinds, counts, strict=True)], dtype=bool
+        )

@@ -1,0 +1,155 @@
+"""Gavel's objectives as linear programmes over shares of time. Who runs in which round is time_shares.py's.
+
+maximise  an objective of  sum_v rate_jv x_v   with  sum of a job's shares <= 1,  GPUs and places of every limit kept,  x >= 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.policies.shares.time_shares import Candidates
+from maat.scheduling.rounds import RoundInput
+from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
+from maat.scheduling.solving.linear_solver import solve_linear
+from maat.scheduling.solving.report import SolveReport
+
+NEGLIGIBLE = 1e-9  # of the largest need: less is no constraint that a solver in double precision can tell from none
+LARGEST = 1e300  # stands for infinity where a figure must be finite
+RHO_TOLERANCE = 1e-4
+MOST_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The share of each candidate, shape (V,), and what the solver says of them."""
+
+    x: FloatArray
+    report: SolveReport
+
+
+@dataclass(frozen=True)
+class ShareProblem:
+    """What every objective has in common: candidates, the round they are for, and how to solve."""
+
+    round_input: RoundInput
+    candidates: Candidates
+    method: LinearMethod
+
+    def most_throughput(self) -> Shares:
+        """maximise sum_v (rate of all members of v) x_v."""
+        return self._solve(self.candidates.rate.sum(axis=1))
+
+    def largest_minimum(self, need: FloatArray) -> Shares:
+        """maximise s  with  sum_v rate_jv x_v >= s need_j  for every job j that needs anything.
+
+        `need`: shape (J,), in the rate's unit. The report's objective is s.
+        """
+        weight = self._weight(need)
+        scale = float(weight.max(initial=0.0))
+        if scale == 0.0:
+            return self.most_throughput()
+        counted = np.where(weight > NEGLIGIBLE * scale, weight / scale, 0.0)
+        found = self._solve(np.zeros(len(self.candidates)), weight=counted)
+        with np.errstate(over="ignore"):
+            objective, bound = (min(value / scale, LARGEST) for value in (found.report.objective, found.report.bound))
+        return replace(found, report=replace(found.report, objective=objective, bound=bound))
+
+    def least_ratio(self, need_at: Callable[[float], FloatArray], *, above: float) -> tuple[Shares, float]:
+        """The least rho > `above` at which every job can have its need_at(rho), by bisection, and shares that give it (Gavel section 4).
+
+        `need_at`: falls with rho; shape (J,).
+        """
+        low, high = above, max(2.0 * above, 1.0)
+        best = self.largest_minimum(need_at(high))
+        for _ in range(MOST_HALVINGS):
+            if best.report.objective >= 1:
+                break
+            low, high = high, 2.0 * high
+            best = self.largest_minimum(need_at(high))
+        for _ in range(MOST_HALVINGS):
+            if high - low <= RHO_TOLERANCE * high:
+                break
+            middle = (low + high) / 2
+            found = self.largest_minimum(need_at(middle))
+            low, high, best = (low, middle, found) if found.report.objective >= 1 else (middle, high, best)
+        return best, high
+
+    def _weight(self, need: FloatArray) -> FloatArray:
+        """The part of all time that each job needs at its best rate, shape (J,); zero where it can have nothing."""
+        best = self.fastest()
+        weight: FloatArray = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
+        return weight
+
+    def fastest(self) -> FloatArray:
+        """The best rate of each job in any candidate, shape (J,); zero where it has none."""
+        best = np.zeros(len(self.round_input.jobs))
+        for side in (0, 1):
+            at = self.candidates.members[:, side]
+            np.maximum.at(best, at[at >= 0], self.candidates.rate[at >= 0, side])
+        return best
+
+    def _solve(self, gain: FloatArray, weight: FloatArray | None = None) -> Shares:
+        """One programme; with `weight`, shape (J,), a last variable s is maximised that all weights are multiplied by."""
+        count = len(self.candidates)
+        if not count:
+            return Shares(np.zeros(0), SolveReport())
+        programme, limit_rows = self._programme(gain, weight)
+        present = np.zeros(len(programme.gain))
+        present[:count] = self._present()
+        if (programme.used(present) > programme.most).any():
+            present = np.zeros(len(programme.gain))
+        names = {row: self.round_input.limits[r].name for row, r in limit_rows.items()}
+        found = solve_linear(programme, present=present, method=self.method, row_names=names)
+        return Shares(np.minimum(found.x[:count], 1.0), found.report)
+
+    def _programme(self, gain: FloatArray, weight: FloatArray | None) -> tuple[LinearProgramme, dict[int, int]]:
+        """The programme, and which of its rows is which limit."""
+        c = self.candidates
+        jobs, job_entries = self._job_rows()
+        limit, candidate = np.nonzero(c.usage.T)
+        used, limit_row = np.unique(limit, return_inverse=True)
+        blocks = [job_entries, (jobs + limit_row, candidate, c.usage[candidate, limit].astype(np.float64))]
+        most = [np.ones(jobs), c.free[used].astype(np.float64)]
+        if weight is not None:
+            blocks.append(self._need_rows(weight, first=jobs + len(used)))
+            most.append(np.zeros(int(np.count_nonzero(weight))))
+            gain = np.append(gain, 1.0)
+        row, column, entry = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        programme = LinearProgramme(gain, row, column, entry, np.concatenate(most))
+        return programme, {jobs + i: int(r) for i, r in enumerate(used)}
+
+    def _job_rows(self) -> tuple[int, tuple[IntArray, IntArray, FloatArray]]:
+        """One row for every job that has a candidate: its shares are at most all of the time. Number of rows; row, column, entry."""
+        column, side = np.nonzero(self.candidates.members >= 0)
+        there, row = np.unique(self.candidates.members[column, side], return_inverse=True)
+        return len(there), (row, column, np.ones(len(column)))
+
+    def _need_rows(self, weight: FloatArray, *, first: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """s weight_j - sum_v rate_jv / best_j x_v <= 0: row, column, entry."""
+        c, best, needy = self.candidates, self.fastest(), np.flatnonzero(weight)
+        row_of = np.full(len(weight), -1)
+        row_of[needy] = first + np.arange(len(needy))
+        column, side = np.nonzero((c.members >= 0) & (row_of[c.members] >= 0) & (c.rate > 0))
+        member = c.members[column, side]
+        entry = -c.rate[column, side] / best[member]
+        s = np.full(len(needy), len(c))
+        return (
+            np.concatenate((row_of[member], row_of[needy])),
+            np.concatenate((column, s)),
+            np.concatenate((entry, weight[needy])),
+        )
+
+    def _present(self) -> FloatArray:
+        """1 for what a job runs on now, alone; shape (V,)."""
+        types, jobs = self.round_input.cluster.type_names, self.round_input.jobs
+        x = np.zeros(len(self.candidates))
+        for v, (row, partner) in enumerate(self.candidates.members.tolist()):
+            held = jobs[row].allocation
+            if held is not None and partner < 0 and self.candidates.runs[v]:
+                same = (held.gpu_type, held.gpu_count) == (types[self.candidates.gpu_type[v]], self.candidates.gpu_count[v])
+                x[v] = float(same)
+        return x

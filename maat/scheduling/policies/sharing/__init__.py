@@ -1,0 +1,1 @@
+"""Policies that let two jobs share GPUs: SJF-FFS and SJF-BSBF."""

@@ -1,0 +1,193 @@
+"""Where the models of a workload come from: the catalog, or a folder of measured profiles with the catalog's constants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from maat.models.catalog import CatalogModel, load_catalog
+from maat.models.measurements import MeasuredModel
+from maat.models.profiles import read_profiles
+from maat.models.throughput_table import TableTruth, read_throughput_table
+from maat.models.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
+from maat.scheduling.errors import UnknownNameError
+from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.regimes import DeclaredRegimes
+from maat.simulation.fidelity import Fidelity
+from maat.workloads.workloads import TraceJob
+
+DEFAULT_RESTART_SECONDS = 30.0
+TABLE_RESTART_SECONDS = 20.0  # checkpoint and resume together (uw-mad-dash/shockwave)
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model: its truth, and what its owner would declare of it.
+
+    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    """
+
+    name: str
+    truth: Truth
+    restart_seconds: float
+    memory: Mapping[str, MemoryLimits]
+    gpus_per_replica: Mapping[str, int]
+    reference_throughput: Mapping[str, float]
+    locality_penalty: float = 1.0
+
+    @property
+    def work(self) -> float:
+        """Effective samples of a whole training."""
+        return self.truth.epoch_ends[-1]
+
+    def under(self, fidelity: Fidelity) -> Model:
+        """The model as a fidelity has it be: its restart, its calibration, what a GPU holds of it."""
+        largest = {t: most for (model, t), most in fidelity.largest_per_gpu.items() if model == self.name and t in self.memory}
+        slowdown = self.truth.slowdown if fidelity.calibrated else 1.0
+        restart = self.restart_seconds if fidelity.flat_restart_seconds is None else fidelity.flat_restart_seconds
+        if not largest and slowdown == self.truth.slowdown:
+            return replace(self, restart_seconds=restart)
+        truth = BoundedTruth(self.truth, largest=largest, slowdown=slowdown)
+        return replace(self, truth=truth, restart_seconds=restart, memory=_at_most(largest, self.memory))
+
+    def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
+        """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
+
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names
+        none), a rigid one its GPU count too. A job that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all
+        of them.
+        """
+        if job.regimes:
+            return self._with_regimes(job, fidelity)
+        truth = self.truth
+        adaptivity = Adaptivity.RIGID if self.name in fidelity.rigid_models else adaptivity
+        batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
+        largest = max(job.batch_size or 0, truth.initial_batch_size)
+        within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
+        plannable = largest if within_trace else truth.max_batch_size
+        return JobSpec(
+            id=job.name,
+            name=job.name,
+            model=self.name,
+            submitted_at=job.submit_seconds,
+            work=self.work * job.work_scale,
+            initial_batch_size=truth.initial_batch_size,
+            max_batch_size=plannable if job.max_batch_size is None else min(plannable, job.max_batch_size),
+            memory=self._memory(fidelity),
+            adaptivity=adaptivity,
+            gpu_count=job.gpu_count,
+            min_gpus=job.min_gpus,
+            max_gpus=self._most_gpus(job, fidelity) if job.max_gpus is None else job.max_gpus,
+            batch_size=batch_size,
+            preemptible=job.preemptible,
+            gpu_types=job.gpu_types,
+            tenant=job.tenant,
+            workload_kind=job.workload_kind,
+            promised_seconds=job.promised_seconds,
+            gpus_per_replica=self.gpus_per_replica,
+            restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
+            weight=job.weight,
+            variability_class=fidelity.variability.classes.get(self.name),
+            locality_penalty=self.locality_penalty,
+        )
+
+    def _most_gpus(self, job: TraceJob, fidelity: Fidelity) -> int:
+        """Of a job whose trace names no bound."""
+        smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
+        by_batch = self.truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)
+        return max(min(fidelity.most_gpus_per_job, by_batch), job.gpu_count)
+
+    def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
+        first, sizes = job.regimes[0].batch_size, tuple(sorted({regime.batch_size for regime in job.regimes}))
+        largest = -(-sizes[-1] // job.gpu_count)
+        plain = self.job_spec(replace(job, regimes=(), batch_size=first), fidelity, adaptivity=Adaptivity.RIGID)
+        return replace(
+            plain,
+            initial_batch_size=first,
+            max_batch_size=max(sizes[-1], first),
+            memory={t: limits for t, limits in plain.memory.items() if self.truth.largest_per_gpu(t, job.gpu_count) >= largest},
+            regimes=DeclaredRegimes(self.truth.epoch_ends[0], sizes),
+        )
+
+    def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
+        by_hand = {t: largest for (model, t), largest in fidelity.policy_largest_per_gpu.items() if model == self.name}
+        return {t: replace(limits, largest_per_gpu=by_hand.get(t, limits.largest_per_gpu)) for t, limits in self.memory.items()}
+
+
+def _at_most(largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]) -> Mapping[str, MemoryLimits]:
+    return {
+        t: replace(limits, largest_per_gpu=min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)))
+        for t, limits in memory.items()
+    }
+
+
+def catalog_models() -> Mapping[str, Model]:
+    """The catalog's models, true to their fitted parameters."""
+    return {name: _from_catalog(model) for name, model in load_catalog().items()}
+
+
+def named_model(name: str, profiles: Path | None) -> Model:
+    """A model of a profiles folder, or, without one, of the catalog. Raises UnknownNameError, ProfileError."""
+    models = catalog_models() if profiles is None else measured_models(profiles)
+    if name not in models:
+        raise UnknownNameError("is no known model", field="model", value=name, remedy=f"Use one of: {', '.join(sorted(models))}.")
+    return models[name]
+
+
+def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements; of these GPU types alone, where
+    some are named.
+
+    Raises ProfileError naming file, row and field.
+    """
+    if folder.is_file():
+        return {name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()}
+    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
+
+
+def _measured(measured: MeasuredModel) -> Model:
+    """What was not measured (restart seconds, slowdown, replica size, smallest batch) is the catalog's, or plain defaults."""
+    known = load_catalog().get(measured.name)
+    fits = known.fits if known else {}
+    least = min((fit.smallest_per_gpu_batch_size for fit in fits.values()), default=1)
+    measured_least = int(min(table.points[:, 2].min() for table in measured.steps.values()))
+    truth = MeasuredTruth(measured, smallest_per_gpu=least if known else measured_least, slowdown=known.slowdown if known else 1.0)
+    unit = {t: fits[t].gpus_per_replica for t in measured.steps if t in fits and fits[t].gpus_per_replica > 1}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1))) for t in measured.steps}
+    restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
+    return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
+
+
+def _from_table(name: str, truth: TableTruth) -> Model:
+    first = {t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count)) for t in truth.gpu_types()}
+    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t]), fills_gpu=False) for t in first}
+    reference = {t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first}
+    return Model(name, truth, TABLE_RESTART_SECONDS, memory, {}, reference)
+
+
+def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:
+    """Samples per second on one replica, by type, as the published simulator takes them: largest batch over largest step time."""
+    reference = {}
+    for kind in truth.gpu_types():
+        count = unit.get(kind, 1)
+        reference[kind] = truth.largest_per_gpu(kind, count) / truth.slowest_step(kind, count)
+    return reference
+
+
+def _from_catalog(model: CatalogModel) -> Model:
+    unit = {t: n for t, n in model.gpus_per_replica.items() if n > 1}
+    memory = model.memory_limits()
+    truth = FittedTruth(
+        initial_batch_size=model.initial_batch_size,
+        max_batch_size=model.max_batch_size,
+        work=model.work,
+        epochs=model.epochs,
+        parameters=model.parameters,
+        smallest_per_gpu={t: limits.smallest_per_gpu for t, limits in memory.items()},
+        largest_per_gpu={t: limits.largest_per_gpu for t, limits in memory.items()},
+        gpus_per_replica=unit,
+        noise_scale_curve=model.noise_scale_curve,
+        slowdown=model.slowdown,
+    )
+    return Model(model.name, truth, model.restart_seconds, memory, unit, _reference(truth, unit))

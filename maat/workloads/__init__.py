@@ -1,0 +1,1 @@
+"""Jobs over time: published traces read from files, and generators."""

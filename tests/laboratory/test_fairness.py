@@ -1,0 +1,122 @@
+"""Finish-time fairness of simulated schedules: the yardstick, its two rules, and the published figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from maat.laboratory.fairness import Fairness, IsolatedRuns, contention_of_life, fairness
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import WorkloadKind
+from maat.scheduling.metrics import FairnessRule
+from maat.simulation.conditions import Conditions
+from maat.simulation.engine import simulate
+from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
+from maat.simulation.world_models import catalog_models, measured_models
+from maat.workloads.workloads import TraceJob, Workload, read_workload
+
+PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+
+
+def played(*jobs: TraceJob, policy: str = "sia") -> SimulationResult:
+    placer = "whole-node" if policy == "sia" else "packed-sticky"
+    workload = Workload("hand-made", jobs, "sia")
+    return simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4,a100=1x4"), policy=policy, placer=placer))
+
+
+def few() -> list[TraceJob]:
+    return [TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05) for i, model in enumerate(("cifar10", "bert", "cifar10"))]
+
+
+def test_a_job_that_waits_for_its_gpus_is_worse_off_than_one_that_does_not() -> None:
+    jobs = [TraceJob("first", 0.0, "cifar10", 8, 1024, 0.1), TraceJob("second", 0.0, "cifar10", 8, 1024, 0.1)]
+    found = fairness(played(*jobs, policy="fifo")).rho
+    assert found["second"] > found["first"]
+
+
+def test_a_lone_job_under_sia_is_treated_fairly() -> None:
+    found = fairness(played(TraceJob("lone", 0.0, "cifar10", 1, 128, 0.2)))
+    assert found.worst <= 1.2
+    assert list(found.rho) == ["lone"]
+
+
+def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> None:
+    batch = TraceJob("batch", 0.0, "bert", 1, None, 0.02, workload_kind=WorkloadKind.BATCH_INFERENCE)
+    training = replace(batch, name="training", workload_kind=WorkloadKind.TRAINING)
+    service = TraceJob("service", 0.0, "bert", 1, 16, 0.001, workload_kind=WorkloadKind.LATENCY_INFERENCE, promised_seconds=60.0)
+    result = played(batch, training, service)
+    alone = IsolatedRuns(result.scenario)
+    assert {record.name for record in result.records if record.finish is not None} == {"batch", "training", "service"}
+    assert set(fairness(result, alone=alone).rho) == {"batch", "training"}
+    share = {"t4": 2.0, "a100": 2.0}
+    assert all(alone.by_type(batch, share)[kind] < seconds for kind, seconds in alone.by_type(training, share).items())
+
+
+def test_a_job_alone_keeps_to_what_its_owner_lets_it_have() -> None:
+    free = TraceJob("free", 0.0, "cifar10", 1, 128, 0.05)
+    alone = IsolatedRuns(played(free).scenario)
+    bounded, picky = replace(free, max_gpus=1), replace(free, gpu_types=("t4",))
+    small = replace(free, max_batch_size=128)
+    one, two, four = ({"t4": gpus, "a100": gpus} for gpus in (1.0, 2.0, 4.0))
+    assert alone.by_type(bounded, four) == pytest.approx(alone.by_type(free, one))
+    assert alone.by_type(free, four)["t4"] < alone.by_type(bounded, four)["t4"]
+    assert set(alone.by_type(picky, two)) == {"t4"}
+    assert alone.by_type(small, four)["t4"] > alone.by_type(free, four)["t4"]
+
+
+def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
+    result = played(*few())
+    paper, published = fairness(result), fairness(result, rule=FairnessRule.RATIO_TO_MEAN)
+    assert (paper.rule, published.rule) == (FairnessRule.MEAN_OF_RATIOS, FairnessRule.RATIO_TO_MEAN)
+    assert all(published.rho[name] <= paper.rho[name] + 1e-12 for name in paper.rho)
+    assert published.mean < paper.mean
+
+
+def test_by_the_share_of_each_type_a_job_alone_has_fewer_gpus() -> None:
+    result = played(*[TraceJob(f"job-{i}", 0.0, "cifar10", 1, 128, 0.05) for i in range(4)])
+    alone = IsolatedRuns(result.scenario)
+    whole, of_type = (fairness(result, alone=alone, rule=rule) for rule in (FairnessRule.MEAN_OF_RATIOS, FairnessRule.SHARE_OF_TYPE))
+    record, job = result.records[0], result.scenario.workload.jobs[0]
+    contention = contention_of_life(result, record.submit, record.finish or 0.0)
+    isolated = alone.by_type(job, {"t4": 8 / contention, "a100": 4 / contention})
+    assert of_type.rho["job-0"] == pytest.approx(sum(w * (record.jct or 0.0) / isolated[g] for g, w in (("t4", 2 / 3), ("a100", 1 / 3))))
+    assert of_type.rho["job-0"] != whole.rho["job-0"]
+
+
+def test_on_one_type_both_shares_are_the_same() -> None:
+    workload = Workload("hand-made", tuple(few()), "sia")
+    result = simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4")))
+    assert fairness(result).rho == fairness(result, rule=FairnessRule.SHARE_OF_TYPE).rho
+
+
+def test_isolated_runs_may_be_shared_between_policies_and_change_nothing() -> None:
+    results = [played(*few(), policy=policy) for policy in ("sia", "fifo")]
+    shared = IsolatedRuns(results[0].scenario)
+    for result in results:
+        assert fairness(result, alone=shared) == fairness(result)
+
+
+def test_the_figures_of_a_fairness_are_those_of_its_jobs() -> None:
+    found = Fairness({"a": 0.5, "b": 0.6, "c": 1.3})
+    assert (found.mean, found.median, found.worst) == (pytest.approx(0.8), 0.6, 1.3)
+    assert found.unfair_fraction == pytest.approx(1 / 3)
+    assert (Fairness({}).mean, Fairness({}).median, Fairness({}).worst, Fairness({}).unfair_fraction) == (0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.needs_data
+@pytest.mark.long
+def test_rho_on_the_published_trace_is_near_the_published_figures(data_folder: Path) -> None:
+    models = measured_models(data_folder / "sia-artifact" / "profiles")
+    trace = read_workload(data_folder / "sia-artifact" / "workloads" / "philly" / "workload-1.csv", known_models=models)
+    result = simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), conditions=Conditions(fidelity=FIDELITIES["sia-artifact"])))
+    alone = IsolatedRuns(result.scenario)
+    paper = fairness(result, alone=alone)
+    published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)
+    assert paper.mean == pytest.approx(0.742, rel=0.05)
+    assert paper.worst == pytest.approx(1.109, rel=0.10)
+    assert published.mean == pytest.approx(0.612, rel=0.05)
+    assert published.worst == pytest.approx(1.035, rel=0.10)
