@@ -28,7 +28,11 @@ def render_item(kind: str, item: object, _autogen_context: object) -> str | bool
 
 def run(connection: Connection) -> None:
     context.configure(
-        connection=connection, target_metadata=metadata, render_as_batch=True, render_item=render_item, transactional_ddl=True
+        connection=connection,
+        target_metadata=metadata,
+        render_as_batch=True,
+        render_item=render_item,
+        transactional_ddl=True,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -60,7 +60,11 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 def create_app(
-    settings: Settings | None = None, *, queue: Queue | None = None, rehearsal: Rehearsal | None = None, on_sockets: bool = False
+    settings: Settings | None = None,
+    *,
+    queue: Queue | None = None,
+    rehearsal: Rehearsal | None = None,
+    on_sockets: bool = False,
 ) -> FastAPI:
     """The service. The database must be migrated.
 
@@ -70,7 +74,9 @@ def create_app(
     """
     settings = get_settings() if settings is None else settings
     install_logging(settings.log_level)
-    logging.getLogger("httpx").setLevel("WARNING")  # pages call the service in-process: each call would be a line
+    logging.getLogger("httpx").setLevel(
+        "WARNING"
+    )  # pages call the service in-process: each call would be a line
     app = FastAPI(
         title="Maat",
         version=version("maat"),
@@ -92,7 +98,9 @@ def create_app(
     app.add_middleware(ParsedCall)
     app.add_middleware(SafeMethods)
     app.add_middleware(PageCallGuard)
-    app.state.script_hashes = set()  # of the inline scripts that may run: documentation and pages add theirs
+    app.state.script_hashes = (
+        set()
+    )  # of the inline scripts that may run: documentation and pages add theirs
     app.add_middleware(RequestGuard)
     app.add_middleware(SecurityHeaders, script_hashes=app.state.script_hashes)
     install_problem_handlers(app)
@@ -108,7 +116,10 @@ def put_guards_outside(app: FastAPI) -> None:
     """Of middleware that was added since, too: nothing may read a body before the guards have."""
     outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard}
     guards = [entry for entry in app.user_middleware if entry.cls in outside]
-    app.user_middleware[:] = [*guards, *(entry for entry in app.user_middleware if entry not in guards)]
+    app.user_middleware[:] = [
+        *guards,
+        *(entry for entry in app.user_middleware if entry not in guards),
+    ]
 
 
 @asynccontextmanager

@@ -23,7 +23,14 @@ from backend.settings import Settings, get_settings
 
 DEFAULT_TENANT = "default"
 HISTORY = timedelta(days=1)  # that a demo cluster with jobs of its own has had before anybody looks
-DEMO_CLUSTER = ClusterBody(name="demo", shape="t4=6x4,rtx=3x8,a100=2x8", policy="sia", placer="whole-node", round_seconds=60.0, speed=30.0)
+DEMO_CLUSTER = ClusterBody(
+    name="demo",
+    shape="t4=6x4,rtx=3x8,a100=2x8",
+    policy="sia",
+    placer="whole-node",
+    round_seconds=60.0,
+    speed=30.0,
+)
 
 
 def ensure_defaults(database: Database, settings: Settings) -> None:
@@ -34,13 +41,17 @@ def ensure_defaults(database: Database, settings: Settings) -> None:
         _ensure_admin(session)
         if settings.demo and not name_is_taken(session, DEMO_CLUSTER.name):
             demo = create_cluster(session, DEMO_CLUSTER)
-            if settings.demo_jobs:  # for hours and days: a round every six seconds costs a machine little
+            if (
+                settings.demo_jobs
+            ):  # for hours and days: a round every six seconds costs a machine little
                 demo.epoch -= HISTORY
                 demo.round_seconds, demo.speed = 120.0, 20.0
 
 
 def _ensure_admin(session: Session) -> None:
-    tenant = session.exec(select(Tenant).where(Tenant.name == DEFAULT_TENANT)).first() or Tenant(name=DEFAULT_TENANT)
+    tenant = session.exec(select(Tenant).where(Tenant.name == DEFAULT_TENANT)).first() or Tenant(
+        name=DEFAULT_TENANT
+    )
     session.add(tenant)
     session.flush()
     if session.exec(select(User).where(User.name == LOCAL_USER)).first() is None:
@@ -54,12 +65,20 @@ def first_token(database: Database) -> str | None:
         database.lock_alone(session)
         if session.exec(select(ApiToken)).first() is not None:
             return None
-        return create_token(session, session.exec(select(User).where(User.name == LOCAL_USER)).one(), name="first")
+        return create_token(
+            session, session.exec(select(User).where(User.name == LOCAL_USER)).one(), name="first"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Bring the database to the newest schema and add what the first start needs.")
-    parser.add_argument("--print-first-token", action="store_true", help="print the administrator's token, once, where nobody has any")
+    parser = argparse.ArgumentParser(
+        description="Bring the database to the newest schema and add what the first start needs."
+    )
+    parser.add_argument(
+        "--print-first-token",
+        action="store_true",
+        help="print the administrator's token, once, where nobody has any",
+    )
     given = parser.parse_args()
     settings = get_settings()
     database = Database.of(settings)
@@ -71,7 +90,10 @@ def main() -> None:
 
 def _show(secret: str | None) -> None:
     if secret is not None:
-        print(f"The administrator's first token, shown this once:\n\n    {secret}\n\nMake others with `maat token create`.", flush=True)
+        print(
+            f"The administrator's first token, shown this once:\n\n    {secret}\n\nMake others with `maat token create`.",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -52,19 +52,31 @@ def cluster_seconds(cluster: ClusterTimes, now: Moment) -> float:
     if cluster.paused:
         return cluster.anchor_seconds
     by_boot = _seconds_of_this_boot(cluster, now)
-    passed = max((now.wall - cluster.anchor_wall).total_seconds(), 0.0) if by_boot is None else by_boot
+    passed = (
+        max((now.wall - cluster.anchor_wall).total_seconds(), 0.0) if by_boot is None else by_boot
+    )
     return cluster.anchor_seconds + passed * cluster.speed
 
 
 def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
     """Whether its time waits for a wall clock that was set back to before the anchor: it goes on once it is anchored again."""
-    return not cluster.paused and _seconds_of_this_boot(cluster, now) is None and now.wall < cluster.anchor_wall
+    return (
+        not cluster.paused
+        and _seconds_of_this_boot(cluster, now) is None
+        and now.wall < cluster.anchor_wall
+    )
 
 
-def reanchor(cluster: ClusterTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None) -> None:
+def reanchor(
+    cluster: ClusterTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None
+) -> None:
     """Change how fast cluster time passes from now on; the time up to now stays as it was."""
     cluster.anchor_seconds = cluster_seconds(cluster, now)
-    cluster.anchor_wall, cluster.anchor_boot, cluster.anchor_boot_seconds = now.wall, now.boot, now.boot_seconds
+    cluster.anchor_wall, cluster.anchor_boot, cluster.anchor_boot_seconds = (
+        now.wall,
+        now.boot,
+        now.boot_seconds,
+    )
     cluster.speed = cluster.speed if speed is None else speed
     cluster.paused = cluster.paused if paused is None else paused
 
@@ -103,4 +115,8 @@ def _boot() -> str | None:
 
 def _boot_seconds() -> float:
     """Seconds since the machine started, asleep or awake."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return (
+        time.clock_gettime(time.CLOCK_BOOTTIME)
+        if hasattr(time, "CLOCK_BOOTTIME")
+        else time.monotonic()
+    )

@@ -27,7 +27,14 @@ _AFTER_COMMIT = "maat_after_commit"
 class Database:
     """An engine, and sessions that are one transaction each."""
 
-    def __init__(self, url: str, *, busy_seconds: float = 20.0, connections: int = 15, wait_seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        busy_seconds: float = 20.0,
+        connections: int = 15,
+        wait_seconds: float = 5.0,
+    ) -> None:
         """`connections`: the most at once; who finds none free within `wait_seconds` gets sqlalchemy's TimeoutError."""
         parsed = sa.engine.make_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -38,7 +45,11 @@ class Database:
             "pool_timeout": wait_seconds,
             "json_serializer": to_json,
         }
-        self.engine = _sqlite_engine(parsed, busy_seconds, pool) if self.is_sqlite else _postgres_engine(parsed, pool)
+        self.engine = (
+            _sqlite_engine(parsed, busy_seconds, pool)
+            if self.is_sqlite
+            else _postgres_engine(parsed, pool)
+        )
         self.engine.hide_parameters = True  # what somebody sent stands in no message
         # A SQLite transaction that reads first and writes later can fail half-way: writers say so at the start.
         self._writer = self.engine.execution_options(maat_begin="BEGIN IMMEDIATE")
@@ -106,7 +117,9 @@ def _run_callbacks(session: Session) -> None:
 def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(url, connect_args={"timeout": busy_seconds, "check_same_thread": False}, **pool)
+    engine = sa.create_engine(
+        url, connect_args={"timeout": busy_seconds, "check_same_thread": False}, **pool
+    )
     patient = round(busy_seconds * 1000)
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", lambda connection: _begin_sqlite(connection, patient))
@@ -122,12 +135,16 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
     options = connection.get_execution_options()
-    connection.exec_driver_sql(f"PRAGMA busy_timeout={options.get('maat_wait_milliseconds', patient_milliseconds)}")
+    connection.exec_driver_sql(
+        f"PRAGMA busy_timeout={options.get('maat_wait_milliseconds', patient_milliseconds)}"
+    )
     connection.exec_driver_sql(options.get("maat_begin", "BEGIN"))
 
 
 def _postgres_engine(url: sa.URL, pool: dict[str, Any]) -> Engine:
-    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}, **pool)
+    engine = sa.create_engine(
+        url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}, **pool
+    )
     sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 

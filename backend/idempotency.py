@@ -46,7 +46,9 @@ class Answer:
 
     def response(self, *, replayed: bool = False) -> JSONResponse:
         marker = {"Idempotency-Replayed": "true"} if replayed else {}
-        return JSONResponse(jsonable_encoder(self.body), status_code=self.status, headers={**self.headers, **marker})
+        return JSONResponse(
+            jsonable_encoder(self.body), status_code=self.status, headers={**self.headers, **marker}
+        )
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,14 @@ class Once:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(json.dumps(jsonable_encoder(self.request), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(jsonable_encoder(self.request), sort_keys=True).encode()
+        ).hexdigest()
 
 
-def answer_once(session: Session, once: Once, settings: Settings, answer: Callable[[], Answer]) -> JSONResponse:
+def answer_once(
+    session: Session, once: Once, settings: Settings, answer: Callable[[], Answer]
+) -> JSONResponse:
     """Carry the request out, unless its key has been used. Raises IdempotencyMismatch where it was used for another request.
 
     The key is written in the transaction of its request: a failed request leaves no key. A second request that comes while the first
@@ -76,12 +82,22 @@ def answer_once(session: Session, once: Once, settings: Settings, answer: Callab
         return _replay(session, once)
     given = answer()
     body = jsonable_encoder(given.body)
-    session.execute(update(IdempotencyKey).where(*_same(once)).values(status=given.status, body=body, headers=dict(given.headers)))
+    session.execute(
+        update(IdempotencyKey)
+        .where(*_same(once))
+        .values(status=given.status, body=body, headers=dict(given.headers))
+    )
     return given.response()
 
 
 def answer_prepared(
-    reading: Reading, session: Session, once: Once, settings: Settings, *, prepare: Callable[[Session], T], answer: Callable[[T], Answer]
+    reading: Reading,
+    session: Session,
+    once: Once,
+    settings: Settings,
+    *,
+    prepare: Callable[[Session], T],
+    answer: Callable[[T], Answer],
 ) -> JSONResponse:
     """As answer_once, of a request that takes time: `prepare` reads, checks and works out, `answer` does nothing but write.
 
@@ -111,9 +127,19 @@ def forget_keys(session: Session, *, before: datetime, key: str | None = None) -
 def _reserve(session: Session, once: Once) -> bool:
     """Whether the key was free, and is now this request's."""
     insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
-    row = {"principal": once.principal_id, "route": once.route, "key": once.key, "digest": once.digest, "status": 0}
+    row = {
+        "principal": once.principal_id,
+        "route": once.route,
+        "key": once.key,
+        "digest": once.digest,
+        "status": 0,
+    }
     values = row | {"body": {}, "headers": {}, "created_at": utc_now()}
-    statement = insert(IdempotencyKey).values(**values).on_conflict_do_nothing(index_elements=["principal", "route", "key"])
+    statement = (
+        insert(IdempotencyKey)
+        .values(**values)
+        .on_conflict_do_nothing(index_elements=["principal", "route", "key"])
+    )
     return session.execute(statement.returning(col(IdempotencyKey.id))).first() is not None
 
 
@@ -121,7 +147,11 @@ def _kept(session: Session, once: Once, settings: Settings) -> JSONResponse | No
     """The answer of the same request, where it has been carried out."""
     if once.key is None:
         return None
-    kept = session.exec(select(IdempotencyKey).where(*_same(once), col(IdempotencyKey.created_at) >= _oldest(settings))).first()
+    kept = session.exec(
+        select(IdempotencyKey).where(
+            *_same(once), col(IdempotencyKey.created_at) >= _oldest(settings)
+        )
+    ).first()
     return None if kept is None else _answer_of(kept, once)
 
 
@@ -135,7 +165,9 @@ def _replay(session: Session, once: Once) -> JSONResponse:
 
 def _answer_of(kept: IdempotencyKey, once: Once) -> JSONResponse:
     if kept.digest != once.digest:
-        raise IdempotencyMismatch("This Idempotency-Key was used for a request with another content.")
+        raise IdempotencyMismatch(
+            "This Idempotency-Key was used for a request with another content."
+        )
     return Answer(kept.status, kept.body, kept.headers).response(replayed=True)
 
 

@@ -30,7 +30,9 @@ class WithoutQuery(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
-            record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+            record.args = tuple(
+                part.partition("?")[0] if isinstance(part, str) else part for part in record.args
+            )
         return True
 
 
@@ -72,4 +74,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while current is not None and current not in seen and len(seen) < _MOST_CAUSES:
         yield current
         seen.append(current)
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        current = current.__cause__ or (
+            None if current.__suppress_context__ else current.__context__
+        )

@@ -14,7 +14,11 @@ from backend.columns import UtcDateTime
 def moment_of(session: Session) -> Moment:
     if session.get_bind().dialect.name == "sqlite":
         return this_moment()
-    return this_moment(session.connection().execute(sa.select(sa.func.clock_timestamp(type_=UtcDateTime()))).scalar_one())
+    return this_moment(
+        session.connection()
+        .execute(sa.select(sa.func.clock_timestamp(type_=UtcDateTime())))
+        .scalar_one()
+    )
 
 
 def from_now(seconds: float, *, is_sqlite: bool) -> sa.ColumnElement[object]:

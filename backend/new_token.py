@@ -25,22 +25,39 @@ def new_token(database: Database, *, user_name: str, name: str, days: float | No
     with database.session_scope() as session:
         user = session.exec(select(User).where(User.name == user_name)).first()
         if user is None:
-            raise NotFound(f"there is no user {user_name!r}: `local` is the administrator of the first start")
-        return create_token(session, user, name=name, expires_at=None if days is None else utc_now() + timedelta(days=days))
+            raise NotFound(
+                f"there is no user {user_name!r}: `local` is the administrator of the first start"
+            )
+        return create_token(
+            session,
+            user,
+            name=name,
+            expires_at=None if days is None else utc_now() + timedelta(days=days),
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make an API token and print it once.")
-    parser.add_argument("--user", default=LOCAL_USER, help="whose token it is (default: %(default)s)")
+    parser.add_argument(
+        "--user", default=LOCAL_USER, help="whose token it is (default: %(default)s)"
+    )
     parser.add_argument("--name", default="token", help="what it is for")
-    parser.add_argument("--days", type=float, default=None, help="days until it expires (default: never)")
+    parser.add_argument(
+        "--days", type=float, default=None, help="days until it expires (default: never)"
+    )
     given = parser.parse_args()
     try:
-        print(new_token(Database.of(get_settings()), user_name=given.user, name=given.name, days=given.days))
+        print(
+            new_token(
+                Database.of(get_settings()), user_name=given.user, name=given.name, days=given.days
+            )
+        )
     except NotFound as problem:
         parser.exit(2, f"maat: {problem.detail}\n")
     except DatabaseError as error:
-        parser.exit(1, f"maat: the database cannot be used ({error.orig}): has Maat been started with it?\n")
+        parser.exit(
+            1, f"maat: the database cannot be used ({error.orig}): has Maat been started with it?\n"
+        )
 
 
 if __name__ == "__main__":

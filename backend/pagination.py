@@ -26,7 +26,11 @@ MAX_LIMIT = 500
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Most items of a page.")]
 Cursor = Annotated[
-    str | None, Query(max_length=2000, description="`next_cursor` of the page before; with the same filters and sort order.")
+    str | None,
+    Query(
+        max_length=2000,
+        description="`next_cursor` of the page before; with the same filters and sort order.",
+    ),
 ]
 
 
@@ -34,7 +38,9 @@ class Page(BaseModel, Generic[Shown]):
     """One page of a list. `next_cursor` is null on the last."""
 
     items: list[Shown]
-    next_cursor: str | None = Field(description="Pass it as `cursor` for the next page; null on the last.")
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` for the next page; null on the last."
+    )
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,9 @@ class Branch:
         if self.column is None:
             return sa.true()
         at = values[0] - self.offset
-        near: sa.ColumnElement[bool] = self.column <= at + 1.0 if order.descending else self.column >= at - 1.0
+        near: sa.ColumnElement[bool] = (
+            self.column <= at + 1.0 if order.descending else self.column >= at - 1.0
+        )
         return near
 
 
@@ -108,7 +116,11 @@ def paginate(
     """
     list_digest = _digest(filters)
     after = None if cursor is None else _read_cursor(cursor, list_digest, order)
-    page = _merged(statement, order, branches, after, limit + 1) if branches else _plain(statement, order, after, limit + 1)
+    page = (
+        _merged(statement, order, branches, after, limit + 1)
+        if branches
+        else _plain(statement, order, after, limit + 1)
+    )
     rows = session.execute(page).all()
     more = len(rows) > limit
     rows = rows[:limit]
@@ -116,14 +128,22 @@ def paginate(
     return Rows([row[0] for row in rows], next_cursor)
 
 
-def _plain(statement: SelectOfScalar[T], order: Order, after: Sequence[Any] | None, most: int) -> Any:
+def _plain(
+    statement: SelectOfScalar[T], order: Order, after: Sequence[Any] | None, most: int
+) -> Any:
     keyed: Any = statement.add_columns(*order.keys)
     if after is not None:
         keyed = keyed.where(order.beyond(after))
     return keyed.order_by(*order.clauses()).limit(most)
 
 
-def _merged(statement: SelectOfScalar[T], order: Order, branches: Sequence[Branch], after: Sequence[Any] | None, most: int) -> Any:
+def _merged(
+    statement: SelectOfScalar[T],
+    order: Order,
+    branches: Sequence[Branch],
+    after: Sequence[Any] | None,
+    most: int,
+) -> Any:
     """The first rows of every branch, merged; the last key of the order tells which rows they are."""
     keys = [key.label(f"key_{number}") for number, key in enumerate(order.keys)]
     arms = []
@@ -131,11 +151,18 @@ def _merged(statement: SelectOfScalar[T], order: Order, branches: Sequence[Branc
         found: Any = sa.select(*keys).where(branch.condition)
         if after is not None:
             found = found.where(order.beyond(after), branch.near(order, after))
-        arms.append(sa.select(found.order_by(*branch.order_of(order).clauses()).limit(most).subquery()))
+        arms.append(
+            sa.select(found.order_by(*branch.order_of(order).clauses()).limit(most).subquery())
+        )
     first = sa.union_all(*arms).subquery("first")
     merged = Order(list(first.c), order.descending)
     entity = statement.column_descriptions[0]["entity"]
-    return sa.select(entity, *first.c).join(first, order.keys[-1] == merged.keys[-1]).order_by(*merged.clauses()).limit(most)
+    return (
+        sa.select(entity, *first.c)
+        .join(first, order.keys[-1] == merged.keys[-1])
+        .order_by(*merged.clauses())
+        .limit(most)
+    )
 
 
 def link_next(request: Request, response: Response, next_cursor: str | None) -> None:
@@ -146,11 +173,17 @@ def link_next(request: Request, response: Response, next_cursor: str | None) -> 
 
 
 def _digest(filters: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(filters, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(filters, sort_keys=True, default=str).encode()).hexdigest()[
+        :16
+    ]
 
 
 def _write_cursor(list_digest: str, values: list[Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps([list_digest, *values], separators=(",", ":")).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps([list_digest, *values], separators=(",", ":")).encode())
+        .decode()
+        .rstrip("=")
+    )
 
 
 def _read_cursor(cursor: str, list_digest: str, order: Order) -> list[Any]:
@@ -158,7 +191,11 @@ def _read_cursor(cursor: str, list_digest: str, order: Order) -> list[Any]:
         found = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         raise BadCursor("The cursor is not one that this service made.") from None
-    if not isinstance(found, list) or len(found) != len(order.keys) + 1 or not isinstance(found[0], str):
+    if (
+        not isinstance(found, list)
+        or len(found) != len(order.keys) + 1
+        or not isinstance(found[0], str)
+    ):
         raise BadCursor("The cursor is not one that this service made.")
     if found[0] != list_digest:
         raise BadCursor("The cursor was made for other filters or another sort order.")

@@ -42,8 +42,15 @@ class FieldError:
     column: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        shown = asdict(self) | {"field": self.pointer.rsplit("/", 1)[-1], "value": shown_value(self.value)}
-        return {name: value for name, value in shown.items() if value is not None or name not in ("row", "column")}
+        shown = asdict(self) | {
+            "field": self.pointer.rsplit("/", 1)[-1],
+            "value": shown_value(self.value),
+        }
+        return {
+            name: value
+            for name, value in shown.items()
+            if value is not None or name not in ("row", "column")
+        }
 
 
 class Problem(Exception):
@@ -54,7 +61,14 @@ class Problem(Exception):
     status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
 
-    def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None, **members: Any) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
         self.detail = detail
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
@@ -159,7 +173,11 @@ class Invalid(Problem):
 class IdempotencyMismatch(Problem):
     """This Idempotency-Key was used for another request. Use a new key for a new request, or repeat the old one unchanged."""
 
-    slug, title, status = "idempotency-key-reused", "The Idempotency-Key belongs to another request", 422
+    slug, title, status = (
+        "idempotency-key-reused",
+        "The Idempotency-Key belongs to another request",
+        422,
+    )
 
 
 class PreconditionRequired(Problem):
@@ -186,7 +204,11 @@ def invalid_input(error: InputError, pointer: str) -> Invalid:
 
 
 def input_field_error(error: InputError, pointer: str) -> FieldError:
-    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).strip("_").removesuffix("_error")
+    code = (
+        "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__)
+        .strip("_")
+        .removesuffix("_error")
+    )
     message = f"{error.field} {error.problem}."
     column = error.field if error.row is not None else None
     return FieldError(pointer, code, message, error.remedy, error.value, error.row, column)
@@ -195,10 +217,16 @@ def input_field_error(error: InputError, pointer: str) -> FieldError:
 def shown_value(value: Any) -> Any:
     """A value as it may stand in an answer: JSON, short, and without what JSON cannot say (NaN, bytes, lone surrogates)."""
     if value is None or isinstance(value, bool | int):
-        return value if not isinstance(value, int) or abs(value) < 2**63 else _shortened(f"{value:.3e}" if abs(value) < 10**300 else "huge")
+        return (
+            value
+            if not isinstance(value, int) or abs(value) < 2**63
+            else _shortened(f"{value:.3e}" if abs(value) < 10**300 else "huge")
+        )
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    return _shortened(value[: _SHOWN_CHARACTERS + 1] if isinstance(value, str) else _SHOWN.repr(value))
+    return _shortened(
+        value[: _SHOWN_CHARACTERS + 1] if isinstance(value, str) else _SHOWN.repr(value)
+    )
 
 
 def _shortened(text: str) -> str:

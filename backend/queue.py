@@ -30,7 +30,9 @@ class CeleryQueue:
         self._app = app
 
     def send(self, task: str, *arguments: str) -> None:
-        self._app.send_task(task, args=arguments, queue=SIMULATIONS_QUEUE, ignore_result=True, retry=False)
+        self._app.send_task(
+            task, args=arguments, queue=SIMULATIONS_QUEUE, ignore_result=True, retry=False
+        )
 
 
 def celery_queue(settings: Settings) -> CeleryQueue:
@@ -41,11 +43,23 @@ def celery_queue(settings: Settings) -> CeleryQueue:
 
 def broker_configuration(settings: Settings) -> dict[str, Any]:
     """What sender and worker must agree on. The filesystem broker's two folders are one: what goes out comes in."""
-    common: dict[str, Any] = {"task_serializer": "json", "accept_content": ["json"], "broker_connection_timeout": 5}
+    common: dict[str, Any] = {
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "broker_connection_timeout": 5,
+    }
     if not settings.celery_broker_url.startswith("filesystem"):
         return common
-    messages, control = _folder(settings.broker_path / "messages"), _folder(settings.broker_path / "control")
-    options = {"data_folder_in": messages, "data_folder_out": messages, "control_folder": control, "polling_interval": 0.05}
+    messages, control = (
+        _folder(settings.broker_path / "messages"),
+        _folder(settings.broker_path / "control"),
+    )
+    options = {
+        "data_folder_in": messages,
+        "data_folder_out": messages,
+        "control_folder": control,
+        "polling_interval": 0.05,
+    }
     return common | {"broker_transport": FILE_TRANSPORT, "broker_transport_options": options}
 
 

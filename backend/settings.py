@@ -15,7 +15,9 @@ _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 class Settings(BaseSettings):
     """What a deployment may choose. Units stand in the names."""
 
-    model_config = SettingsConfigDict(env_prefix="MAAT_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="MAAT_", env_file=".env", extra="ignore", frozen=True
+    )
 
     data_dir: Path = Path("var")
     database_url: str = ""

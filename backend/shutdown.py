@@ -35,7 +35,10 @@ class Shutdown:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        loop, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in _SIGNALS}
+        loop, before = (
+            asyncio.get_running_loop(),
+            {number: signal.getsignal(number) for number in _SIGNALS},
+        )
 
         def told(number: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(self.begin)

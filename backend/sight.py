@@ -68,7 +68,11 @@ class Sight:
 
     def holders(self, labels: str) -> str:
         """For whom GPUs are kept: labels such as `tenant blue + job job_1`."""
-        return labels if self.is_whole else " + ".join(self._holder(label) for label in labels.split(" + "))
+        return (
+            labels
+            if self.is_whole
+            else " + ".join(self._holder(label) for label in labels.split(" + "))
+        )
 
     def limits(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Values by limit. Limits that are told alike are counted, so that none is lost."""
@@ -107,7 +111,13 @@ def sight_of(session: Session, principal: Principal, job_ids: Iterable[str]) -> 
     own: set[str] = set()
     for first in range(0, len(asked), _ASKED_AT_ONCE):
         some = asked[first : first + _ASKED_AT_ONCE]
-        own |= set(session.exec(select(Job.id).where(col(Job.id).in_(some), col(Job.tenant_id) == principal.tenant_id)))
+        own |= set(
+            session.exec(
+                select(Job.id).where(
+                    col(Job.id).in_(some), col(Job.tenant_id) == principal.tenant_id
+                )
+            )
+        )
     return Sight(own, tenant=principal.tenant_name)
 
 

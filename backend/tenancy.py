@@ -30,7 +30,15 @@ class _Asked:
 PageAsked = Annotated[_Asked, Depends(_Asked)]
 
 
-def find_owned(session: Session, principal: Principal, table: type[Owned], row_id: str, *, noun: str, lock: bool = False) -> Owned:
+def find_owned(
+    session: Session,
+    principal: Principal,
+    table: type[Owned],
+    row_id: str,
+    *,
+    noun: str,
+    lock: bool = False,
+) -> Owned:
     """Raises NotFound."""
     found = session.get(table, row_id, with_for_update=lock or None)
     tenant_id: str = getattr(found, "tenant_id", "")
@@ -52,8 +60,14 @@ def newest_owned(
     statement = select(table).where(*conditions)
     if not principal.sees_all_tenants:
         statement = statement.where(col(key.tenant_id) == principal.tenant_id)
-    described = {"list": table.__tablename__, "for": "all" if principal.sees_all_tenants else principal.tenant_id, **(filters or {})}
+    described = {
+        "list": table.__tablename__,
+        "for": "all" if principal.sees_all_tenants else principal.tenant_id,
+        **(filters or {}),
+    }
     order = Order([col(key.id)], descending=True)
-    found = paginate(session, statement, order=order, filters=described, limit=asked.limit, cursor=asked.cursor)
+    found = paginate(
+        session, statement, order=order, filters=described, limit=asked.limit, cursor=asked.cursor
+    )
     link_next(asked.request, asked.response, found.next_cursor)
     return found

@@ -44,9 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _solve(options: argparse.Namespace) -> Sequence[Figures]:
-    settings = solve_benchmark.Settings(options.sizes, kill_after=options.kill_after, stored=options.rounds)
+    settings = solve_benchmark.Settings(
+        options.sizes, kill_after=options.kill_after, stored=options.rounds
+    )
     large = solve_benchmark.Settings(options.large, jobs_per_gpu=1.2, stored=2, others=False)
-    return [solve_benchmark.measure(settings), *([solve_benchmark.measure(large)] if options.large else [])]
+    return [
+        solve_benchmark.measure(settings),
+        *([solve_benchmark.measure(large)] if options.large else []),
+    ]
 
 
 def _round(options: argparse.Namespace) -> Sequence[Figures]:
@@ -117,17 +122,52 @@ def _counts(text: str) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Maat; every figure is of this run.")
-    parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; may be repeated")
-    parser.add_argument("--sizes", type=_sizes, default=[64, 256, 1024, 2048], help="GPUs, multiples of 64, separated by commas")
-    parser.add_argument("--large", type=_sizes, default=[16384], help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure Maat; every figure is of this run."
+    )
+    parser.add_argument(
+        "--only", action="append", choices=list(BENCHMARKS), help="one benchmark; may be repeated"
+    )
+    parser.add_argument(
+        "--sizes",
+        type=_sizes,
+        default=[64, 256, 1024, 2048],
+        help="GPUs, multiples of 64, separated by commas",
+    )
+    parser.add_argument(
+        "--large",
+        type=_sizes,
+        default=[16384],
+        help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none",
+    )
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")
-    parser.add_argument("--kill-after", type=float, default=20.0, help="wall seconds after which a solver in a child process is killed")
-    parser.add_argument("--postgres", metavar="URL", help="an empty PostgreSQL database, to measure live rounds on as well")
-    parser.add_argument("--clients", type=_counts, default=[10, 40, 50, 100, 200, 400], help="clients at once, separated by commas")
-    parser.add_argument("--load-seconds", type=float, default=5.0, help="wall seconds of load on each route by each number of clients")
+    parser.add_argument(
+        "--kill-after",
+        type=float,
+        default=20.0,
+        help="wall seconds after which a solver in a child process is killed",
+    )
+    parser.add_argument(
+        "--postgres",
+        metavar="URL",
+        help="an empty PostgreSQL database, to measure live rounds on as well",
+    )
+    parser.add_argument(
+        "--clients",
+        type=_counts,
+        default=[10, 40, 50, 100, 200, 400],
+        help="clients at once, separated by commas",
+    )
+    parser.add_argument(
+        "--load-seconds",
+        type=float,
+        default=5.0,
+        help="wall seconds of load on each route by each number of clients",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
-    parser.add_argument("--width", type=int, default=240, help="characters that a table may be wide")
+    parser.add_argument(
+        "--width", type=int, default=240, help="characters that a table may be wide"
+    )
     return parser
 
 

@@ -18,7 +18,14 @@ from pathlib import Path
 
 from benchmarks.page import markdown, write_between
 from maat.laboratory.rented import Training, train
-from maat.scheduling.autoscaling import Autoscaler, FastBatch, GoodputAutoscaler, Ideal, ScalingInput, ThroughputAutoscaler
+from maat.scheduling.autoscaling import (
+    Autoscaler,
+    FastBatch,
+    GoodputAutoscaler,
+    Ideal,
+    ScalingInput,
+    ThroughputAutoscaler,
+)
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
@@ -31,7 +38,11 @@ UPPER, LOWER = 2 / 3, 1 / 2
 PUBLISHED = (-0.25, 0.06)  # Pollux section 5.4.1: cost, completion time
 NEAR = 0.05  # "within a few points" of both
 NODES = (4, 8, 10, 12, 16)
-KNOWN = {ProfilingMode.ORACLE: "all step times", ProfilingMode.BOOTSTRAP: "one GPU's", ProfilingMode.NO_PROFILE: "nothing"}
+KNOWN = {
+    ProfilingMode.ORACLE: "all step times",
+    ProfilingMode.BOOTSTRAP: "one GPU's",
+    ProfilingMode.NO_PROFILE: "nothing",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,10 @@ class Outcome:
 
     @property
     def is_near(self) -> bool:
-        return all(abs(found - published) <= NEAR for found, published in zip(self.difference, PUBLISHED, strict=True))
+        return all(
+            abs(found - published) <= NEAR
+            for found, published in zip(self.difference, PUBLISHED, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -134,7 +148,9 @@ def play(reading: Reading, profiles: Path, *, by_goodput: bool) -> tuple[float, 
         truth.max_batch_size = reading.largest_batch  # type: ignore[misc]
         model = replace(model, truth=truth)
     rules = replace(fidelity("pollux-artifact"), flat_restart_seconds=reading.restart_seconds)
-    training = Training(model, Cluster.parse(f"t4={reading.nodes}x4"), rules, reading.round_seconds, reading.known)
+    training = Training(
+        model, Cluster.parse(f"t4={reading.nodes}x4"), rules, reading.round_seconds, reading.known
+    )
     run = train(training, _ours(reading) if by_goodput else _theirs(reading))
     return run.node_seconds / 3600, run.seconds / 3600
 
@@ -148,16 +164,31 @@ def _theirs(reading: Reading) -> Autoscaler:
     return OneByOne(plain) if reading.one_by_one else plain
 
 
-def play_all(readings: Iterable[Reading], profiles: Path, *, processes: int) -> Mapping[Reading, Outcome]:
+def play_all(
+    readings: Iterable[Reading], profiles: Path, *, processes: int
+) -> Mapping[Reading, Outcome]:
     """Every reading; runs that several share are made once."""
     readings = list(dict.fromkeys(readings))
-    runs = list(dict.fromkeys((one, ours) for r in readings for one, ours in ((r.by_goodput(), True), (r.by_throughput(), False))))
+    runs = list(
+        dict.fromkeys(
+            (one, ours)
+            for r in readings
+            for one, ours in ((r.by_goodput(), True), (r.by_throughput(), False))
+        )
+    )
     found = {}
     with ProcessPoolExecutor(processes) as pool:
-        for number, (run, figures) in enumerate(zip(runs, pool.map(_play, runs, [profiles] * len(runs)), strict=True), start=1):
-            print(f"{number}/{len(runs)} {run[0]}: {figures[0]:.1f} node-hours, {figures[1]:.2f} h", file=sys.stderr)
+        for number, (run, figures) in enumerate(
+            zip(runs, pool.map(_play, runs, [profiles] * len(runs)), strict=True), start=1
+        ):
+            print(
+                f"{number}/{len(runs)} {run[0]}: {figures[0]:.1f} node-hours, {figures[1]:.2f} h",
+                file=sys.stderr,
+            )
             found[run] = figures
-    return {r: Outcome(found[r.by_goodput(), True], found[r.by_throughput(), False]) for r in readings}
+    return {
+        r: Outcome(found[r.by_goodput(), True], found[r.by_throughput(), False]) for r in readings
+    }
 
 
 def _play(run: tuple[Reading, bool], profiles: Path) -> tuple[float, float]:
@@ -169,19 +200,47 @@ def _play(run: tuple[Reading, bool], profiles: Path) -> tuple[float, float]:
 
 def tables(found: Mapping[Reading, Outcome]) -> str:
     return "\n\n".join(
-        ("One thing read otherwise at a time:", _singles(found), _summary(found), _by_nodes(found), "Those near both:", _near(found))
+        (
+            "One thing read otherwise at a time:",
+            _singles(found),
+            _summary(found),
+            _by_nodes(found),
+            "Those near both:",
+            _near(found),
+        )
     )
 
 
 def _singles(found: Mapping[Reading, Outcome]) -> str:
-    heading = ("reading", "node-hours by goodput", "by throughput", "cost", "hours by goodput", "by throughput", "completion time")
+    heading = (
+        "reading",
+        "node-hours by goodput",
+        "by throughput",
+        "cost",
+        "hours by goodput",
+        "by throughput",
+        "completion time",
+    )
     rows = []
     for words, reading in SINGLE.items():
         outcome = found[reading]
-        pairs = zip(outcome.ours, outcome.theirs, outcome.difference, ("{:.1f}", "{:.2f}"), strict=True)
-        rows.append((words, *(cell for a, b, d, form in pairs for cell in (form.format(a), form.format(b), f"{d:+.0%}"))))
+        pairs = zip(
+            outcome.ours, outcome.theirs, outcome.difference, ("{:.1f}", "{:.2f}"), strict=True
+        )
+        rows.append(
+            (
+                words,
+                *(
+                    cell
+                    for a, b, d, form in pairs
+                    for cell in (form.format(a), form.format(b), f"{d:+.0%}")
+                ),
+            )
+        )
     cost, time = PUBLISHED
-    return markdown(heading, [*rows, ("**paper**", "", "", f"**{cost:+.0%}**", "", "", f"**{time:+.0%}**")])
+    return markdown(
+        heading, [*rows, ("**paper**", "", "", f"**{cost:+.0%}**", "", "", f"**{time:+.0%}**")]
+    )
 
 
 def _summary(found: Mapping[Reading, Outcome]) -> str:
@@ -200,12 +259,27 @@ def _by_nodes(found: Mapping[Reading, Outcome]) -> str:
     for nodes, batch in product(NODES, FastBatch):
         outcomes = [found[r] for r in grid() if (r.nodes, r.fast_batch) == (nodes, batch)]
         spans = (_span([outcome.difference[axis] for outcome in outcomes]) for axis in (0, 1))
-        rows.append((nodes, _batch_words(batch), *spans, f"{sum(outcome.is_near for outcome in outcomes)} of {len(outcomes)}"))
+        rows.append(
+            (
+                nodes,
+                _batch_words(batch),
+                *spans,
+                f"{sum(outcome.is_near for outcome in outcomes)} of {len(outcomes)}",
+            )
+        )
     return markdown(heading, rows)
 
 
 def _near(found: Mapping[Reading, Outcome]) -> str:
-    heading = ("most nodes", "batch by throughput", "ideal", "target", "known", "cost", "completion time")
+    heading = (
+        "most nodes",
+        "batch by throughput",
+        "ideal",
+        "target",
+        "known",
+        "cost",
+        "completion time",
+    )
     rows = [
         (
             reading.nodes,
@@ -232,12 +306,18 @@ def _span(values: Sequence[float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.autoscaling", description=__doc__)
     parser.add_argument("--processes", type=int, default=2, help="trainings at a time")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the Markdown file whose tables are written")
+    parser.add_argument(
+        "--output", type=Path, default=OUTPUT, help="the Markdown file whose tables are written"
+    )
     options = parser.parse_args(arguments)
     data = os.environ.get("MAAT_DATA")
     if not data:
         parser.error("MAAT_DATA is not set: give the folder that holds sia-artifact/profiles")
-    found = play_all([*SINGLE.values(), *grid()], Path(data, "sia-artifact", "profiles"), processes=options.processes)
+    found = play_all(
+        [*SINGLE.values(), *grid()],
+        Path(data, "sia-artifact", "profiles"),
+        processes=options.processes,
+    )
     write_between(options.output, tables(found), begin=BEGIN, end=END)
     return 0
 

@@ -53,7 +53,9 @@ class Hostile:
 LISTS = Hostile("[],[],...", "[],")
 ESCAPES = Hostile("\\u0041...", "\\u0041", '{"name": "', '"}')
 STRINGS = Hostile('"","",...', '"",')
-TRACE = Hostile("a trace of one row", "1,2,3,abc\\n", '{"traces": [{"kind": "csv", "text": "', '"}]}')
+TRACE = Hostile(
+    "a trace of one row", "1,2,3,abc\\n", '{"traces": [{"kind": "csv", "text": "', '"}]}'
+)
 
 
 def measure() -> Figures:
@@ -86,7 +88,9 @@ def _keys(count: int) -> bytes:
 
 def _runs(keys: int, runs: int) -> bytes:
     run = {f"key{index}": 1 for index in range(keys)}
-    return json.dumps({"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": [run] * runs}).encode()
+    return json.dumps(
+        {"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": [run] * runs}
+    ).encode()
 
 
 async def _row(service: Served, name: str, body: bytes, path: str, known: bool) -> dict[str, Cell]:

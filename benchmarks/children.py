@@ -30,7 +30,12 @@ def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: 
 
     Its first line says that it is ready; every line holds `cpu`, the CPU seconds of the child so far.
     """
-    process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     assert process.stdout is not None
     arriving: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_read, args=(process.stdout, arriving), daemon=True).start()
@@ -40,7 +45,9 @@ def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: 
         while in_time and len(lines) < expected + 1:
             line = arriving.get(timeout=seconds if lines else START_SECONDS)
             if line is None:
-                raise RuntimeError(f"{module} {arguments[0]} ended after {max(len(lines) - 1, 0)} of {expected} answers")
+                raise RuntimeError(
+                    f"{module} {arguments[0]} ended after {max(len(lines) - 1, 0)} of {expected} answers"
+                )
             lines.append(json.loads(line))
     except queue.Empty:
         in_time = False

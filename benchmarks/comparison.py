@@ -42,12 +42,19 @@ COLUMNS: Sequence[tuple[str, str, int]] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.comparison", description=__doc__)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--cache", type=Path, help="folder of results: what stands there is not simulated again")
-    parser.add_argument("--chromium", help="browser that draws the picture; by default Playwright's own")
+    parser.add_argument(
+        "--cache", type=Path, help="folder of results: what stands there is not simulated again"
+    )
+    parser.add_argument(
+        "--chromium", help="browser that draws the picture; by default Playwright's own"
+    )
     options = parser.parse_args(arguments)
     data = os.environ.get("MAAT_DATA")
     if data is None:
-        print("MAAT_DATA names no folder: the trace and the profiles are public data that this reads.", file=sys.stderr)
+        print(
+            "MAAT_DATA names no folder: the trace and the profiles are public data that this reads.",
+            file=sys.stderr,
+        )
         return 2
     found = report(outcomes(Path(data), options), Contestant(BASELINE, suiting_placer(BASELINE)))
     PAGE.write_text(page(found), encoding="utf-8")
@@ -61,14 +68,20 @@ def outcomes(data: Path, options: argparse.Namespace) -> tuple[Outcome, ...]:
     models = measured_models(data / "sia-artifact/profiles")
     trace = Trace("philly-1", GivenTrace(read_workload(data / TRACE, known_models=models)))
     alone = Cluster.parse(CLUSTER)
-    shared, losing = replace(alone, jobs_per_gpu=2), Conditions(interference=interference("synthetic"))
+    shared, losing = (
+        replace(alone, jobs_per_gpu=2),
+        Conditions(interference=interference("synthetic")),
+    )
     others = [name for name in POLICIES.names if name not in SHARING]
     found: tuple[Outcome, ...] = ()
     for cluster, conditions, names in ((alone, Conditions(), others), (shared, losing, SHARING)):
         contestants = tuple(Contestant(name, suiting_placer(name)) for name in names)
         contest = Contest(models, cluster, contestants, (trace,), (0,), conditions)
         found += run_contest(
-            contest, workers=options.workers, cache=options.cache, on_progress=lambda at: print(f"{at.done} of {at.total}", flush=True)
+            contest,
+            workers=options.workers,
+            cache=options.cache,
+            on_progress=lambda at: print(f"{at.done} of {at.total}", flush=True),
         )
     return found
 
@@ -93,7 +106,10 @@ def page(found: Mapping[str, Any]) -> str:
 
 def _means(found: Mapping[str, Any]) -> str:
     rows = [
-        [contestant["name"], *(_spread(contestant["figures"].get(field), digits) for field, _, digits in COLUMNS)]
+        [
+            contestant["name"],
+            *(_spread(contestant["figures"].get(field), digits) for field, _, digits in COLUMNS),
+        ]
         for contestant in found["contestants"]
     ]
     return markdown(["policy + placer", *(heading for _, heading, _ in COLUMNS)], rows)
@@ -112,7 +128,17 @@ def _differences(found: Mapping[str, Any]) -> str:
         ]
         for row in found["paired"]
     ]
-    return markdown(["policy + placer", "JCT difference, h", "JCT ratio", "jobs sooner", "jobs left out", "mean JCT is"], rows)
+    return markdown(
+        [
+            "policy + placer",
+            "JCT difference, h",
+            "JCT ratio",
+            "jobs sooner",
+            "jobs left out",
+            "mean JCT is",
+        ],
+        rows,
+    )
 
 
 def _spread(spread: Mapping[str, Any] | None, digits: int) -> str:
@@ -140,7 +166,10 @@ def draw(found: Mapping[str, Any], chromium: str | None) -> None:
         path = Path(folder) / "figure.html"
         figure.write_html(path, include_plotlyjs=True)
         browser = browsers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1000, "height": int(figure.layout.height) + 20}, device_scale_factor=2)
+        tab = browser.new_page(
+            viewport={"width": 1000, "height": int(figure.layout.height) + 20},
+            device_scale_factor=2,
+        )
         tab.goto(path.as_uri())
         tab.locator(".js-plotly-plot").screenshot(path=PICTURE)
         browser.close()

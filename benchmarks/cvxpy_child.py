@@ -14,7 +14,10 @@ import cvxpy as cp
 import numpy as np
 from scipy.sparse import csr_array
 
-OPTIONS: dict[str, dict[str, object]] = {"HIGHS": {"mip_rel_gap": 1e-4, "threads": 1}, "GLPK_MI": {}}
+OPTIONS: dict[str, dict[str, object]] = {
+    "HIGHS": {"mip_rel_gap": 1e-4, "threads": 1},
+    "GLPK_MI": {},
+}
 
 
 def main(solver: str, *paths: str) -> None:
@@ -34,13 +37,26 @@ def _solve(solver: str, arrays: dict[str, np.ndarray]) -> dict[str, float | str]
     problem = _problem(**arrays)
     data, chain, inverse = problem.get_problem_data(solver)
     built = time.process_time()
-    solution = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(OPTIONS[solver]))
+    solution = chain.solve_via_data(
+        problem, data, warm_start=False, verbose=False, solver_opts=dict(OPTIONS[solver])
+    )
     solved = time.process_time()
     problem.unpack_results(solution, chain, inverse)
-    return {"build": built - began, "solve": solved - built, "objective": float(problem.value), "status": problem.status}
+    return {
+        "build": built - began,
+        "solve": solved - built,
+        "objective": float(problem.value),
+        "status": problem.status,
+    }
 
 
-def _problem(value: np.ndarray, places: np.ndarray, job: np.ndarray, membership: np.ndarray, capacity: np.ndarray) -> cp.Problem:
+def _problem(
+    value: np.ndarray,
+    places: np.ndarray,
+    job: np.ndarray,
+    membership: np.ndarray,
+    capacity: np.ndarray,
+) -> cp.Problem:
     pairs = len(value)
     _, row = np.unique(job, return_inverse=True)
     one_each = csr_array((np.ones(pairs), (row, np.arange(pairs))))

@@ -21,7 +21,15 @@ from benchmarks.fidelity_runs import (
     Run,
 )
 from benchmarks.fidelity_words import ONE_TYPE_DIFFERENCES, PAPER_DIFFERENCES, SIMULATOR_DIFFERENCES
-from benchmarks.published import HOURS_BY_TYPE, ONE_TYPE_RUN, RUNS, SWITCHES, TABLE_3, TYPES, RunFigures
+from benchmarks.published import (
+    HOURS_BY_TYPE,
+    ONE_TYPE_RUN,
+    RUNS,
+    SWITCHES,
+    TABLE_3,
+    TYPES,
+    RunFigures,
+)
 from benchmarks.published import PAPER as PAPER_SOURCE
 from benchmarks.published import SIMULATOR as SIMULATOR_SOURCE
 
@@ -52,11 +60,20 @@ METRICS = (
     Metric("gpu_hours_per_job", "GPU-hours per job", 2, mean=0.10),
     Metric("restarts_per_job", "restarts per job", 2, mean=0.10),
 )
-CONTENTION = (Metric("contention_mean", "contention, mean", 1), Metric("contention_max", "contention, most", 0))
+CONTENTION = (
+    Metric("contention_mean", "contention, mean", 1),
+    Metric("contention_max", "contention, most", 0),
+)
 
 
 def page(outcomes: Outcomes) -> str:
-    parts = [_head(), _beside_simulator(outcomes), _one_type(outcomes), _hours(outcomes), _beside_paper(outcomes)]
+    parts = [
+        _head(),
+        _beside_simulator(outcomes),
+        _one_type(outcomes),
+        _hours(outcomes),
+        _beside_paper(outcomes),
+    ]
     parts += [_single_rules(outcomes), _switches()]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -106,18 +123,35 @@ class Spread:
     @property
     def place(self) -> str:
         """Where the published figure lies; figures count as equal where they print alike."""
-        least, most, theirs = (round(v, self.metric.digits) for v in (min(self.values), max(self.values), self.published))
-        return "inside" if least <= theirs <= most else "below ours" if theirs < least else "above ours"
+        least, most, theirs = (
+            round(v, self.metric.digits)
+            for v in (min(self.values), max(self.values), self.published)
+        )
+        return (
+            "inside"
+            if least <= theirs <= most
+            else "below ours"
+            if theirs < least
+            else "above ours"
+        )
 
     def within(self) -> int:
         """Seeds under which the figure lies within what is asked of each trace."""
         each = self.metric.each
-        return sum(each is None or abs(difference(value, self.published)) <= each for value in self.values)
+        return sum(
+            each is None or abs(difference(value, self.published)) <= each for value in self.values
+        )
 
     def row(self) -> list[str]:
         text, each = self.metric.text, self.metric.each
         kept = "" if each is None else f"{_bound(each)}: {self.within()} of {len(self.values)}"
-        numbers = [text(fmean(self.values)), text(min(self.values)), text(max(self.values)), text(self.published), percent(self.off)]
+        numbers = [
+            text(fmean(self.values)),
+            text(min(self.values)),
+            text(max(self.values)),
+            text(self.published),
+            percent(self.off),
+        ]
         return [self.trace, self.metric.heading, *numbers, self.place, kept]
 
 
@@ -134,16 +168,27 @@ SPREAD_HEADS = (
 )
 
 
-def spreads(trace: str, outcomes: Outcomes, published: RunFigures, *, cluster: str = CLUSTER) -> list[Spread]:
+def spreads(
+    trace: str, outcomes: Outcomes, published: RunFigures, *, cluster: str = CLUSTER
+) -> list[Spread]:
     """Every figure of a trace at the artifact's fidelity, over the seeds; empty where it was not run."""
-    found = [outcomes[run].figures for seed in SEEDS if (run := Run(trace, ARTIFACT, seed, cluster)) in outcomes]
+    found = [
+        outcomes[run].figures
+        for seed in SEEDS
+        if (run := Run(trace, ARTIFACT, seed, cluster)) in outcomes
+    ]
     if not found:
         return []
-    return [Spread(trace, metric, tuple(metric.of(figures) for figures in found), metric.of(published)) for metric in METRICS]
+    return [
+        Spread(trace, metric, tuple(metric.of(figures) for figures in found), metric.of(published))
+        for metric in METRICS
+    ]
 
 
 def _beside_simulator(outcomes: Outcomes) -> str:
-    found = [spread for trace in ARTIFACT_TRACES for spread in spreads(trace, outcomes, RUNS[trace])]
+    found = [
+        spread for trace in ARTIFACT_TRACES for spread in spreads(trace, outcomes, RUNS[trace])
+    ]
     if not found:
         return ""
     seeds = max(len(spread.values) for spread in found)
@@ -162,11 +207,26 @@ def _means(found: Sequence[Spread]) -> str:
     for metric in METRICS:
         mine = [spread for spread in found if spread.metric is metric]
         by_seed = [
-            fmean(map(difference, values, [spread.published for spread in mine])) for values in zip(*(s.values for s in mine), strict=False)
+            fmean(map(difference, values, [spread.published for spread in mine]))
+            for values in zip(*(s.values for s in mine), strict=False)
         ]
         asked = "-" if metric.mean is None else _bound(metric.mean)
-        rows.append([metric.heading, percent(fmean(s.off for s in mine)), percent(min(by_seed)), percent(max(by_seed)), asked])
-    heads = ["mean of the traces' differences", "over all seeds", "least seed", "most seed", "asked of the mean"]
+        rows.append(
+            [
+                metric.heading,
+                percent(fmean(s.off for s in mine)),
+                percent(min(by_seed)),
+                percent(max(by_seed)),
+                asked,
+            ]
+        )
+    heads = [
+        "mean of the traces' differences",
+        "over all seeds",
+        "least seed",
+        "most seed",
+        "asked of the mean",
+    ]
     return table(heads, rows)
 
 
@@ -191,13 +251,19 @@ def _bound(share: float | None) -> str:
 def _verdict(found: Sequence[Spread]) -> str:
     """Which figures lie outside what is asked, and which published ones outside the range of the seeds, by name."""
     outside = [
-        f"{s.metric.heading} of {s.trace} ({percent(s.off)})" for s in found if s.metric.each is not None and abs(s.off) > s.metric.each
+        f"{s.metric.heading} of {s.trace} ({percent(s.off)})"
+        for s in found
+        if s.metric.each is not None and abs(s.off) > s.metric.each
     ]
     for metric in METRICS:
         mean = fmean(s.off for s in found if s.metric is metric)
         if metric.mean is not None and abs(mean) > metric.mean:
             outside.append(f"{metric.heading} on the mean ({percent(mean)})")
-    asked = f"Outside what is asked: {'; '.join(outside)}." if outside else "Every mean over the seeds lies within what is asked."
+    asked = (
+        f"Outside what is asked: {'; '.join(outside)}."
+        if outside
+        else "Every mean over the seeds lies within what is asked."
+    )
     beyond = [f"{s.metric.heading} of {s.trace} ({s.place})" for s in found if s.place != "inside"]
     ranges = (
         f"Not inside the range of the seeds: {'; '.join(beyond)}."
@@ -210,13 +276,35 @@ def _verdict(found: Sequence[Spread]) -> str:
 def _hours(outcomes: Outcomes) -> str:
     rows = []
     for trace in ARTIFACT_TRACES:
-        found = [outcomes[run].hours for seed in SEEDS if (run := Run(trace, ARTIFACT, seed)) in outcomes]
+        found = [
+            outcomes[run].hours for seed in SEEDS if (run := Run(trace, ARTIFACT, seed)) in outcomes
+        ]
         for model, published in HOURS_BY_TYPE[trace].items() if found else ():
             ours = [fmean(hours[model].get(kind, 0.0) for hours in found) for kind in TYPES]
-            cells = [f"{a:.2f} ({b:.2f})" for a, b in zip([*ours, sum(ours)], [*published, sum(published)], strict=True)]
-            between = fmean(moved([hours[model].get(kind, 0.0) for kind in TYPES], ours) for hours in found)
-            rows.append([trace, model, *cells, f"{100 * moved(ours, published):.0f} %", f"{100 * between:.0f} %"])
-    heads = ["trace", "model", *(f"{kind}, h" for kind in TYPES), "sum, h", "on another type", "one seed to the mean"]
+            cells = [
+                f"{a:.2f} ({b:.2f})"
+                for a, b in zip([*ours, sum(ours)], [*published, sum(published)], strict=True)
+            ]
+            between = fmean(
+                moved([hours[model].get(kind, 0.0) for kind in TYPES], ours) for hours in found
+            )
+            rows.append(
+                [
+                    trace,
+                    model,
+                    *cells,
+                    f"{100 * moved(ours, published):.0f} %",
+                    f"{100 * between:.0f} %",
+                ]
+            )
+    heads = [
+        "trace",
+        "model",
+        *(f"{kind}, h" for kind in TYPES),
+        "sum, h",
+        "on another type",
+        "one seed to the mean",
+    ]
     return (
         "## GPU-hours per job of a model, by GPU type\n\nMaat's mean over the seeds (published), whole rounds, fidelity `sia-artifact`. *On another "
         "type*: the share of a model's GPU-hours that would have to change type for the two mixes to be the same; *one seed to the mean*: the same "
@@ -226,18 +314,27 @@ def _hours(outcomes: Outcomes) -> str:
 
 def moved(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Half the distance between two mixes: 0 where they have the same shares, 1 where they have no type in common."""
-    shares = [[value / sum(mix) for value in mix] if sum(mix) else [0.0] * len(mix) for mix in (ours, theirs)]
+    shares = [
+        [value / sum(mix) for value in mix] if sum(mix) else [0.0] * len(mix)
+        for mix in (ours, theirs)
+    ]
     return sum(abs(a - b) for a, b in zip(*shares, strict=True)) / 2
 
 
 def _beside_paper(outcomes: Outcomes) -> str:
     rows = []
     for family, published in TABLE_3.items():
-        runs = [run for trace in PAPER_TRACES if trace.startswith(family) and (run := Run(trace, PAPER)) in outcomes]
+        runs = [
+            run
+            for trace in PAPER_TRACES
+            if trace.startswith(family) and (run := Run(trace, PAPER)) in outcomes
+        ]
         if runs:
             name = f"{family} 1" if len(runs) == 1 else f"{family} 1 to {len(runs)}"
             pooled = family_figures([outcomes[run] for run in runs])
-            rows.append([name, *(_cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))])
+            rows.append(
+                [name, *(_cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))]
+            )
     shown = table(["traces", *(m.heading for m in (*METRICS, *CONTENTION))], rows)
     words = _listed([*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES])
     return (
@@ -254,7 +351,12 @@ def _simulator_beside_paper() -> str:
     for family, published in TABLE_3.items():
         traces = [trace for trace in RUNS if trace.startswith(family)]
         mean = {metric: fmean(metric.of(RUNS[trace]) for trace in traces) for metric in METRICS}
-        rows.append([", ".join(traces), *(_cell(metric, mean[metric], metric.of(published)) for metric in METRICS)])
+        rows.append(
+            [
+                ", ".join(traces),
+                *(_cell(metric, mean[metric], metric.of(published)) for metric in METRICS),
+            ]
+        )
     return table(["traces", *(m.heading for m in METRICS)], rows)
 
 
@@ -262,10 +364,25 @@ def _single_rules(outcomes: Outcomes) -> str:
     """Mean over the traces of what changing one rule of the paper's fidelity changes."""
     rows = []
     for change in CHANGES:
-        traces = [t for t in CHANGED_TRACES if Run(t, PAPER) in outcomes and Run(t, PAPER, change=change) in outcomes]
+        traces = [
+            t
+            for t in CHANGED_TRACES
+            if Run(t, PAPER) in outcomes and Run(t, PAPER, change=change) in outcomes
+        ]
         if traces:
-            pairs = [(outcomes[Run(t, PAPER, change=change)].figures, outcomes[Run(t, PAPER)].figures) for t in traces]
-            rows.append([change, *(percent(fmean(difference(m.of(one), m.of(other)) for one, other in pairs)) for m in METRICS)])
+            pairs = [
+                (outcomes[Run(t, PAPER, change=change)].figures, outcomes[Run(t, PAPER)].figures)
+                for t in traces
+            ]
+            rows.append(
+                [
+                    change,
+                    *(
+                        percent(fmean(difference(m.of(one), m.of(other)) for one, other in pairs))
+                        for m in METRICS
+                    ),
+                ]
+            )
     if not rows:
         return ""
     return (
@@ -278,7 +395,10 @@ def _single_rules(outcomes: Outcomes) -> str:
 def _switches() -> str:
     published = SWITCHES["as published"]
     rows = [
-        [change, *(m.text(m.of(figures)) + _change(m.of(figures), m.of(published)) for m in METRICS)]
+        [
+            change,
+            *(m.text(m.of(figures)) + _change(m.of(figures), m.of(published)) for m in METRICS),
+        ]
         for change, figures in SWITCHES.items()
     ]
     return (
@@ -294,18 +414,31 @@ def _change(value: float, reference: float) -> str:
 def family_figures(outcomes: Sequence[Outcome]) -> RunFigures:
     """Means over the traces of a family; p99 of all their jobs together and the most contention, as the published scripts pool them."""
     jct = sorted(hours for outcome in outcomes for hours in outcome.jct_hours)
-    means = {f.name: fmean(getattr(outcome.figures, f.name) for outcome in outcomes) for f in fields(RunFigures)}
+    means = {
+        f.name: fmean(getattr(outcome.figures, f.name) for outcome in outcomes)
+        for f in fields(RunFigures)
+    }
     most = max(outcome.figures.contention_max for outcome in outcomes)
-    return RunFigures(**{**means, "p99_jct_hours": jct[int(0.99 * len(jct))], "contention_max": most})
+    return RunFigures(
+        **{**means, "p99_jct_hours": jct[int(0.99 * len(jct))], "contention_max": most}
+    )
 
 
 def _cost_of_not_knowing(outcomes: Outcomes) -> str:
     """How the two fidelities differ on the traces that both were run on."""
-    both = [t for t in ARTIFACT_TRACES if Run(t, ARTIFACT) in outcomes and Run(t, PAPER) in outcomes]
+    both = [
+        t for t in ARTIFACT_TRACES if Run(t, ARTIFACT) in outcomes and Run(t, PAPER) in outcomes
+    ]
     if not both:
         return ""
     ratio = {
-        name: fmean(difference(metric.of(outcomes[Run(t, PAPER)].figures), metric.of(outcomes[Run(t, ARTIFACT)].figures)) for t in both)
+        name: fmean(
+            difference(
+                metric.of(outcomes[Run(t, PAPER)].figures),
+                metric.of(outcomes[Run(t, ARTIFACT)].figures),
+            )
+            for t in both
+        )
         for name, metric in {m.name: m for m in METRICS}.items()
     }
     return (

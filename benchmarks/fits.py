@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from benchmarks.table import Cell, Figures
 
 TITLE = "A fit of the throughput model, by process"
-COLUMNS = {"process": "process", "threads": "BLAS threads of the process", "milliseconds": "CPU ms per fit", "times": "x of the command's"}
+COLUMNS = {
+    "process": "process",
+    "threads": "BLAS threads of the process",
+    "milliseconds": "CPU ms per fit",
+    "times": "x of the command's",
+}
 NOTES = [
     "Eight samples of one job, 300 fits, the first not counted; CPU of all threads of the process.",
     "command: the environment that `maat` sets for itself. script: nothing set, fit_throughput as it is. pool: the same without its limit.",
@@ -36,13 +41,25 @@ ONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "
 
 
 def measure() -> Figures:
-    rows = [_row("command", ONE, pool=False), _row("script", {}, pool=False), _row("pool", {}, pool=True)]
+    rows = [
+        _row("command", ONE, pool=False),
+        _row("script", {}, pool=False),
+        _row("pool", {}, pool=True),
+    ]
     least = float(rows[0]["milliseconds"] or 0.0)
-    return Figures("fits", TITLE, COLUMNS, [{**row, "times": float(row["milliseconds"] or 0.0) / least} for row in rows], list(NOTES))
+    return Figures(
+        "fits",
+        TITLE,
+        COLUMNS,
+        [{**row, "times": float(row["milliseconds"] or 0.0) / least} for row in rows],
+        list(NOTES),
+    )
 
 
 def _row(process: str, extra: Mapping[str, str], *, pool: bool) -> dict[str, Cell]:
     environment = {name: value for name, value in os.environ.items() if name not in ONE} | extra
     code = MEASURE.replace("POOL", repr(pool))
-    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
     return {"process": process, **json.loads(said)}

@@ -42,7 +42,9 @@ class Connection:
         body = await _body(self._reader, head)
         if b"connection: close" in head:
             self.close()
-        return Reply(int(head[9:12]), time.perf_counter() - begun, b"\r\nretry-after:" in head, body)
+        return Reply(
+            int(head[9:12]), time.perf_counter() - begun, b"\r\nretry-after:" in head, body
+        )
 
     def close(self) -> None:
         if self._writer is not None:

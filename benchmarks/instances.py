@@ -87,7 +87,11 @@ class Instance:
 def capacities(gpus: int, *, odd: bool, seed: int = 0) -> IntArray:
     """GPUs by type, shape (3,); `odd`: 1-7 of each type are missing (drained, broken)."""
     intact = _NODES_PER_64 * _GPUS_PER_NODE * (gpus // 64)
-    missing = np.random.default_rng((seed, gpus)).integers(1, 8, 3) if odd else np.zeros(3, dtype=np.int64)
+    missing = (
+        np.random.default_rng((seed, gpus)).integers(1, 8, 3)
+        if odd
+        else np.zeros(3, dtype=np.int64)
+    )
     left: IntArray = intact - missing
     return left
 
@@ -96,9 +100,13 @@ def sia_columns(gpus: int) -> Columns:
     """Powers of two inside a node, then whole nodes, up to the most GPUs that any family uses."""
     nodes = _NODES_PER_64 * (gpus // 64)
     rows = []
-    for t, (per_node, available) in enumerate(zip(_GPUS_PER_NODE.tolist(), nodes.tolist(), strict=True)):
+    for t, (per_node, available) in enumerate(
+        zip(_GPUS_PER_NODE.tolist(), nodes.tolist(), strict=True)
+    ):
         rows += [(t, 1 << bit, 1) for bit in range(per_node.bit_length())]
-        rows += [(t, k * per_node, k) for k in range(2, available + 1) if k * per_node <= _MOST_GPUS]
+        rows += [
+            (t, k * per_node, k) for k in range(2, available + 1) if k * per_node <= _MOST_GPUS
+        ]
     return Columns(*(np.array(axis, dtype=np.int64) for axis in zip(*rows, strict=True)))
 
 
@@ -107,7 +115,11 @@ def goodput(people: Population, columns: Columns) -> FloatArray:
     speed = np.array([f.speed for f in FAMILIES])[people.family][:, columns.gpu_type]
     low, high = np.array([f.scaling for f in FAMILIES])[people.family].T
     exponent = low + (high - low) * people.stage / (_STAGES - 1)
-    between = np.where(columns.nodes > 1, np.array([f.between_nodes for f in FAMILIES])[people.family][:, None], 1.0)
+    between = np.where(
+        columns.nodes > 1,
+        np.array([f.between_nodes for f in FAMILIES])[people.family][:, None],
+        1.0,
+    )
     relative: FloatArray = speed * columns.count ** (exponent * people.accuracy)[:, None] * between
     return relative
 
@@ -115,14 +127,24 @@ def goodput(people: Population, columns: Columns) -> FloatArray:
 def feasible(people: Population, columns: Columns, capacity: IntArray) -> BoolArray:
     """Own limits, the type's capacity, and at most twice the GPUs held; shape (J, C)."""
     fewest = np.array([f.fewest for f in FAMILIES])[people.family]
-    most = np.minimum(np.array([f.most for f in FAMILIES])[people.family], np.maximum(2 * people.held_count, fewest))
+    most = np.minimum(
+        np.array([f.most for f in FAMILIES])[people.family],
+        np.maximum(2 * people.held_count, fewest),
+    )
     usable = np.array([f.speed for f in FAMILIES])[people.family][:, columns.gpu_type] > 0
     count = columns.count
-    mask: BoolArray = usable & (count >= fewest[:, None]) & (count <= most[:, None]) & (count <= capacity[columns.gpu_type])
+    mask: BoolArray = (
+        usable
+        & (count >= fewest[:, None])
+        & (count <= most[:, None])
+        & (count <= capacity[columns.gpu_type])
+    )
     return mask
 
 
-def programme(people: Population, columns: Columns, capacity: IntArray) -> tuple[AssignmentProblem, IntArray]:
+def programme(
+    people: Population, columns: Columns, capacity: IntArray
+) -> tuple[AssignmentProblem, IntArray]:
     """The round's programme, and the column of every pair."""
     mask = feasible(people, columns, capacity)
     useful = np.where(mask, goodput(people, columns), np.inf)
@@ -136,7 +158,9 @@ def programme(people: Population, columns: Columns, capacity: IntArray) -> tuple
     value = QUEUE_WEIGHT - np.maximum(kept * normalised[job, column], 1e-3) ** FAIRNESS_POWER
     membership = columns.gpu_type[column][:, None] == np.arange(len(TYPES))
     names = tuple(f"capacity:{name}" for name in TYPES)
-    return AssignmentProblem(value, columns.count[column], job, membership, capacity, held[job, column], names), column
+    return AssignmentProblem(
+        value, columns.count[column], job, membership, capacity, held[job, column], names
+    ), column
 
 
 def rounds(
@@ -173,12 +197,16 @@ def _newcomers(rng: np.random.Generator, jobs: int) -> Population:
     )
 
 
-def _advance(people: Population, columns: Columns, job: IntArray, column: IntArray, rng: np.random.Generator) -> None:
+def _advance(
+    people: Population, columns: Columns, job: IntArray, column: IntArray, rng: np.random.Generator
+) -> None:
     """Give the chosen columns, let a round pass, replace a few jobs. A job that has run has a fitted model of its own: no exact ties."""
     held = np.full(len(people.held), -1)
     held[job] = column
     people.restarts += (people.held >= 0) & (held >= 0) & (held != people.held)
-    people.accuracy = np.where((people.held < 0) & (held >= 0), rng.uniform(0.99, 1.01, len(held)), people.accuracy)
+    people.accuracy = np.where(
+        (people.held < 0) & (held >= 0), rng.uniform(0.99, 1.01, len(held)), people.accuracy
+    )
     people.held, people.age = held, people.age + ROUND_SECONDS
     people.held_count = np.where(held >= 0, columns.count[held], 0)
     leaving = np.flatnonzero(rng.random(len(held)) < TURNOVER)

@@ -22,7 +22,9 @@ from backend.jobs.resources import show_jobs
 from backend.settings import Settings
 from benchmarks.table import Figures
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "backend"))  # the history and the PostgreSQL of the tests
+sys.path.append(
+    str(Path(__file__).resolve().parent.parent / "tests" / "backend")
+)  # the history and the PostgreSQL of the tests
 
 import history
 from postgres_server import NoPostgres, postgres_server
@@ -45,7 +47,9 @@ FILTERS: dict[str, JobFilters] = {
 
 
 def measure() -> list[Figures]:
-    return [_figures(kind, found) for kind in ("SQLite", "PostgreSQL") if (found := _measured(kind))]
+    return [
+        _figures(kind, found) for kind in ("SQLite", "PostgreSQL") if (found := _measured(kind))
+    ]
 
 
 def _measured(kind: str) -> dict[str, list[float]]:
@@ -62,9 +66,17 @@ def _measured(kind: str) -> dict[str, list[float]]:
 
 
 def _figures(kind: str, found: dict[str, list[float]]) -> Figures:
-    columns = {"question": f"{kind}: a list of 50"} | {f"{size}": f"{size:,} jobs, ms" for size in SIZES} | {"ratio": "ratio"}
+    columns = (
+        {"question": f"{kind}: a list of 50"}
+        | {f"{size}": f"{size:,} jobs, ms" for size in SIZES}
+        | {"ratio": "ratio"}
+    )
     rows = [
-        {"question": name, **{f"{s}": ms for s, ms in zip(SIZES, times, strict=True)}, "ratio": times[-1] / times[0]}
+        {
+            "question": name,
+            **{f"{s}": ms for s, ms in zip(SIZES, times, strict=True)},
+            "ratio": times[-1] / times[0],
+        }
         for name, times in found.items()
     ]
     notes = [
@@ -92,7 +104,9 @@ def _questions(database: Database, jobs: int) -> Iterator[tuple[str, float]]:
         yield f"{name}: counts", _time_counts(database, filters)
 
 
-def _time(database: Database, filters: JobFilters, sort: str, *, tenant: str | None = None) -> float:
+def _time(
+    database: Database, filters: JobFilters, sort: str, *, tenant: str | None = None
+) -> float:
     def ask(session: Session) -> None:
         found = find_jobs(session, _found(session, filters, tenant), sort, limit=50, cursor=None)
         show_jobs(session, found.items)
@@ -101,7 +115,9 @@ def _time(database: Database, filters: JobFilters, sort: str, *, tenant: str | N
 
 
 def _time_counts(database: Database, filters: JobFilters, *, tenant: str | None = None) -> float:
-    return _milliseconds(database, lambda session: count_by_state(session, _found(session, filters, tenant)))
+    return _milliseconds(
+        database, lambda session: count_by_state(session, _found(session, filters, tenant))
+    )
 
 
 def _milliseconds(database: Database, ask: Callable[[Session], object]) -> float:
@@ -118,7 +134,9 @@ def _found(session: Session, filters: JobFilters, tenant: str | None) -> FoundJo
     role = Role.CLUSTER_ADMIN if tenant is None else Role.VIEWER
     home = session.exec(select(Tenant).where(Tenant.name == (tenant or "default"))).one()
     user = session.exec(select(User)).first()
-    principal = Principal("usr_x" if user is None else user.id, "x", home.id, home.name, role, PERMISSIONS[role])
+    principal = Principal(
+        "usr_x" if user is None else user.id, "x", home.id, home.name, role, PERMISSIONS[role]
+    )
     return FoundJobs.of(session, filters, principal, all_clusters(session))
 
 

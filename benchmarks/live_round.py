@@ -53,7 +53,13 @@ def measure(database_url: str | None, *, jobs: Sequence[int] = JOBS, stored: int
             rows += _rows(database, count, stored)
     if database_url is not None:
         rows += _rows(Database(database_url), jobs[0], stored)
-    return Figures("live_round", f"A live round in the service, Sia with whole-node placement, {SHAPE}", COLUMNS, rows, list(NOTES))
+    return Figures(
+        "live_round",
+        f"A live round in the service, Sia with whole-node placement, {SHAPE}",
+        COLUMNS,
+        rows,
+        list(NOTES),
+    )
 
 
 def _rows(database: Database, count: int, stored: int) -> list[dict[str, Cell]]:
@@ -85,7 +91,9 @@ class _Rounds:
     def make(self, *, forget: bool = False) -> StepSeconds:
         with self._database.session_scope() as session:
             due = sa.update(Cluster).where(col(Cluster.id) == self._cluster_id)
-            session.connection().execute(due.values(anchor_seconds=self._now, anchor_wall=utc_now()))
+            session.connection().execute(
+                due.values(anchor_seconds=self._now, anchor_wall=utc_now())
+            )
         self._now += ROUND_SECONDS
         if forget:
             MEMORY.forget(self._database)
@@ -103,11 +111,23 @@ def filled_cluster(database: Database, count: int) -> str:
     shares = np.array([SHARES[name] for name in names])
     with database.session_scope() as session:
         owner = session.connection().execute(sa.select(col(User.id), col(User.tenant_id))).one()
-        cluster = Cluster(name="measured", policy="sia", placer="whole-node", round_seconds=ROUND_SECONDS, speed=1e-9)
+        cluster = Cluster(
+            name="measured",
+            policy="sia",
+            placer="whole-node",
+            round_seconds=ROUND_SECONDS,
+            speed=1e-9,
+        )
         session.add(cluster)
         session.flush()
         session.add_all(
-            Node(cluster_id=cluster.id, name=node.id, gpu_type=node.gpu_type, gpu_count=node.gpu_count, position=place)
+            Node(
+                cluster_id=cluster.id,
+                name=node.id,
+                gpu_type=node.gpu_type,
+                gpu_count=node.gpu_count,
+                position=place,
+            )
             for place, node in enumerate(EngineCluster.parse(SHAPE).nodes)
         )
         session.add_all(
@@ -124,7 +144,11 @@ def filled_cluster(database: Database, count: int) -> str:
                 max_gpus=most,
             )
             for number, (model, most) in enumerate(
-                zip(rng.choice(names, count, p=shares / shares.sum()).tolist(), rng.choice([4, 16, 64], count).tolist(), strict=True)
+                zip(
+                    rng.choice(names, count, p=shares / shares.sum()).tolist(),
+                    rng.choice([4, 16, 64], count).tolist(),
+                    strict=True,
+                )
             )
         )
     return cluster.id

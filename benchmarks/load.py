@@ -84,8 +84,13 @@ def measure(settings: Settings) -> Figures:
 async def _measured(service: Served, database: str, settings: Settings) -> list[dict[str, Cell]]:
     rows: list[dict[str, Cell]] = []
     for route, request in (await _requests(service)).items():
-        await _under_load(service, request, 10, seconds=1.0)  # what is loaded with the first request is not measured
-        of_route = [await _row(service, database, route, request, clients, settings.seconds) for clients in settings.clients]
+        await _under_load(
+            service, request, 10, seconds=1.0
+        )  # what is loaded with the first request is not measured
+        of_route = [
+            await _row(service, database, route, request, clients, settings.seconds)
+            for clients in settings.clients
+        ]
         rows += _compared(of_route)
     return rows
 
@@ -104,7 +109,9 @@ async def _requests(service: Served) -> dict[str, bytes]:
     return {
         "list jobs": request_bytes("GET", "/api/v1/jobs?limit=50", token=service.token),
         "page": request_bytes("GET", "/jobs"),
-        "callback": request_bytes("POST", "/_dash-update-component", token=service.token, body=await _callback(service)),
+        "callback": request_bytes(
+            "POST", "/_dash-update-component", token=service.token, body=await _callback(service)
+        ),
         "submit": request_bytes("POST", "/api/v1/jobs", token=service.token, body=job),
     }
 
@@ -113,7 +120,10 @@ async def _callback(service: Served) -> bytes:
     """The shell's call for the clusters, as a browser makes it."""
     reply = await Connection(service.port).ask(request_bytes("GET", "/_dash-dependencies"))
     call = next(call for call in json.loads(reply.body) if "cluster-select.data" in call["output"])
-    outputs = [dict(zip(("id", "property"), part.split("."), strict=True)) for part in call["output"].strip(".").split("...")]
+    outputs = [
+        dict(zip(("id", "property"), part.split("."), strict=True))
+        for part in call["output"].strip(".").split("...")
+    ]
     several = call["output"].startswith("..")
     body = {
         "output": call["output"],
@@ -125,7 +135,9 @@ async def _callback(service: Served) -> bytes:
     return json.dumps(body).encode()
 
 
-async def _row(service: Served, database: str, route: str, request: bytes, clients: int, seconds: float) -> dict[str, Cell]:
+async def _row(
+    service: Served, database: str, route: str, request: bytes, clients: int, seconds: float
+) -> dict[str, Cell]:
     cpu, begun = service.cpu_seconds(), time.perf_counter()
     tally, health = await _under_load(service, request, clients, seconds=seconds)
     passed, spent = time.perf_counter() - begun, service.cpu_seconds() - cpu
@@ -150,7 +162,9 @@ def _quantile(ascending: list[float], share: float) -> float | None:
     return ascending[math.ceil(share * len(ascending)) - 1] if ascending else None
 
 
-async def _under_load(service: Served, request: bytes, clients: int, *, seconds: float) -> tuple[Tally, Tally]:
+async def _under_load(
+    service: Served, request: bytes, clients: int, *, seconds: float
+) -> tuple[Tally, Tally]:
     """What the clients got, and what /health said meanwhile."""
     tally, health, over = Tally(), Tally(), asyncio.Event()
     until = time.perf_counter() + seconds

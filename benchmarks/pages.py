@@ -24,7 +24,9 @@ from benchmarks.table import Figures
 from maat.client import Client, Unreachable, calls
 from maat.client.resources import JobBody, NodeBody
 
-TITLE = "The cluster page in Chromium: until it shows its data, and its longest task while it is live"
+TITLE = (
+    "The cluster page in Chromium: until it shows its data, and its longest task while it is live"
+)
 COLUMNS = {
     "gpus": "GPUs",
     "nodes": "nodes",
@@ -73,7 +75,17 @@ def _running(folder: Path) -> Iterator[Client]:
     """`maat up` on a port and a folder of its own."""
     log = folder / "up.log"
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "maat", "up", "--no-demo", "--port", "18000", "--data-dir", str(folder / "data")]
+        command = [
+            sys.executable,
+            "-m",
+            "maat",
+            "up",
+            "--no-demo",
+            "--port",
+            "18000",
+            "--data-dir",
+            str(folder / "data"),
+        ]
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
         with Client(_address(log, process)) as client:
@@ -96,21 +108,34 @@ def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
 def _row(client: Client, chromium: str, gpus: int) -> dict[str, float | int | str | None]:
     from playwright.sync_api import sync_playwright
 
-    cluster = client.send(calls.create_cluster({"name": f"gpus-{gpus}", "nodes": NODES[gpus], "speed": 6.0}))
+    cluster = client.send(
+        calls.create_cluster({"name": f"gpus-{gpus}", "nodes": NODES[gpus], "speed": 6.0})
+    )
     jobs = gpus // 2
     _submit(client, cluster["id"], jobs)
     _await_jobs(client, cluster["id"])
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        loads = [_load(browser, client.url, cluster["name"], live_seconds=0.0) for _ in range(LOADS - 1)]
+        loads = [
+            _load(browser, client.url, cluster["name"], live_seconds=0.0) for _ in range(LOADS - 1)
+        ]
         before = _rounds(client, cluster["id"])
         loads.append(_load(browser, client.url, cluster["name"], live_seconds=LIVE_SECONDS))
         rounds = _rounds(client, cluster["id"]) - before
         browser.close()
     client.send(calls.act_on_cluster(cluster["id"], "pause"))
-    shown = {name: median(load[name] for load in loads) for name in ("ready_seconds", "start_task_ms")}
+    shown = {
+        name: median(load[name] for load in loads) for name in ("ready_seconds", "start_task_ms")
+    }
     live = {name: loads[-1][name] for name in ("live_task_ms", "elements")}
-    return {"gpus": gpus, "nodes": sum(node["count"] for node in NODES[gpus]), "jobs": jobs, "rounds": rounds, **shown, **live}
+    return {
+        "gpus": gpus,
+        "nodes": sum(node["count"] for node in NODES[gpus]),
+        "jobs": jobs,
+        "rounds": rounds,
+        **shown,
+        **live,
+    }
 
 
 def _rounds(client: Client, cluster_id: str) -> int:

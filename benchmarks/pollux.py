@@ -70,7 +70,11 @@ def measure(*, rounds: int = 10) -> Figures:
     rows = [_row(instance, with_peer=with_peer) for instance in instances(rounds)]
     if with_peer:
         rows.append(_overall(rows))
-    notes = NOTES if with_peer else [*NOTES, "pymoo is not installed (extra `peers`): nothing to compare with."]
+    notes = (
+        NOTES
+        if with_peer
+        else [*NOTES, "pymoo is not installed (extra `peers`): nothing to compare with."]
+    )
     columns = {key: heading for key, heading in COLUMNS.items() if any(key in row for row in rows)}
     return Figures("pollux", f"A round of Pollux on {CLUSTER}: the search", columns, rows, notes)
 
@@ -86,7 +90,9 @@ def _row(instance: Instance, *, with_peer: bool) -> dict[str, Cell]:
         "maat_fitness": min(one.fitness for one in ours),
         "present_fitness": float(fitness(problem, problem.present[None])[0]),
     }
-    return {**row, **_beside(ours, [_theirs(instance, seed) for seed in SEEDS])} if with_peer else row
+    return (
+        {**row, **_beside(ours, [_theirs(instance, seed) for seed in SEEDS])} if with_peer else row
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,12 @@ class Searched:
 
 def _ours(instance: Instance, seed: int) -> Searched:
     began = time.process_time()
-    found = search(instance.problem, instance.start, options=Pollux().search_options(instance.problem), rng=np.random.default_rng(seed))
+    found = search(
+        instance.problem,
+        instance.start,
+        options=Pollux().search_options(instance.problem),
+        rng=np.random.default_rng(seed),
+    )
     return Searched(time.process_time() - began, float(found.fitness[0]), found.generations)
 
 
@@ -108,7 +119,9 @@ def _theirs(instance: Instance, seed: int) -> Searched:
     from benchmarks.pollux_nsga2 import nsga2
 
     began = time.process_time()
-    reached = nsga2(instance.problem, instance.start, population=POPULATION, generations=GENERATIONS, seed=seed)
+    reached = nsga2(
+        instance.problem, instance.start, population=POPULATION, generations=GENERATIONS, seed=seed
+    )
     return Searched(time.process_time() - began, reached, GENERATIONS)
 
 
@@ -120,14 +133,18 @@ def _beside(ours: Sequence[Searched], theirs: Sequence[Searched]) -> dict[str, C
         "under_nsga2": spent / fmean(one.seconds for one in ours),
         "nsga2_fitness": best,
         "fitness_gain": min(one.fitness for one in ours) / best - 1,
-        "below": sum(mine.fitness < other.fitness * (1 - SAME) for mine, other in zip(ours, theirs, strict=True)),
+        "below": sum(
+            mine.fitness < other.fitness * (1 - SAME)
+            for mine, other in zip(ours, theirs, strict=True)
+        ),
     }
 
 
 def _overall(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
     """Sums of seconds, and the geometric mean of the fitness ratios."""
     ours, theirs, gain = (
-        np.array([row[key] for row in rows], dtype=np.float64) for key in ("maat_seconds", "nsga2_seconds", "fitness_gain")
+        np.array([row[key] for row in rows], dtype=np.float64)
+        for key in ("maat_seconds", "nsga2_seconds", "fitness_gain")
     )
     return {
         "round": "all",
@@ -145,9 +162,17 @@ def instances(many: int) -> list[Instance]:
     executor = SimulatedExecutor(Cluster.parse(CLUSTER), clock, preset)
     for job in generate("philly", jobs=160, hours=5.0, seed=1).jobs:
         model = models[job.model]
-        executor.submit(model.job_spec(job, preset), model.truth, restart_seconds=model.restart_seconds)
+        executor.submit(
+            model.job_spec(job, preset), model.truth, restart_seconds=model.restart_seconds
+        )
     policy, store = Pollux(), _Rounds()
-    loop = RoundLoop(policy=policy, placer=PLACERS.build("as-decided"), executor=executor, store=store, clock=clock)
+    loop = RoundLoop(
+        policy=policy,
+        placer=PLACERS.build("as-decided"),
+        executor=executor,
+        store=store,
+        clock=clock,
+    )
     loop.run(until=EVERY * many * policy.round_seconds)
     return [_instance(store.kept[EVERY * (number + 1)], policy) for number in range(many)]
 
@@ -171,7 +196,9 @@ class _Rounds:
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
         self.kept[result.round_number] = result.round_input
-        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        self._stored = StoredState(
+            result.round_number + 1, result.decision.state, result.placement.state
+        )
         return True
 
     def unapplied(self) -> Sequence[Changes]:

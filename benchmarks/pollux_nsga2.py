@@ -19,7 +19,9 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness
 
 
-def nsga2(problem: SearchProblem, start: CountArray, *, population: int, generations: int, seed: int) -> float:
+def nsga2(
+    problem: SearchProblem, start: CountArray, *, population: int, generations: int, seed: int
+) -> float:
     """The most fitness among all individuals of the last generation."""
     first = np.concatenate((problem.present[None], start)).reshape(len(start) + 1, -1)
     rng = np.random.default_rng(seed)
@@ -30,7 +32,9 @@ def nsga2(problem: SearchProblem, start: CountArray, *, population: int, generat
         mutation=_Raising(problem, rng),
         repair=_Rules(problem, rng),
     )
-    result = minimize(_Allocation(problem), algorithm, ("n_gen", generations), seed=seed, verbose=False)
+    result = minimize(
+        _Allocation(problem), algorithm, ("n_gen", generations), seed=seed, verbose=False
+    )
     return float(-result.pop.get("F")[:, 0].min())
 
 
@@ -48,11 +52,15 @@ class _Allocation(Problem):  # type: ignore[misc]
 
     def __init__(self, problem: SearchProblem) -> None:
         self.shape, self._problem = problem.present.shape, problem
-        super().__init__(n_var=problem.present.size, n_obj=2, xl=0, xu=int(problem.room.max()), vtype=int)
+        super().__init__(
+            n_var=problem.present.size, n_obj=2, xl=0, xu=int(problem.room.max()), vtype=int
+        )
 
     def _evaluate(self, x: Any, out: Any, *_: Any, **__: Any) -> None:
         states = x.reshape(len(x), *self.shape)
-        out["F"] = np.column_stack([-fitness(self._problem, states), -_utility(self._problem, states)])
+        out["F"] = np.column_stack(
+            [-fitness(self._problem, states), -_utility(self._problem, states)]
+        )
 
 
 class _Crossing(Crossover):  # type: ignore[misc]
@@ -97,7 +105,12 @@ class _Rules(Repair):  # type: ignore[misc]
         problem = self._problem
         states = x.reshape(len(x), *problem.present.shape)
         spread = np.count_nonzero(states, axis=2) > 1
-        states = np.where((states * spread[:, :, None] > 0).cumsum(axis=1) * (states * spread[:, :, None] > 0) > 1, 0, states)
+        states = np.where(
+            (states * spread[:, :, None] > 0).cumsum(axis=1) * (states * spread[:, :, None] > 0)
+            > 1,
+            0,
+            states,
+        )
         most = np.where(problem.allowed, np.arange(problem.most + 1), 0).max(axis=1)[:, None]
         order = np.argsort(self._rng.random(states.shape), axis=2)
         states = np.take_along_axis(states, order, axis=2)

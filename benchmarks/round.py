@@ -46,7 +46,14 @@ NOTES = [
     "explain: the reason of every job, and what changes. growth: exponent of a round's cost in pairs from the size before.",
 ]
 NODES_PER_64 = {"t4": (6, 4), "rtx": (3, 8), "a100": (2, 8)}
-SHARES = {"cifar10": 0.3, "ncf": 0.15, "bert": 0.2, "deepspeech2": 0.15, "yolov3": 0.12, "imagenet": 0.08}
+SHARES = {
+    "cifar10": 0.3,
+    "ncf": 0.15,
+    "bert": 0.2,
+    "deepspeech2": 0.15,
+    "yolov3": 0.12,
+    "imagenet": 0.08,
+}
 WARM_UP_ROUNDS = 7  # from nothing, allocations double each round
 TURNOVER = 0.03
 ROUND_SECONDS = 60.0
@@ -63,10 +70,19 @@ class Timed:
 def measure(sizes: Sequence[int], large: Sequence[int], *, stored: int) -> Figures:
     rows: list[dict[str, Cell]] = []
     for odd in (False, True):
-        found = [_row(gpus, 0.5, odd=odd, stored=stored) for gpus in sizes] + [_row(gpus, 1.2, odd=odd, stored=2) for gpus in large]
-        exponents = growth([float(row["pairs"] or 0) for row in found], [float(row["round_seconds"] or 0) for row in found])
-        rows += [{**row, "growth": exponent} for row, exponent in zip(found, exponents, strict=True)]
-    return Figures("round", "A whole round of Sia with whole-node placement", COLUMNS, rows, list(NOTES))
+        found = [_row(gpus, 0.5, odd=odd, stored=stored) for gpus in sizes] + [
+            _row(gpus, 1.2, odd=odd, stored=2) for gpus in large
+        ]
+        exponents = growth(
+            [float(row["pairs"] or 0) for row in found],
+            [float(row["round_seconds"] or 0) for row in found],
+        )
+        rows += [
+            {**row, "growth": exponent} for row, exponent in zip(found, exponents, strict=True)
+        ]
+    return Figures(
+        "round", "A whole round of Sia with whole-node placement", COLUMNS, rows, list(NOTES)
+    )
 
 
 def _row(gpus: int, jobs_per_gpu: float, *, odd: bool, stored: int) -> dict[str, Cell]:
@@ -79,7 +95,13 @@ def _row(gpus: int, jobs_per_gpu: float, *, odd: bool, stored: int) -> dict[str,
         "jobs": len(last.round_input.jobs),
         "pairs": 0 if last.decision.matrix is None else len(last.decision.matrix.pairs),
         "limits": len(last.round_input.limits),
-        **dict(zip(("matrix_seconds", "solve_seconds", "place_seconds", "explain_seconds"), parts.tolist(), strict=True)),
+        **dict(
+            zip(
+                ("matrix_seconds", "solve_seconds", "place_seconds", "explain_seconds"),
+                parts.tolist(),
+                strict=True,
+            )
+        ),
         "round_seconds": float(np.median([one.seconds for one in timed])),
         "worst_round_seconds": max(one.seconds for one in timed),
         "certified_gap": max(one.result.decision.report.gap for one in timed),
@@ -97,12 +119,18 @@ def planned_rounds(gpus: int, jobs: int, *, odd: bool, stored: int, seed: int = 
     rng = np.random.default_rng((seed, gpus))
     cluster = cluster_of(gpus, odd=odd, rng=rng)
     population = [_newcomer(rng, number, cluster, now=0.0) for number in range(jobs)]
-    policy, placer, limits = POLICIES.build("sia"), PLACERS.build("whole-node"), standing_limits(cluster)
+    policy, placer, limits = (
+        POLICIES.build("sia"),
+        PLACERS.build("whole-node"),
+        standing_limits(cluster),
+    )
     timed: list[Timed] = []
     for number in range(WARM_UP_ROUNDS + stored):
         now = number * ROUND_SECONDS
         pins = pinned_grants(population, cluster)
-        round_input = RoundInput(now, number, ROUND_SECONDS, tuple(population), cluster, limits, pins, seed=seed)
+        round_input = RoundInput(
+            now, number, ROUND_SECONDS, tuple(population), cluster, limits, pins, seed=seed
+        )
         gc.collect()
         began = time.process_time()
         result = plan_round(round_input, policy, placer)
@@ -122,9 +150,13 @@ def cluster_of(gpus: int, *, odd: bool, rng: np.random.Generator) -> Cluster:
         count = per_64 * gpus // 64
         drained: list[set[int]] = [set() for _ in range(count)]
         if odd:
-            for gpu in rng.choice(count * size, min(int(rng.integers(1, 8)), count * size - 1), replace=False).tolist():
+            for gpu in rng.choice(
+                count * size, min(int(rng.integers(1, 8)), count * size - 1), replace=False
+            ).tolist():
                 drained[gpu // size].add(gpu % size)
-        nodes += [Node(f"{name}-{i}", name, size, frozenset(missing)) for i, missing in enumerate(drained)]
+        nodes += [
+            Node(f"{name}-{i}", name, size, frozenset(missing)) for i, missing in enumerate(drained)
+        ]
     return Cluster.of(nodes)
 
 
@@ -134,10 +166,18 @@ def _newcomer(rng: np.random.Generator, number: int, cluster: Cluster, *, now: f
     names = [name for name in SHARES if name in catalog]
     shares = np.array([SHARES[name] for name in names])
     model = catalog[names[int(rng.choice(len(names), p=shares / shares.sum()))]]
-    spec = model.job_spec(id=f"job-{number}", submitted_at=now, max_gpus=int(rng.choice([4, 16, 64])))
+    spec = model.job_spec(
+        id=f"job-{number}", submitted_at=now, max_gpus=int(rng.choice([4, 16, 64]))
+    )
     phi = model.noise_scale_at(float(rng.random()))
-    believed = {name: _believed(model, name, float(rng.uniform(0.99, 1.01))) for name in cluster.type_names if name in model.fits}
-    belief = Belief(believed, GradientStatistics(1.0, phi / spec.initial_batch_size), peak_replica_count=1)
+    believed = {
+        name: _believed(model, name, float(rng.uniform(0.99, 1.01)))
+        for name in cluster.type_names
+        if name in model.fits
+    }
+    belief = Belief(
+        believed, GradientStatistics(1.0, phi / spec.initial_batch_size), peak_replica_count=1
+    )
     return Job(spec, belief, remaining_work=spec.work)
 
 
@@ -146,8 +186,16 @@ def _believed(model: CatalogModel, gpu_type: str, factor: float) -> TypeBelief:
     batch = model.fits[gpu_type].smallest_per_gpu_batch_size
     shapes = ((1, 1), (1, 4), (2, 8))
     nodes, replicas = np.array(shapes, dtype=np.float64).T
-    steps = step_seconds(parameters, np.full(len(shapes), float(batch)), node_count=nodes, replica_count=replicas)
-    return TypeBelief(tuple(Sample(n, k, batch, step, 0.0) for (n, k), step in zip(shapes, steps.tolist(), strict=True)), parameters)
+    steps = step_seconds(
+        parameters, np.full(len(shapes), float(batch)), node_count=nodes, replica_count=replicas
+    )
+    return TypeBelief(
+        tuple(
+            Sample(n, k, batch, step, 0.0)
+            for (n, k), step in zip(shapes, steps.tolist(), strict=True)
+        ),
+        parameters,
+    )
 
 
 def _after(job: Job, result: RoundResult, cluster: Cluster, now: float) -> Job:
@@ -160,4 +208,6 @@ def _after(job: Job, result: RoundResult, cluster: Cluster, now: float) -> Job:
     peak = max(job.belief.peak_replica_count, held.gpu_count)
     started = now if job.started_at is None else job.started_at
     belief = replace(job.belief, peak_replica_count=peak)
-    return replace(job, allocation=held, restarts=job.restarts + moved, started_at=started, belief=belief)
+    return replace(
+        job, allocation=held, restarts=job.restarts + moved, started_at=started, belief=belief
+    )

@@ -51,15 +51,29 @@ class Served:
 @contextmanager
 def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
     """The service with its demo cluster and so many jobs, without a worker. Raises psycopg.OperationalError where no PostgreSQL answers."""
-    with tempfile.TemporaryDirectory(prefix="maat-bench-") as folder, _empty_database(kind, Path(folder)) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="maat-bench-") as folder,
+        _empty_database(kind, Path(folder)) as url,
+    ):
         token = _filled(url, Path(folder))
         given = {f"MAAT_{name.upper()}": str(value) for name, value in settings.items()}
         environment = os.environ | {"MAAT_DATA_DIR": folder, "MAAT_DATABASE_URL": url} | given
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "uvicorn", "--factory", "frontend.app:create_app", "--port", str(port), "--no-access-log"]
-        process = subprocess.Popen([*command, "--log-level", "error"], env=environment, stdout=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "--factory",
+            "frontend.app:create_app",
+            "--port",
+            str(port),
+            "--no-access-log",
+        ]
+        process = subprocess.Popen(
+            [*command, "--log-level", "error"], env=environment, stdout=subprocess.DEVNULL
+        )
         try:
             found = Served(port, process.pid, token)
             _await_answer(found)
@@ -97,10 +111,16 @@ def _filled(url: str, folder: Path) -> str:
 
 
 def _submit(service: Served, count: int) -> None:
-    body = json.dumps({"jobs": [{"name": f"job-{index}", "model": "bert"} for index in range(count)]}).encode()
+    body = json.dumps(
+        {"jobs": [{"name": f"job-{index}", "model": "bert"} for index in range(count)]}
+    ).encode()
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {service.token}"}
     httpx.post(
-        f"http://127.0.0.1:{service.port}/api/v1/jobs:batch", content=body, headers=headers, timeout=60.0, trust_env=False
+        f"http://127.0.0.1:{service.port}/api/v1/jobs:batch",
+        content=body,
+        headers=headers,
+        timeout=60.0,
+        trust_env=False,
     ).raise_for_status()
 
 
@@ -108,7 +128,9 @@ def _await_answer(service: Served) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            httpx.get(f"http://127.0.0.1:{service.port}/api/v1/health", trust_env=False).raise_for_status()
+            httpx.get(
+                f"http://127.0.0.1:{service.port}/api/v1/health", trust_env=False
+            ).raise_for_status()
             return
         except httpx.HTTPError:
             if time.monotonic() > deadline:

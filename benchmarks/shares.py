@@ -42,7 +42,10 @@ def _row(gpus: int, stored: int) -> dict[str, Cell]:
     difference = 0.0
     for seed in range(stored):
         rng = np.random.default_rng((seed, gpus))
-        rate, count = rng.lognormal(1.0, 1.0, (jobs, TYPES)), rng.choice([1, 2, 4, 8, 16], jobs).astype(np.float64)
+        rate, count = (
+            rng.lognormal(1.0, 1.0, (jobs, TYPES)),
+            rng.choice([1, 2, 4, 8, 16], jobs).astype(np.float64),
+        )
         capacity = gpus * SHARES_OF_GPUS
         direct, x = _timed(lambda: _direct(rate, count, capacity, LinearMethod.INTERIOR_POINT))  # noqa: B023 - called at once
         corner, _ = _timed(lambda: _direct(rate, count, capacity, LinearMethod.SIMPLEX))  # noqa: B023
@@ -51,7 +54,13 @@ def _row(gpus: int, stored: int) -> dict[str, Cell]:
             seconds[name].append(value)
         difference = max(difference, float(np.abs(x - y).max()))
     found = {name: statistics.median(values) for name, values in seconds.items()}
-    return {"gpus": gpus, "jobs": jobs, **found, "times_under": found["stated"] / found["interior"], "difference": difference}
+    return {
+        "gpus": gpus,
+        "jobs": jobs,
+        **found,
+        "times_under": found["stated"] / found["interior"],
+        "difference": difference,
+    }
 
 
 def _timed(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
@@ -60,7 +69,9 @@ def _timed(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
     return time.process_time() - began, answer
 
 
-def _direct(rate: np.ndarray, count: np.ndarray, capacity: np.ndarray, method: LinearMethod) -> np.ndarray:
+def _direct(
+    rate: np.ndarray, count: np.ndarray, capacity: np.ndarray, method: LinearMethod
+) -> np.ndarray:
     jobs, size = len(rate), rate.size
     at = np.arange(size)
     job, kind = np.divmod(at, TYPES)

@@ -13,13 +13,36 @@ from pathlib import Path
 
 from benchmarks.page import markdown
 from benchmarks.sharing_decisions import decisions_table
-from benchmarks.sharing_runs import CONTENDERS, SIZES, XIS, Outcome, Outcomes, Run, as_row, from_row, play, wanted
+from benchmarks.sharing_runs import (
+    CONTENDERS,
+    SIZES,
+    XIS,
+    Outcome,
+    Outcomes,
+    Run,
+    as_row,
+    from_row,
+    play,
+    wanted,
+)
 
 PAPER_ORDER = ("SJF-BSBF", "SJF-FFS", "SJF", "Tiresias", "FIFO")
 SHARING = ("SJF-FFS", "SJF-BSBF as printed", "SJF-BSBF")
 PUBLISHED_JCT = {
-    240: {"FIFO": "2.34", "Tiresias": "1.51", "SJF": "1.25", "SJF-FFS": "1.23", "SJF-BSBF as printed": "1.01"},
-    480: {"FIFO": "7.52", "Tiresias": "5.09", "SJF": "2.55", "SJF-FFS": "1.89", "SJF-BSBF as printed": "1.57"},
+    240: {
+        "FIFO": "2.34",
+        "Tiresias": "1.51",
+        "SJF": "1.25",
+        "SJF-FFS": "1.23",
+        "SJF-BSBF as printed": "1.01",
+    },
+    480: {
+        "FIFO": "7.52",
+        "Tiresias": "5.09",
+        "SJF": "2.55",
+        "SJF-FFS": "1.89",
+        "SJF-BSBF as printed": "1.57",
+    },
 }
 PARTS = ("jct", "jct_large", "jct_small", "queueing", "queueing_large", "queueing_small")
 
@@ -27,10 +50,17 @@ PARTS = ("jct", "jct_large", "jct_small", "queueing", "queueing_large", "queuein
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.sharing", description=__doc__)
     parser.add_argument(
-        "--rows", type=Path, default=Path("sharing-runs.jsonl"), help="where each run's figures are kept (default %(default)s)"
+        "--rows",
+        type=Path,
+        default=Path("sharing-runs.jsonl"),
+        help="where each run's figures are kept (default %(default)s)",
     )
-    parser.add_argument("--processes", type=int, default=2, help="at most so many at a time (default %(default)s)")
-    parser.add_argument("--tables", action="store_true", help="only print the tables of the runs that are there")
+    parser.add_argument(
+        "--processes", type=int, default=2, help="at most so many at a time (default %(default)s)"
+    )
+    parser.add_argument(
+        "--tables", action="store_true", help="only print the tables of the runs that are there"
+    )
     options = parser.parse_args(arguments)
     found = dict(read(options.rows))
     if not options.tables:
@@ -57,7 +87,10 @@ def play_all(runs: Sequence[Run], rows: Path, *, processes: int) -> Iterable[tup
 def tables(found: Outcomes) -> list[str]:
     """As markdown: averages and order for each number of jobs, then the constants, then where SJF-FFS falls behind SJF."""
     sizes = [
-        text for jobs in SIZES if (seeds := _complete(found, jobs)) for text in (_averages(found, jobs, seeds), _order(found, jobs, seeds))
+        text
+        for jobs in SIZES
+        if (seeds := _complete(found, jobs))
+        for text in (_averages(found, jobs, seeds), _order(found, jobs, seeds))
     ]
     head, rows = decisions_table(found)
     return [*sizes, *_constants(found), *([markdown(head, rows)] if rows else [])]
@@ -65,13 +98,23 @@ def tables(found: Outcomes) -> list[str]:
 
 def _complete(found: Outcomes, jobs: int) -> list[int]:
     """Seeds that every policy has played with the synthetic table."""
-    return sorted({run.seed for run in found if all(Run(name, jobs, run.seed) in found for name in CONTENDERS)})
+    return sorted(
+        {
+            run.seed
+            for run in found
+            if all(Run(name, jobs, run.seed) in found for name in CONTENDERS)
+        }
+    )
 
 
 def _averages(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
     head = ("policy", "JCT", "large", "small", "queueing", "large", "small", "JCT published")
     rows = [
-        (name, *(_mean([getattr(found[Run(name, jobs, s)], part) for s in seeds]) for part in PARTS), PUBLISHED_JCT[jobs].get(name, "-"))
+        (
+            name,
+            *(_mean([getattr(found[Run(name, jobs, s)], part) for s in seeds]) for part in PARTS),
+            PUBLISHED_JCT[jobs].get(name, "-"),
+        )
         for name in CONTENDERS
     ]
     return f"{jobs} jobs, hours, mean over {len(seeds)} seeds:\n\n{markdown(head, rows)}"
@@ -86,9 +129,18 @@ def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
 
     steps = list(pairwise(PAPER_ORDER))
     shown = [("SJF-BSBF as printed", "SJF-FFS"), *steps]
-    rows = [(f"{better} before {worse}", f"{sum(holds(better, worse, s) for s in seeds)} of {len(seeds)}") for better, worse in shown]
+    rows = [
+        (
+            f"{better} before {worse}",
+            f"{sum(holds(better, worse, s) for s in seeds)} of {len(seeds)}",
+        )
+        for better, worse in shown
+    ]
     whole = sum(all(holds(better, worse, s) for better, worse in steps) for s in seeds)
-    return markdown((f"{jobs} jobs", "seeds in which it holds"), [*rows, ("the whole order", f"{whole} of {len(seeds)}")])
+    return markdown(
+        (f"{jobs} jobs", "seeds in which it holds"),
+        [*rows, ("the whole order", f"{whole} of {len(seeds)}")],
+    )
 
 
 def _constants(found: Outcomes) -> list[str]:
@@ -101,17 +153,49 @@ def _by_xi(found: Outcomes, nodes: int) -> str:
     rows = []
     for xi in XIS:
         by_name = [
-            {run.seed: o.jct for run, o in found.items() if run == Run(name, SIZES[0], run.seed, f"{xi:g}", nodes)} for name in SHARING
+            {
+                run.seed: o.jct
+                for run, o in found.items()
+                if run == Run(name, SIZES[0], run.seed, f"{xi:g}", nodes)
+            }
+            for name in SHARING
         ]
         seeds = sorted(set.intersection(*(set(by_seed) for by_seed in by_name)))
         if seeds:
-            ffs, printed, placed = (statistics.mean(by_seed[s] for s in seeds) for by_seed in by_name)
-            alone = [found[run].jct for s in seeds if (run := Run("SJF", SIZES[0], s, nodes=nodes)) in found]
+            ffs, printed, placed = (
+                statistics.mean(by_seed[s] for s in seeds) for by_seed in by_name
+            )
+            alone = [
+                found[run].jct
+                for s in seeds
+                if (run := Run("SJF", SIZES[0], s, nodes=nodes)) in found
+            ]
             sjf = f"{statistics.mean(alone):.3f}" if alone else "-"
             gains = (f"{1 - printed / ffs:.1%}", f"{1 - placed / ffs:.1%}")
-            rows.append((f"{xi:g}", sjf, f"{ffs:.3f}", f"{printed:.3f}", f"{placed:.3f}", *gains, str(len(seeds))))
-    head = ("xi of all pairs", "SJF", *SHARING, "gain over FFS as printed", "gain over FFS", "seeds")
-    return f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{markdown(head, rows)}" if rows else ""
+            rows.append(
+                (
+                    f"{xi:g}",
+                    sjf,
+                    f"{ffs:.3f}",
+                    f"{printed:.3f}",
+                    f"{placed:.3f}",
+                    *gains,
+                    str(len(seeds)),
+                )
+            )
+    head = (
+        "xi of all pairs",
+        "SJF",
+        *SHARING,
+        "gain over FFS as printed",
+        "gain over FFS",
+        "seeds",
+    )
+    return (
+        f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{markdown(head, rows)}"
+        if rows
+        else ""
+    )
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -36,7 +36,10 @@ SEEDS, SIZES = tuple(range(20)), (240, 480)
 FITTER = MemoisingFitter()  # of this process: the models of one run are those of the next
 MILD_XI = 1.25  # up to which the paper has both sharing policies alike
 XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
-DECISION_SEEDS, DECISION_XIS = tuple(range(5)), (1.1, 1.2, 1.3, 1.4)  # run afterwards, as are the variations
+DECISION_SEEDS, DECISION_XIS = (
+    tuple(range(5)),
+    (1.1, 1.2, 1.3, 1.4),
+)  # run afterwards, as are the variations
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,10 @@ def play(run: Run) -> Outcome:
     scenario = Scenario(
         workload(run.jobs, run.seed, setting),
         {name: with_setting(model, setting) for name, model in catalog_models().items()},
-        replace(Cluster.parse(f"{GPU_TYPE}={run.nodes}x{NODES * GPUS_PER_NODE // run.nodes}"), jobs_per_gpu=contender.jobs_per_gpu),
+        replace(
+            Cluster.parse(f"{GPU_TYPE}={run.nodes}x{NODES * GPUS_PER_NODE // run.nodes}"),
+            jobs_per_gpu=contender.jobs_per_gpu,
+        ),
         policy=contender.policy,
         placer=suiting_placer(contender.policy),
         policy_parameters=dict(contender.parameters),
@@ -130,18 +136,28 @@ def play(run: Run) -> Outcome:
 def wanted() -> list[Run]:
     """The quick ones first; seed by seed, so that what is done at any moment compares all policies."""
     shared = [name for name, contender in CONTENDERS.items() if contender.jobs_per_gpu > 1]
-    small, large = ([Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES)
-    constant = [Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared]
+    small, large = (
+        [Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES
+    )
+    constant = [
+        Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared
+    ]
     nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
     return [*small, *constant, *nearby, *large, *decisions()]
 
 
 def decisions() -> list[Run]:
     """What shows where SJF-FFS falls behind SJF: milder constants, one thing varied at a time, and an SJF that knows less."""
-    mild = [Run("SJF-FFS", SIZES[0], seed, f"{xi:g}") for seed in DECISION_SEEDS for xi in DECISION_XIS]
+    mild = [
+        Run("SJF-FFS", SIZES[0], seed, f"{xi:g}") for seed in DECISION_SEEDS for xi in DECISION_XIS
+    ]
     uninformed = [Run(UNINFORMED, jobs, seed) for jobs in SIZES for seed in DECISION_SEEDS]
     varied = [
-        Run(name, SIZES[0], seed, variation=key) for key in VARIATIONS if key for seed in DECISION_SEEDS for name in ("SJF", "SJF-FFS")
+        Run(name, SIZES[0], seed, variation=key)
+        for key in VARIATIONS
+        if key
+        for seed in DECISION_SEEDS
+        for name in ("SJF", "SJF-FFS")
     ]
     return [*mild, *uninformed, *varied]
 
@@ -151,7 +167,9 @@ def as_row(run: Run, outcome: Outcome) -> dict[str, object]:
 
 
 def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
-    return Run(**{f.name: row[f.name] for f in fields(Run) if f.name in row}), Outcome(**{f.name: row[f.name] for f in fields(Outcome)})
+    return Run(**{f.name: row[f.name] for f in fields(Run) if f.name in row}), Outcome(
+        **{f.name: row[f.name] for f in fields(Outcome)}
+    )
 
 
 def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
@@ -160,23 +178,43 @@ def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
     hourly = np.array(FAMILIES["philly"].hourly)
     expected = np.concatenate(([0.0], np.cumsum(hourly)))
     submitted = (
-        np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected)))) * 3600.0 * setting.hours / len(hourly)
+        np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected))))
+        * 3600.0
+        * setting.hours
+        / len(hourly)
     )
-    models = rng.choice(list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values()))
+    models = rng.choice(
+        list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values())
+    )
     large = rng.random(jobs) < setting.large_share
     counts = np.where(large, _drawn(LARGE, jobs, rng), _drawn(SMALL, jobs, rng))
-    mean, sigma = np.where(large, setting.mean_hours_large, setting.mean_hours_small) * 3600.0, setting.sigma
-    seconds = np.clip(mean * np.exp(sigma * rng.standard_normal(jobs) - sigma**2 / 2), SHORTEST_SECONDS, LONGEST_SECONDS)
+    mean, sigma = (
+        np.where(large, setting.mean_hours_large, setting.mean_hours_small) * 3600.0,
+        setting.sigma,
+    )
+    seconds = np.clip(
+        mean * np.exp(sigma * rng.standard_normal(jobs) - sigma**2 / 2),
+        SHORTEST_SECONDS,
+        LONGEST_SECONDS,
+    )
     drawn = zip(submitted.tolist(), models.tolist(), counts.tolist(), seconds.tolist(), strict=True)
-    return Workload(f"sharing-{jobs}-{seed}", tuple(_job(number, *what) for number, what in enumerate(drawn)), "sharing")
+    return Workload(
+        f"sharing-{jobs}-{seed}",
+        tuple(_job(number, *what) for number, what in enumerate(drawn)),
+        "sharing",
+    )
 
 
 def _drawn(weights: dict[int, int], many: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.choice(list(weights), size=many, p=np.array(list(weights.values())) / sum(weights.values()))
+    return rng.choice(
+        list(weights), size=many, p=np.array(list(weights.values())) / sum(weights.values())
+    )
 
 
 def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: float) -> TraceJob:
-    whole = TraceJob(f"{model}-{number}", round(submitted, 3), model, gpu_count, batch_size(model, gpu_count))
+    whole = TraceJob(
+        f"{model}-{number}", round(submitted, 3), model, gpu_count, batch_size(model, gpu_count)
+    )
     return replace(whole, work_scale=seconds / solo_seconds(model, gpu_count))
 
 
@@ -208,4 +246,6 @@ def _step_seconds(spec: JobSpec, model: Model, gpu_count: int) -> float:
         raise ValueError(f"{spec.model} does not fit {gpu_count} {GPU_TYPE}")
     whole, rest = divmod(gpu_count, GPUS_PER_NODE)
     shape: Shape = (GPUS_PER_NODE,) * whole + ((rest,) if rest else ())
-    return model.truth.step(GPU_TYPE, shape, plan.per_gpu_batch_size).with_accumulation(plan.accumulation_steps)
+    return model.truth.step(GPU_TYPE, shape, plan.per_gpu_batch_size).with_accumulation(
+        plan.accumulation_steps
+    )

@@ -46,7 +46,10 @@ def with_setting(model: Model, setting: Setting) -> Model:
     if not setting.restarts:
         model = replace(model, restart_seconds=0.0)
     if not setting.memory:
-        model = replace(model, memory={t: replace(limits, fills_gpu=False) for t, limits in model.memory.items()})
+        model = replace(
+            model,
+            memory={t: replace(limits, fills_gpu=False) for t, limits in model.memory.items()},
+        )
     return model
 
 
@@ -54,5 +57,8 @@ def scaled(interference: Interference, scale: float) -> Interference:
     """Every pair loses so much of what it loses: xi becomes 1 + scale (xi - 1). Constants stay what they are."""
     if scale == 1.0 or interference.everywhere is not None:
         return interference
-    pairs = {pair: {n: 1.0 + scale * (xi - 1.0) for n, xi in by_count.items()} for pair, by_count in interference.pairs.items()}
+    pairs = {
+        pair: {n: 1.0 + scale * (xi - 1.0) for n, xi in by_count.items()}
+        for pair, by_count in interference.pairs.items()
+    }
     return replace(interference, name=f"{scale:g} x {interference.name}", pairs=pairs)

@@ -48,7 +48,13 @@ def measure() -> Figures:
     title = f"Simulated workloads under Sia, {CLUSTER}"
     data = os.environ.get("MAAT_DATA")
     if not data:
-        return Figures("simulate", title, COLUMNS, [], ["skipped: MAAT_DATA is not set (the folder that holds sia-artifact)"])
+        return Figures(
+            "simulate",
+            title,
+            COLUMNS,
+            [],
+            ["skipped: MAAT_DATA is not set (the folder that holds sia-artifact)"],
+        )
     folder = Path(data, "sia-artifact")
     rows = [_row(folder, trace, fidelity) for trace in TRACES for fidelity in FIDELITIES]
     return Figures("simulate", title, COLUMNS, rows, list(NOTES))
@@ -86,16 +92,39 @@ def measure_pollux() -> Figures:
     data = os.environ.get("MAAT_DATA")
     if not data:
         return Figures(
-            "pollux", title, POLLUX_COLUMNS, [], ["skipped: MAAT_DATA is not set (the folder that holds pollux and sia-artifact)"]
+            "pollux",
+            title,
+            POLLUX_COLUMNS,
+            [],
+            ["skipped: MAAT_DATA is not set (the folder that holds pollux and sia-artifact)"],
         )
     rows = [_pollux_row(Path(data), *run) for run in POLLUX_RUNS]
     load = f"Processes that wanted to run on {os.cpu_count()} cores meanwhile, mean of the last 5 minutes: {os.getloadavg()[1]:.0f}."
     return Figures("pollux", title, POLLUX_COLUMNS, rows, [*POLLUX_NOTES, load])
 
 
-def _pollux_row(data: Path, trace: str, policy: str, published_cpu_seconds: float | None, published_jct_seconds: float) -> dict[str, Cell]:
-    command = [sys.executable, "-c", MAAT_AND_ITS_PEAK, "simulate", str(data / "pollux" / "workloads" / f"{trace}.csv")]
-    command += ["--profiles", str(data / "sia-artifact" / "profiles"), "--cluster", "t4=16x4", "--policy", policy]
+def _pollux_row(
+    data: Path,
+    trace: str,
+    policy: str,
+    published_cpu_seconds: float | None,
+    published_jct_seconds: float,
+) -> dict[str, Cell]:
+    command = [
+        sys.executable,
+        "-c",
+        MAAT_AND_ITS_PEAK,
+        "simulate",
+        str(data / "pollux" / "workloads" / f"{trace}.csv"),
+    ]
+    command += [
+        "--profiles",
+        str(data / "sia-artifact" / "profiles"),
+        "--cluster",
+        "t4=16x4",
+        "--policy",
+        policy,
+    ]
     command += ["--fidelity", "pollux-artifact", "--json"]
     _run(command)  # compiles what is not compiled yet
     runs = [_run(command) for _ in range(RUNS)]
@@ -107,7 +136,9 @@ def _pollux_row(data: Path, trace: str, policy: str, published_cpu_seconds: floa
         "cpu_seconds": min(cpu_seconds),
         "median_cpu_seconds": median(cpu_seconds),
         "published_cpu_seconds": published_cpu_seconds,
-        "times_under": None if published_cpu_seconds is None else published_cpu_seconds / min(cpu_seconds),
+        "times_under": None
+        if published_cpu_seconds is None
+        else published_cpu_seconds / min(cpu_seconds),
         "peak_mib": peak_mib,
         "avg_jct_seconds": f"{3600.0 * float(summary['avg_jct_hours'] or 0.0):.2f}",
         "published_avg_jct_seconds": f"{published_jct_seconds:.2f}",
@@ -133,7 +164,9 @@ def _row(folder: Path, trace: Trace, fidelity: str) -> dict[str, Cell]:
         "rounds": summary["rounds"],
         "cpu_seconds": cpu_seconds,
         "published_cpu_seconds": trace.published_cpu_seconds,
-        "times_under": None if trace.published_cpu_seconds is None else trace.published_cpu_seconds / cpu_seconds,
+        "times_under": None
+        if trace.published_cpu_seconds is None
+        else trace.published_cpu_seconds / cpu_seconds,
         "peak_mib": peak_mib,
         "milliseconds_per_round": 1000.0 * float(summary["policy_seconds_median"] or 0.0),
         "avg_jct_hours": summary["avg_jct_hours"],
@@ -142,9 +175,14 @@ def _row(folder: Path, trace: Trace, fidelity: str) -> dict[str, Cell]:
 
 def _run(command: list[str]) -> tuple[dict[str, Cell], float, float]:
     """What the process printed as JSON, its CPU seconds, and the most memory it held, MiB. It keeps the modules that it compiles, as is usual."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        streams = [(os.POSIX_SPAWN_DUP2, output.fileno(), 1), (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
+        streams = [
+            (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+            (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
+        ]
         pid = os.posix_spawn(command[0], command, environment, file_actions=streams)
         _, status, usage = os.wait4(pid, 0)
         output.seek(0)
@@ -152,4 +190,8 @@ def _run(command: list[str]) -> tuple[dict[str, Cell], float, float]:
         printed, peak = output.read(), re.search(rb"VmHWM:\s+(\d+) kB", errors.read())
     if os.waitstatus_to_exitcode(status) != 0:
         raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
-    return json.loads(printed), usage.ru_utime + usage.ru_stime, float(peak[1]) / 1024 if peak else float("nan")
+    return (
+        json.loads(printed),
+        usage.ru_utime + usage.ru_stime,
+        float(peak[1]) / 1024 if peak else float("nan"),
+    )

@@ -77,17 +77,30 @@ class Arm:
 def measure(settings: Settings) -> Figures:
     rows = [row for odd in (False, True) for row in _rows(settings, odd=odd)]
     columns = {key: heading for key, heading in COLUMNS.items() if any(key in row for row in rows)}
-    return Figures("solve", f"Solving the assignment programme, {settings.jobs_per_gpu} jobs per GPU", columns, rows, list(NOTES))
+    return Figures(
+        "solve",
+        f"Solving the assignment programme, {settings.jobs_per_gpu} jobs per GPU",
+        columns,
+        rows,
+        list(NOTES),
+    )
 
 
 def _rows(settings: Settings, *, odd: bool) -> list[dict[str, Cell]]:
     found = []
     for gpus in settings.sizes:
         stored = rounds(
-            gpus, jobs_per_gpu=settings.jobs_per_gpu, odd=odd, stored=settings.stored, choose=lambda problem: solve(problem).chosen
+            gpus,
+            jobs_per_gpu=settings.jobs_per_gpu,
+            odd=odd,
+            stored=settings.stored,
+            choose=lambda problem: solve(problem).chosen,
         )
         found.append(_row(list(stored), settings))
-    exponents = growth([float(row["pairs"] or 0) for row in found], [float(row["maat_seconds"] or 0) for row in found])
+    exponents = growth(
+        [float(row["pairs"] or 0) for row in found],
+        [float(row["maat_seconds"] or 0) for row in found],
+    )
     return [{**row, "growth": exponent} for row, exponent in zip(found, exponents, strict=True)]
 
 
@@ -108,19 +121,28 @@ def _row(instances: list[Instance], settings: Settings) -> dict[str, Cell]:
     return {**row, **_compared(problems, reports, settings)} if settings.others else row
 
 
-def _compared(problems: list[AssignmentProblem], reports: list[SolveReport], settings: Settings) -> dict[str, Cell]:
+def _compared(
+    problems: list[AssignmentProblem], reports: list[SolveReport], settings: Settings
+) -> dict[str, Cell]:
     proofs = [solve_highs(problem, PROOF).report for problem in problems]
-    highs, glpk = (_in_cvxpy(solver, problems, settings.kill_after) for solver in ("HIGHS", "GLPK_MI"))
+    highs, glpk = (
+        _in_cvxpy(solver, problems, settings.kill_after) for solver in ("HIGHS", "GLPK_MI")
+    )
     ours = float(np.median([report.seconds for report in reports]))
     return {
         "highs_seconds": float(np.median([proof.seconds for proof in proofs])),
         "cvxpy_highs_seconds": highs.cell(),
         "cvxpy_glpk_seconds": glpk.cell(),
-        "cvxpy_build_seconds": float(np.median(highs.build_seconds)) if highs.build_seconds else None,
+        "cvxpy_build_seconds": float(np.median(highs.build_seconds))
+        if highs.build_seconds
+        else None,
         "under_cvxpy_highs": _times_under(highs, ours),
         "under_cvxpy_glpk": _times_under(glpk, ours),
         "highs_objective": proofs[-1].objective,
-        "true_gap": max((proof.objective - report.objective) / proof.objective for proof, report in zip(proofs, reports, strict=True)),
+        "true_gap": max(
+            (proof.objective - report.objective) / proof.objective
+            for proof, report in zip(proofs, reports, strict=True)
+        ),
     }
 
 
@@ -144,7 +166,12 @@ def _in_cvxpy(solver: str, problems: list[AssignmentProblem], kill_after: float)
                 membership=problem.membership[useful],
                 capacity=problem.capacity,
             )
-        answers = ask_child("benchmarks.cvxpy_child", [solver, *map(str, paths)], expected=len(paths), seconds=kill_after)
+        answers = ask_child(
+            "benchmarks.cvxpy_child",
+            [solver, *map(str, paths)],
+            expected=len(paths),
+            seconds=kill_after,
+        )
     return _arm(answers)
 
 

@@ -53,7 +53,9 @@ def _text(cell: Cell) -> str:
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> list[float | None]:
     """The exponent by which cost grew from each row to the next: 1 is linear. None for the first."""
     exponents: list[float | None] = [None]
-    for (s0, c0), (s1, c1) in zip(zip(sizes, costs, strict=True), list(zip(sizes, costs, strict=True))[1:], strict=False):
+    for (s0, c0), (s1, c1) in zip(
+        zip(sizes, costs, strict=True), list(zip(sizes, costs, strict=True))[1:], strict=False
+    ):
         grown = s1 > s0 > 0 and c0 > 0 and c1 > 0
         exponents.append(math.log(c1 / c0) / math.log(s1 / s0) if grown else None)
     return exponents

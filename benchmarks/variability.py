@@ -36,7 +36,12 @@ ROW_SEEDS, MEDIAN_SEEDS = tuple(range(5)), tuple(range(5))
 
 # hal-uw/blox-pal, branch artifact, workload 1: average JCT in seconds. pal: with the libraries that its requirements pin, which decide which of
 # equally good nodes it takes; pm-first: with newer ones, with which one job of the 160 ended one round later.
-PUBLISHED: Mapping[str, float] = {"packed-sticky": 30_244, "pal": 25_300.74, "pm-first": 25_467, "packed": 30_035}
+PUBLISHED: Mapping[str, float] = {
+    "packed-sticky": 30_244,
+    "pal": 25_300.74,
+    "pm-first": 25_467,
+    "packed": 30_035,
+}
 
 
 def published_rules() -> Fidelity:
@@ -92,10 +97,19 @@ class Outcome:
 
 def wanted(*, quick: bool) -> list[Run]:
     """The longest first, so that two processes end together. Quick: the published figures alone."""
-    runs = {Run(workload, placer): None for workload in WORKLOADS[: 1 if quick else None] for placer in PLACERS}
+    runs = {
+        Run(workload, placer): None
+        for workload in WORKLOADS[: 1 if quick else None]
+        for placer in PLACERS
+    }
     if not quick:
         every = [(workload, placer) for workload in WORKLOADS for placer in (BASELINE, *COMPARED)]
-        runs |= {Run(w, p, name, seed): None for w, p in every for name, (_, seeds) in SETTINGS.items() for seed in seeds}
+        runs |= {
+            Run(w, p, name, seed): None
+            for w, p in every
+            for name, (_, seeds) in SETTINGS.items()
+            for seed in seeds
+        }
         runs |= {Run(w, p, penalty=penalty): None for w, p in every for penalty in PENALTIES}
     return sorted(runs, key=lambda run: (run.workload != 2, run.workload != 3))
 
@@ -119,7 +133,9 @@ def play(run: Run, data: Path) -> Outcome:
         Cluster.parse(CLUSTER),
         policy="fifo",
         placer=run.placer,
-        conditions=Conditions(fidelity=rules, variability=_measured(data), locality_penalties=penalties),
+        conditions=Conditions(
+            fidelity=rules, variability=_measured(data), locality_penalties=penalties
+        ),
         seed=run.seed,
     )
     result = simulate(scenario)
@@ -131,7 +147,9 @@ def play_all(runs: Sequence[Run], data: Path, *, processes: int) -> Mapping[Run,
     with ProcessPoolExecutor(processes) as pool:
         found = {}
         for run, outcome in zip(runs, pool.map(play, runs, [data] * len(runs)), strict=True):
-            print(f"{len(found) + 1}/{len(runs)} {run}: {outcome.average_jct:.0f} s", file=sys.stderr)
+            print(
+                f"{len(found) + 1}/{len(runs)} {run}: {outcome.average_jct:.0f} s", file=sys.stderr
+            )
             found[run] = outcome
     return found
 
@@ -150,7 +168,11 @@ def _published(found: Mapping[Run, Outcome]) -> str:
     rows = []
     for placer in PLACERS:
         outcome, theirs = found[Run(1, placer)], PUBLISHED.get(placer)
-        beside = ("-", "-") if theirs is None else (f"{theirs:,.0f}", f"{outcome.average_jct / theirs - 1:+.3%}")
+        beside = (
+            ("-", "-")
+            if theirs is None
+            else (f"{theirs:,.0f}", f"{outcome.average_jct / theirs - 1:+.3%}")
+        )
         rows.append(
             (
                 placer,
@@ -161,7 +183,15 @@ def _published(found: Mapping[Run, Outcome]) -> str:
                 "yes" if outcome.complete else "no",
             )
         )
-    heading = ("placer", "average JCT, s", "published", "deviation", "makespan, s", "rounds", "all jobs ended")
+    heading = (
+        "placer",
+        "average JCT, s",
+        "published",
+        "deviation",
+        "makespan, s",
+        "rounds",
+        "all jobs ended",
+    )
     return f"### Workload 1 beside the published simulator\n\n{markdown(heading, rows)}"
 
 
@@ -177,23 +207,41 @@ def _settings(found: Mapping[Run, Outcome]) -> str:
         for name in SETTINGS
         for placer in COMPARED
     ]
-    heading = ("scores", "placer", *(f"workload {number}" for number in WORKLOADS), "geometric mean")
+    heading = (
+        "scores",
+        "placer",
+        *(f"workload {number}" for number in WORKLOADS),
+        "geometric mean",
+    )
     return f"### Change of the average JCT against packed-sticky on the same scores\n\n{markdown(heading, rows)}"
 
 
 def _locality(found: Mapping[Run, Outcome]) -> str:
     rows = [
-        (f"{penalty:g}", *(_spread([_geometric(_ratio(found, Run(w, placer, penalty=penalty)) for w in WORKLOADS)]) for placer in COMPARED))
+        (
+            f"{penalty:g}",
+            *(
+                _spread(
+                    [_geometric(_ratio(found, Run(w, placer, penalty=penalty)) for w in WORKLOADS)]
+                )
+                for placer in COMPARED
+            ),
+        )
         for penalty in PENALTIES
     ]
     heading = ("penalty across nodes", *COMPARED)
     return f"### The same by locality penalty, published draw, geometric mean over the workloads\n\n{markdown(heading, rows)}"
 
 
-def _gains(found: Mapping[Run, Outcome], setting: str, placer: str, workloads: Sequence[int]) -> list[float]:
+def _gains(
+    found: Mapping[Run, Outcome], setting: str, placer: str, workloads: Sequence[int]
+) -> list[float]:
     """One ratio per seed."""
     seeds = SETTINGS[setting][1]
-    return [_geometric(_ratio(found, Run(workload, placer, setting, seed)) for workload in workloads) for seed in seeds]
+    return [
+        _geometric(_ratio(found, Run(workload, placer, setting, seed)) for workload in workloads)
+        for seed in seeds
+    ]
 
 
 def _ratio(found: Mapping[Run, Outcome], run: Run) -> float:
@@ -211,13 +259,21 @@ def _spread(ratios: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.variability", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="workload 1 under the published rules, printed instead of written")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="workload 1 under the published rules, printed instead of written",
+    )
     parser.add_argument("--processes", type=int, default=2, help="simulations at a time")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the Markdown file whose tables are written")
+    parser.add_argument(
+        "--output", type=Path, default=OUTPUT, help="the Markdown file whose tables are written"
+    )
     options = parser.parse_args(arguments)
     data = os.environ.get("MAAT_DATA")
     if not data:
-        parser.error("MAAT_DATA is not set: give the folder that holds pal/traces and pal/variability")
+        parser.error(
+            "MAAT_DATA is not set: give the folder that holds pal/traces and pal/variability"
+        )
     found = play_all(wanted(quick=options.quick), Path(data, "pal"), processes=options.processes)
     text = tables(found, quick=options.quick)
     if options.quick:

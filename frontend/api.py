@@ -14,7 +14,19 @@ Scope = MutableMapping[str, Any]
 Service = Callable[[Scope, Any, Any], Awaitable[None]]
 
 # What speaks of the callback's own message, not of who sends it: the call in-process is another message.
-ABOUT_THE_MESSAGE = frozenset({"connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "range", "cache-control", "pragma"})
+ABOUT_THE_MESSAGE = frozenset(
+    {
+        "connection",
+        "transfer-encoding",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+        "range",
+        "cache-control",
+        "pragma",
+    }
+)
 ABOUT_THE_MESSAGE_PREFIXES = ("content-", "accept", "if-", "idempotency-")
 # Where the visitor's connection comes from and goes to: the service decides by it who is local.
 OF_THE_CONNECTION = ("client", "server", "http_version", "scheme")
@@ -34,7 +46,9 @@ class Api:
 
     def client_of(self, visit: Mapping[str, Any]) -> AsyncClient:
         """A client that speaks as whoever sent the request with this ASGI scope: for the service, the same visitor."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in visit["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in visit["headers"]
+        }
         connection = {name: visit[name] for name in OF_THE_CONNECTION if name in visit}
 
         async def service_for_visitor(scope: Scope, receive: Any, send: Any) -> None:
@@ -42,7 +56,9 @@ class Api:
 
         transport = httpx.ASGITransport(app=service_for_visitor, raise_app_exceptions=False)
         return AsyncClient(
-            "http://maat", headers={name: headers[name] for name in headers if _is_about_the_visitor(name)}, transport=transport
+            "http://maat",
+            headers={name: headers[name] for name in headers if _is_about_the_visitor(name)},
+            transport=transport,
         )
 
 

@@ -68,7 +68,11 @@ def mount_pages(service: FastAPI) -> Dash:
         hooks={"request_post": "window.maatOnlyChanged"},
         add_log_handler=False,
     )
-    cast(Any, pages.backend).websocket_capability = False  # no callback uses one, and the browser would open it all the same
+    cast(
+        Any, pages.backend
+    ).websocket_capability = (
+        False  # no callback uses one, and the browser would open it all the same
+    )
     pages.layout = shell_layout
     service.add_middleware(CompressedSuites)
     service.state.page_outputs = pages.callback_map  # what a call may name; filled before the first
@@ -92,13 +96,17 @@ def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
-        for prepare in cast(Any, pages.backend)._before_request_funcs:  # Dash itself runs these for its own paths only
+        for prepare in cast(
+            Any, pages.backend
+        )._before_request_funcs:  # Dash itself runs these for its own paths only
             waiting = prepare()
             if isawaitable(waiting):
                 await waiting
         token = set_current_request(request)  # type: ignore[no-untyped-call]
         try:
-            return Response(cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404)
+            return Response(
+                cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404
+            )
         finally:
             reset_current_request(token)  # type: ignore[no-untyped-call]
 
@@ -109,9 +117,13 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
     """Whether a page of the registry stands at this path."""
     template = entry.get("path_template")
     if template is None:
-        return entry["path"].rstrip("/") == path.rstrip("/") and not entry["module"].endswith("not_found_404")
+        return entry["path"].rstrip("/") == path.rstrip("/") and not entry["module"].endswith(
+            "not_found_404"
+        )
     wanted, given = template.strip("/").split("/"), path.strip("/").split("/")
-    return len(wanted) == len(given) and all(part.startswith("<") or part == other for part, other in zip(wanted, given, strict=True))
+    return len(wanted) == len(given) and all(
+        part.startswith("<") or part == other for part, other in zip(wanted, given, strict=True)
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -25,5 +25,10 @@ class LoggedFailures:
         except Exception:
             if scope["type"] == "http" and scope["path"].startswith("/_dash-"):
                 request = Request(scope)
-                log.exception("%s %r failed (request %s)", request.method, request.url.path, getattr(request.state, "request_id", ""))
+                log.exception(
+                    "%s %r failed (request %s)",
+                    request.method,
+                    request.url.path,
+                    getattr(request.state, "request_id", ""),
+                )
             raise

@@ -18,7 +18,11 @@ def duration(seconds: float | None) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    for unit, size, below, below_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+    for unit, size, below, below_size in (
+        ("d", 86400, "h", 3600),
+        ("h", 3600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
         if whole >= size:
             major, rest = divmod(whole, size)
             minor = rest // below_size
@@ -47,8 +51,16 @@ def count(value: int) -> str:
 
 def column(values: Sequence[float | None], digits: int = 3) -> list[str]:
     """Numbers that stand below one another, all with the same decimals: as many as give the largest `digits` significant figures, or the smallest two."""
-    decimals = _decimals([abs(value) for value in values if value is not None and isfinite(value) and value != 0], digits)
-    return [ABSENT if value is None or not isfinite(value) else f"{value:,.{decimals}f}".replace(",", " ") for value in values]
+    decimals = _decimals(
+        [abs(value) for value in values if value is not None and isfinite(value) and value != 0],
+        digits,
+    )
+    return [
+        ABSENT
+        if value is None or not isfinite(value)
+        else f"{value:,.{decimals}f}".replace(",", " ")
+        for value in values
+    ]
 
 
 def _decimals(sizes: Sequence[float], digits: int) -> int:

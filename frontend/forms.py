@@ -13,7 +13,9 @@ from maat.client.errors import FieldProblem
 MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
 
 
-def spread(error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str) -> tuple[dict[str, str], Any]:
+def spread(
+    error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str
+) -> tuple[dict[str, str], Any]:
     """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
 
     `place`: the form's name for the field that a problem is about, None where it has none. A problem with a file is told as the service
@@ -28,7 +30,9 @@ def spread(error: Exception, place: Callable[[FieldProblem], str | None], *, emp
         if field is None:
             loose = True
             continue
-        words = _row_words(error, problem) if field == "csv" else worded(problem, empty_name=empty_name)
+        words = (
+            _row_words(error, problem) if field == "csv" else worded(problem, empty_name=empty_name)
+        )
         beside[field] = " ".join(filter(None, (beside.get(field), words)))
     return beside, error_state(error) if loose else None
 

@@ -58,4 +58,6 @@ INDEX = """<!DOCTYPE html>
 
 _SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
 # What the Content-Security-Policy calls it, so that it, and no injected one, may run.
-INDEX_SCRIPT_HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()}'"
+INDEX_SCRIPT_HASH = (
+    f"'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()}'"
+)

@@ -13,7 +13,17 @@ WORDS = {
     "float_parsing": "Give a number.",
     "float_type": "Give a number.",
 }
-SAY_ENOUGH = frozenset({"string_too_long", "greater_than", "greater_than_equal", "less_than", "less_than_equal", "too_short", "too_long"})
+SAY_ENOUGH = frozenset(
+    {
+        "string_too_long",
+        "greater_than",
+        "greater_than_equal",
+        "less_than",
+        "less_than_equal",
+        "too_short",
+        "too_long",
+    }
+)
 
 
 def worded(problem: FieldProblem, *, empty_name: str) -> str:

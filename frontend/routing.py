@@ -40,7 +40,11 @@ def presses(store_id: str, **what: str) -> dict[str, Any]:
 
 def path_to(path: str, *, cluster: str | None = None, **query: Any) -> str:
     """The address of a page of the cluster, with the parameters that hold something; a list stands several times."""
-    given = {name: value for name, value in {"cluster": cluster, **query}.items() if value not in (None, "", [], ())}
+    given = {
+        name: value
+        for name, value in {"cluster": cluster, **query}.items()
+        if value not in (None, "", [], ())
+    }
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 

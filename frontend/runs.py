@@ -24,4 +24,7 @@ def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each with the name that its page calls it by: it says where the measurements were deleted since."""
-    return [{**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]} for one in used]
+    return [
+        {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}
+        for one in used
+    ]

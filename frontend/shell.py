@@ -67,7 +67,14 @@ def shell_layout() -> dmc.MantineProvider:
                 children=[
                     _header(),
                     _navbar(),
-                    dmc.AppShellMain(html.Div([_stale_note(), page_container], id="content", className="content", tabIndex=-1)),
+                    dmc.AppShellMain(
+                        html.Div(
+                            [_stale_note(), page_container],
+                            id="content",
+                            className="content",
+                            tabIndex=-1,
+                        )
+                    ),
                 ],
             ),
             _help(),
@@ -86,8 +93,20 @@ def _header() -> dmc.AppShellHeader:
             [
                 dmc.Group(
                     [
-                        html.Button(className="icon-button icon-menu", id="nav-toggle", n_clicks=0, **aria("Show or hide the navigation")),
-                        dcc.Link([html.Span(className="mark"), html.Span("Maat", className="brand-name")], href="/", className="brand"),
+                        html.Button(
+                            className="icon-button icon-menu",
+                            id="nav-toggle",
+                            n_clicks=0,
+                            **aria("Show or hide the navigation"),
+                        ),
+                        dcc.Link(
+                            [
+                                html.Span(className="mark"),
+                                html.Span("Maat", className="brand-name"),
+                            ],
+                            href="/",
+                            className="brand",
+                        ),
                         dmc.Select(
                             id="cluster-select",
                             data=[],
@@ -105,14 +124,20 @@ def _header() -> dmc.AppShellHeader:
                 dmc.Group(
                     [
                         html.Span(
-                            [html.Span("●", className="fresh-glyph"), html.Span("connecting", id="freshness-text")],
+                            [
+                                html.Span("●", className="fresh-glyph"),
+                                html.Span("connecting", id="freshness-text"),
+                            ],
                             id="freshness",
                             className="freshness waiting",
                             role="status",
                         ),
                         dmc.SegmentedControl(
                             id="scheme-choice",
-                            data=[{"value": value, "label": _icon(value, words)} for value, words in SCHEMES],
+                            data=[
+                                {"value": value, "label": _icon(value, words)}
+                                for value, words in SCHEMES
+                            ],
                             value="system",
                             size="xs",
                             persistence=True,
@@ -120,7 +145,13 @@ def _header() -> dmc.AppShellHeader:
                             className="scheme-choice",
                             **aria("Colours"),
                         ),
-                        html.Button("?", className="icon-button help-button", id="help-open", n_clicks=0, **aria("Keyboard shortcuts")),
+                        html.Button(
+                            "?",
+                            className="icon-button help-button",
+                            id="help-open",
+                            n_clicks=0,
+                            **aria("Keyboard shortcuts"),
+                        ),
                     ],
                     gap=12,
                     wrap="nowrap",
@@ -137,7 +168,10 @@ def _header() -> dmc.AppShellHeader:
 
 def _icon(shape: str, words: str) -> html.Span:
     """A word that shows as a picture."""
-    return html.Span([html.Span(className=f"icon icon-{shape}"), html.Span(words, className="unseen")], title=words)
+    return html.Span(
+        [html.Span(className=f"icon icon-{shape}"), html.Span(words, className="unseen")],
+        title=words,
+    )
 
 
 def _navbar() -> dmc.AppShellNavbar:
@@ -158,13 +192,20 @@ def _navbar() -> dmc.AppShellNavbar:
         title="API reference",
     )
     return dmc.AppShellNavbar(
-        html.Nav([*links, html.Div(className="nav-space"), docs], className="nav", **aria("Pages")), id="navbar", withBorder=True
+        html.Nav([*links, html.Div(className="nav-space"), docs], className="nav", **aria("Pages")),
+        id="navbar",
+        withBorder=True,
     )
 
 
 def _help() -> Any:
-    rows = [html.Tr([html.Td([dmc.Kbd(key) for key in keys.split()]), html.Td(what)]) for keys, what in SHORTCUTS]
-    return dialog("help", "Keyboard shortcuts", html.Table(html.Tbody(rows), className="shortcuts"), size="sm")
+    rows = [
+        html.Tr([html.Td([dmc.Kbd(key) for key in keys.split()]), html.Td(what)])
+        for keys, what in SHORTCUTS
+    ]
+    return dialog(
+        "help", "Keyboard shortcuts", html.Table(html.Tbody(rows), className="shortcuts"), size="sm"
+    )
 
 
 def register_shell(app: Dash, api: Api) -> None:
@@ -219,14 +260,36 @@ def register_shell(app: Dash, api: Api) -> None:
         Input("cluster-select", "data"),
         State("cluster-select", "value"),
     )
-    in_browser(app, "clusterInUrl", Output("cluster-select", "id"), Input("cluster-select", "value"), prevent_initial_call=True)
     in_browser(
-        app, "clusterLinks", *[Output({"nav": icon, "to": path}, "href") for _, path, icon in NAVIGATION], Input("cluster-select", "value")
+        app,
+        "clusterInUrl",
+        Output("cluster-select", "id"),
+        Input("cluster-select", "value"),
+        prevent_initial_call=True,
     )
-    in_browser(app, "pageLinks", Output({"to": ALL, "words": ALL}, "href"), Input("cluster-select", "value"))
-    in_browser(app, "openHelp", Output("help", "opened"), Input("help-open", "n_clicks"), prevent_initial_call=True)
+    in_browser(
+        app,
+        "clusterLinks",
+        *[Output({"nav": icon, "to": path}, "href") for _, path, icon in NAVIGATION],
+        Input("cluster-select", "value"),
+    )
+    in_browser(
+        app,
+        "pageLinks",
+        Output({"to": ALL, "words": ALL}, "href"),
+        Input("cluster-select", "value"),
+    )
+    in_browser(
+        app,
+        "openHelp",
+        Output("help", "opened"),
+        Input("help-open", "n_clicks"),
+        prevent_initial_call=True,
+    )
 
-    @app.callback(Output("cluster-select", "data"), Input("live", "data"), State("cluster-select", "data"))
+    @app.callback(
+        Output("cluster-select", "data"), Input("live", "data"), State("cluster-select", "data")
+    )
     async def offer_clusters(_live: Any, offered: list[dict[str, str]] | None) -> Any:
         """The clusters there are. Which is shown: assets/address.js."""
         try:

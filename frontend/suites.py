@@ -31,7 +31,12 @@ class CompressedSuites:
         self._stored: dict[str, _Stored] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].startswith(PREFIX) or not _takes_gzip(scope):
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "GET"
+            or not scope["path"].startswith(PREFIX)
+            or not _takes_gzip(scope)
+        ):
             await self.app(scope, receive, send)
             return
         name, fingerprinted = check_fingerprint(scope["path"])  # type: ignore[no-untyped-call]
@@ -49,9 +54,16 @@ class CompressedSuites:
         await send({"type": "http.response.start", "status": 200, "headers": stored.headers})
         await send({"type": "http.response.body", "body": stored.body})
 
-    async def _asked(self, scope: Scope, receive: Receive) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    async def _asked(
+        self, scope: Scope, receive: Receive
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """What the application answers when it is not asked to compress."""
-        plain = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]}
+        plain = {
+            **scope,
+            "headers": [
+                (name, value) for name, value in scope["headers"] if name != b"accept-encoding"
+            ],
+        }
         start: Message = {}
         parts: list[bytes] = []
 

@@ -48,8 +48,30 @@ class Palette:
     danger: str
 
 
-LIGHT = Palette("light", "#f7f8fa", "#ffffff", "#e2e5ea", "#1c2128", "#59636e", "#e9ecf0", "#b9c0c9", "#1f5fbf", "#b42318")
-DARK = Palette("dark", "#14171c", "#1b1f26", "#30363f", "#e6e9ee", "#9aa4b1", "#2b313a", "#59626e", "#7fb0ff", "#ff8a7a")
+LIGHT = Palette(
+    "light",
+    "#f7f8fa",
+    "#ffffff",
+    "#e2e5ea",
+    "#1c2128",
+    "#59636e",
+    "#e9ecf0",
+    "#b9c0c9",
+    "#1f5fbf",
+    "#b42318",
+)
+DARK = Palette(
+    "dark",
+    "#14171c",
+    "#1b1f26",
+    "#30363f",
+    "#e6e9ee",
+    "#9aa4b1",
+    "#2b313a",
+    "#59626e",
+    "#7fb0ff",
+    "#ff8a7a",
+)
 
 
 def palette(scheme: str | None) -> Palette:
@@ -67,7 +89,10 @@ def gpu_colour(gpu_type: str) -> str:
 def gpu_order(gpu_types: Iterable[str]) -> list[str]:
     """Known types in their fixed order, then the others by name."""
     rank = {name: index for index, name in enumerate(KNOWN_GPU_TYPES)}
-    return sorted(set(gpu_types), key=lambda name: (rank.get(_ALIASES.get(name.lower(), name.lower()), len(rank)), name))
+    return sorted(
+        set(gpu_types),
+        key=lambda name: (rank.get(_ALIASES.get(name.lower(), name.lower()), len(rank)), name),
+    )
 
 
 def mix(colour: str, other: str, share: float) -> str:
@@ -79,7 +104,10 @@ def mix(colour: str, other: str, share: float) -> str:
 def _luminance(colour: str) -> float:
     """WCAG relative luminance."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -98,7 +126,9 @@ def legible(colour: str, scheme: str | None) -> str:
     """The colour as an ink for words: towards the text colour until it reads on a card (contrast 4.5)."""
     colours = palette(scheme)
     shares = (mix(colour, colours.text, step / 10) for step in range(11))
-    return next((ink for ink in shares if contrast(ink, colours.card) >= READABLE_CONTRAST), colours.text)
+    return next(
+        (ink for ink in shares if contrast(ink, colours.card) >= READABLE_CONTRAST), colours.text
+    )
 
 
 def translucent(colour: str, alpha: float) -> str:
@@ -126,10 +156,27 @@ def template(scheme: str | None) -> go.layout.Template:
             "colorway": list(SERIES),
             "margin": {"l": 56, "r": 16, "t": 16, "b": 44},
             "hovermode": "x unified",
-            "hoverlabel": {"bgcolor": colours.card, "bordercolor": colours.line, "font": {"color": colours.text, "size": 12}},
+            "hoverlabel": {
+                "bgcolor": colours.card,
+                "bordercolor": colours.line,
+                "font": {"color": colours.text, "size": 12},
+            },
             "xaxis": {**axis, "showgrid": False, "showline": True},
-            "yaxis": {**axis, "showgrid": True, "gridcolor": colours.line, "gridwidth": 1, "showline": False},
-            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}, "traceorder": "normal"},
+            "yaxis": {
+                **axis,
+                "showgrid": True,
+                "gridcolor": colours.line,
+                "gridwidth": 1,
+                "showline": False,
+            },
+            "legend": {
+                "orientation": "h",
+                "x": 0,
+                "y": 1.02,
+                "yanchor": "bottom",
+                "font": {"size": 12},
+                "traceorder": "normal",
+            },
             "showlegend": False,
             "dragmode": False,
             "transition": {"duration": 0},
@@ -138,9 +185,31 @@ def template(scheme: str | None) -> go.layout.Template:
     )
 
 
-_ACCENT = ["#eef4ff", "#dbe7fd", "#b5cdf8", "#8cb2f4", "#6a9bf0", "#4f86e6", "#3a73d6", "#1f5fbf", "#184d9c", "#103b7a"]
+_ACCENT = [
+    "#eef4ff",
+    "#dbe7fd",
+    "#b5cdf8",
+    "#8cb2f4",
+    "#6a9bf0",
+    "#4f86e6",
+    "#3a73d6",
+    "#1f5fbf",
+    "#184d9c",
+    "#103b7a",
+]
 
-_DARK = ["#e6e9ee", "#c3cad4", "#9aa4b1", "#6b7684", "#4a535f", "#363d47", "#262c35", "#1b1f26", "#14171c", "#0f1216"]
+_DARK = [
+    "#e6e9ee",
+    "#c3cad4",
+    "#9aa4b1",
+    "#6b7684",
+    "#4a535f",
+    "#363d47",
+    "#262c35",
+    "#1b1f26",
+    "#14171c",
+    "#0f1216",
+]
 
 MANTINE_THEME = {
     "fontFamily": FONT,
@@ -153,7 +222,10 @@ MANTINE_THEME = {
     "respectReducedMotion": True,
     "headings": {
         "fontWeight": "600",
-        "sizes": {"h1": {"fontSize": "20px", "lineHeight": "28px"}, "h2": {"fontSize": "14px", "lineHeight": "20px"}},
+        "sizes": {
+            "h1": {"fontSize": "20px", "lineHeight": "28px"},
+            "h2": {"fontSize": "14px", "lineHeight": "20px"},
+        },
     },
     "fontSizes": {"xs": "12px", "sm": "13px", "md": "14px", "lg": "16px", "xl": "20px"},
 }

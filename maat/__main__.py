@@ -12,7 +12,9 @@ def main() -> None:
     # Matrices here are small: a thread pool costs more than it gives, and simulations run side by side. Before numpy is imported.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    gc.set_threshold(100_000)  # what is imported and read stays, and would be looked through for garbage again and again
+    gc.set_threshold(
+        100_000
+    )  # what is imported and read stays, and would be looked through for garbage again and again
     try:
         from maat.cli.app import run
     except ModuleNotFoundError as missing:

@@ -31,8 +31,12 @@ class Blame:
     error: type[InputError]
     source: str | None
 
-    def __call__(self, problem: str, *, field: str, remedy: str, value: object = None, row: int | None = None) -> InputError:
-        return self.error(problem, field=field, value=value, remedy=remedy, source=self.source, row=row)
+    def __call__(
+        self, problem: str, *, field: str, remedy: str, value: object = None, row: int | None = None
+    ) -> InputError:
+        return self.error(
+            problem, field=field, value=value, remedy=remedy, source=self.source, row=row
+        )
 
 
 class Row(NamedTuple):
@@ -42,14 +46,33 @@ class Row(NamedTuple):
     cells: dict[str, str]
     blame: Blame
 
-    def number(self, column: str, *, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf) -> float:
+    def number(
+        self,
+        column: str,
+        *,
+        minimum: float = -math.inf,
+        maximum: float = math.inf,
+        above: float = -math.inf,
+    ) -> float:
         """A finite number from `minimum` to `maximum`, greater than `above`."""
         text = self.cells[column]
         value = _parsed(text)
         if value is None or not math.isfinite(value):
-            raise self.blame("is no finite number", field=column, value=text, row=self.line, remedy="Give a plain decimal number.")
+            raise self.blame(
+                "is no finite number",
+                field=column,
+                value=text,
+                row=self.line,
+                remedy="Give a plain decimal number.",
+            )
         if value <= above:
-            raise self.blame(f"must be above {above:g}", field=column, value=text, row=self.line, remedy="Correct it or remove the row.")
+            raise self.blame(
+                f"must be above {above:g}",
+                field=column,
+                value=text,
+                row=self.line,
+                remedy="Correct it or remove the row.",
+            )
         if not minimum <= value <= maximum:
             raise self.blame(
                 f"is not between {_plain(minimum)} and {_plain(maximum)}",
@@ -78,7 +101,13 @@ class Row(NamedTuple):
         text = self.cells[column]
         if text not in [member.value for member in known]:
             remedy = f"Use one of: {', '.join(member.value for member in known)}."
-            raise self.blame("is none of the values it may have", field=column, value=text, row=self.line, remedy=remedy)
+            raise self.blame(
+                "is none of the values it may have",
+                field=column,
+                value=text,
+                row=self.line,
+                remedy=remedy,
+            )
         return known(text)
 
 
@@ -118,13 +147,19 @@ class CsvInput:
 
 
 def read_csv(
-    source: Path | str, *, error: type[InputError], name: str | None = None, headerless: Collection[Sequence[str]] = ()
+    source: Path | str,
+    *,
+    error: type[InputError],
+    name: str | None = None,
+    headerless: Collection[Sequence[str]] = (),
 ) -> CsvInput:
     """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header.
 
     `headerless`: columns of tab-separated layouts without a header, told by the number of cells in the first line.
     """
-    blame = Blame(error, name if name is not None else (str(source) if isinstance(source, Path) else None))
+    blame = Blame(
+        error, name if name is not None else (str(source) if isinstance(source, Path) else None)
+    )
     lines = _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
     first = next(lines, "")
     lines = chain((first,), lines)
@@ -135,7 +170,11 @@ def read_csv(
     cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
     if not header:
-        raise blame("is empty", field="file", remedy="Give a CSV file with a header line and at least one row.")
+        raise blame(
+            "is empty",
+            field="file",
+            remedy="Give a CSV file with a header line and at least one row.",
+        )
     columns = tuple(column.strip() for column in header)
     _check_header(columns, blame)
     return CsvInput(columns, _rows(cells, columns, blame), blame)
@@ -145,21 +184,33 @@ def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
     try:
         with path.open("rb") as raw:
             if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
-                raise blame("is a binary file, not CSV", field="file", remedy="Give a CSV text file in UTF-8.")
-            for number, line in enumerate(iter(partial(raw.readline, MAX_LINE_CHARACTERS + 1), b""), start=1):
-                if line.isascii() and len(line) <= MAX_LINE_CHARACTERS and b"\0" not in line:  # most are: nothing to look into
+                raise blame(
+                    "is a binary file, not CSV",
+                    field="file",
+                    remedy="Give a CSV text file in UTF-8.",
+                )
+            for number, line in enumerate(
+                iter(partial(raw.readline, MAX_LINE_CHARACTERS + 1), b""), start=1
+            ):
+                if (
+                    line.isascii() and len(line) <= MAX_LINE_CHARACTERS and b"\0" not in line
+                ):  # most are: nothing to look into
                     yield line.decode("ascii")
                 else:
                     yield _checked(_decoded(line, number, blame), number, blame)
     except OSError as problem:
         raise blame(
-            f"cannot be read: {problem.strerror}", field="file", remedy="Check the path and that the file may be read."
+            f"cannot be read: {problem.strerror}",
+            field="file",
+            remedy="Check the path and that the file may be read.",
         ) from problem
 
 
 def _text_lines(text: str, blame: Blame) -> Iterator[str]:
     stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
-    for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_CHARACTERS + 1), ""), start=1):
+    for number, line in enumerate(
+        iter(lambda: stream.readline(MAX_LINE_CHARACTERS + 1), ""), start=1
+    ):
         yield _checked(line, number, blame)
 
 
@@ -169,7 +220,13 @@ def _decoded(line: bytes, number: int, blame: Blame) -> str:
     except UnicodeDecodeError as problem:
         if len(line) > MAX_LINE_CHARACTERS:  # perhaps cut within a character; too long in any case
             return line.decode("latin-1")
-        raise blame("is not UTF-8", field="file", value=line, row=number, remedy="Save the file as UTF-8 text.") from problem
+        raise blame(
+            "is not UTF-8",
+            field="file",
+            value=line,
+            row=number,
+            remedy="Save the file as UTF-8 text.",
+        ) from problem
 
 
 def _checked(line: str, number: int, blame: Blame) -> str:
@@ -181,12 +238,21 @@ def _checked(line: str, number: int, blame: Blame) -> str:
             remedy="Put each job or measurement on a line of its own.",
         )
     if "\0" in line:
-        raise blame("holds a NUL byte: this is a binary file", field="line", row=number, remedy="Give a CSV text file in UTF-8.")
+        raise blame(
+            "holds a NUL byte: this is a binary file",
+            field="line",
+            row=number,
+            remedy="Give a CSV text file in UTF-8.",
+        )
     return line
 
 
 def _cells(
-    lines: Iterator[str], blame: Blame, *, delimiter: str = ",", quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+    lines: Iterator[str],
+    blame: Blame,
+    *,
+    delimiter: str = ",",
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL,
 ) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not blank, as (line number, cells)."""
     reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
@@ -194,7 +260,12 @@ def _cells(
         try:
             cells = next(reader, None)
         except csv.Error as problem:
-            raise blame(f"is no CSV: {problem}", field="line", row=reader.line_num, remedy="Check quotes and commas.") from problem
+            raise blame(
+                f"is no CSV: {problem}",
+                field="line",
+                row=reader.line_num,
+                remedy="Check quotes and commas.",
+            ) from problem
         if cells is None:
             return
         if any(map(str.strip, cells)):
@@ -204,10 +275,17 @@ def _cells(
 def _check_header(columns: Sequence[str], blame: Blame) -> None:
     for index, column in enumerate(columns):
         if column in columns[:index]:
-            raise blame("column stands twice in the header", field=column or "header", row=1, remedy="Keep one of them.")
+            raise blame(
+                "column stands twice in the header",
+                field=column or "header",
+                row=1,
+                remedy="Keep one of them.",
+            )
 
 
-def _rows(cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blame: Blame) -> Iterator[Row]:
+def _rows(
+    cells: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], blame: Blame
+) -> Iterator[Row]:
     for line, values in cells:
         if len(values) != len(columns):
             raise blame(

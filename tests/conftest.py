@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, settings
 # Matrices here are small; a fit on a pool of threads takes twenty times the CPU of one on a single thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("maat", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile(
+    "maat", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 settings.load_profile("maat")
 
 
@@ -42,7 +44,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not os.environ.get("MAAT_TESTS_SKIP_NOTHING"):
         return
-    skipped = [report for report in reporter.stats.get("skipped", []) if "MAAT_DATA" not in str(report.longrepr)]
+    skipped = [
+        report
+        for report in reporter.stats.get("skipped", [])
+        if "MAAT_DATA" not in str(report.longrepr)
+    ]
     for report in skipped:
         reporter.write_line(f"skipped, and nothing may be: {report.nodeid}: {report.longrepr}")
     if skipped and session.exitstatus == 0:

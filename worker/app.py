@@ -33,7 +33,10 @@ def create_app(settings: Settings) -> Celery:
     app.conf.update(broker_configuration(settings))
     app.conf.update(
         task_default_queue=ROUNDS_QUEUE,
-        task_routes={RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE}, RUN_SWEEP_POINT: {"queue": SIMULATIONS_QUEUE}},
+        task_routes={
+            RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE},
+            RUN_SWEEP_POINT: {"queue": SIMULATIONS_QUEUE},
+        },
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_ignore_result=True,
@@ -47,8 +50,16 @@ def create_app(settings: Settings) -> Celery:
         beat_scheduler="worker.beat:BeatScheduler",
         beat_schedule={
             # A beat that nobody could serve in time is worth nothing: the next one asks the same question.
-            "rounds": {"task": "maat.tick", "schedule": every(TICK_SECONDS), "options": {"expires": 5 * TICK_SECONDS}},
-            "operations": {"task": "maat.dispatch", "schedule": every(DISPATCH_SECONDS), "options": {"expires": 5 * DISPATCH_SECONDS}},
+            "rounds": {
+                "task": "maat.tick",
+                "schedule": every(TICK_SECONDS),
+                "options": {"expires": 5 * TICK_SECONDS},
+            },
+            "operations": {
+                "task": "maat.dispatch",
+                "schedule": every(DISPATCH_SECONDS),
+                "options": {"expires": 5 * DISPATCH_SECONDS},
+            },
             "housekeeping": {
                 "task": "maat.housekeeping",
                 "schedule": every(HOUSEKEEPING_SECONDS),
@@ -57,7 +68,11 @@ def create_app(settings: Settings) -> Celery:
         },
     )
     if settings.demo_jobs:
-        app.conf.beat_schedule["demo"] = {"task": "maat.demo", "schedule": DEMO_SECONDS, "options": {"expires": 5 * DEMO_SECONDS}}
+        app.conf.beat_schedule["demo"] = {
+            "task": "maat.demo",
+            "schedule": DEMO_SECONDS,
+            "options": {"expires": 5 * DEMO_SECONDS},
+        }
     return app
 
 

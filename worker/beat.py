@@ -49,7 +49,9 @@ def _show_life() -> None:
 
 def is_alive() -> bool:
     file = alive_file()
-    return file.exists() and abs(time.time() - file.stat().st_mtime) < STALE_SECONDS  # before now or, where the clock was set back, after
+    return (
+        file.exists() and abs(time.time() - file.stat().st_mtime) < STALE_SECONDS
+    )  # before now or, where the clock was set back, after
 
 
 if __name__ == "__main__":

@@ -13,11 +13,19 @@ JsonObject = dict[str, Any]
 
 
 def changes_to_json(changes: Changes) -> JsonObject:
-    return {"round_number": changes.round_number, "time": changes.time, "items": [_change_to_json(item) for item in changes.items]}
+    return {
+        "round_number": changes.round_number,
+        "time": changes.time,
+        "items": [_change_to_json(item) for item in changes.items],
+    }
 
 
 def changes_from_json(data: Mapping[str, Any]) -> Changes:
-    return Changes(int(data["round_number"]), float(data["time"]), tuple(_change_from_json(item) for item in data["items"]))
+    return Changes(
+        int(data["round_number"]),
+        float(data["time"]),
+        tuple(_change_from_json(item) for item in data["items"]),
+    )
 
 
 def grant_to_json(grant: Grant) -> JsonObject:
@@ -77,7 +85,11 @@ def _change_from_json(data: Mapping[str, Any]) -> Change:
 
 
 def _allocation_to_json(allocation: Allocation | None) -> JsonObject | None:
-    return None if allocation is None else {"gpu_type": allocation.gpu_type, "gpus": list(allocation.gpus)}
+    return (
+        None
+        if allocation is None
+        else {"gpu_type": allocation.gpu_type, "gpus": list(allocation.gpus)}
+    )
 
 
 def _allocation_from_json(data: Mapping[str, Any] | None) -> Allocation | None:

@@ -11,20 +11,28 @@ from sqlmodel import Session, col
 from backend.models import Operation, OperationState, SimulationRun, SweepPoint
 
 STALE_SECONDS = 20.0  # no sign of life for this long: its worker is gone
-SEND_AGAIN_SECONDS = 60.0  # a message that waits longer than this behind other work is sent once more
+SEND_AGAIN_SECONDS = (
+    60.0  # a message that waits longer than this behind other work is sent once more
+)
 AHEAD_SECONDS = 20.0  # no clock is so far ahead of another: a sign of life from later than this was given before the clock was set back
 
-Claimed = type[Operation] | type[SimulationRun] | type[SweepPoint]  # tables with `state` and `heartbeat_at`
+Claimed = (
+    type[Operation] | type[SimulationRun] | type[SweepPoint]
+)  # tables with `state` and `heartbeat_at`
 
 
 def unsent(table: Claimed, now: datetime) -> sa.ColumnElement[bool]:
     """Queued, and its message is older than it should be."""
-    return sa.and_(col(table.state) == OperationState.QUEUED, _silent(table, now, seconds=SEND_AGAIN_SECONDS))
+    return sa.and_(
+        col(table.state) == OperationState.QUEUED, _silent(table, now, seconds=SEND_AGAIN_SECONDS)
+    )
 
 
 def gone(table: Claimed, now: datetime) -> sa.ColumnElement[bool]:
     """Running, and its worker has said nothing for too long."""
-    return sa.and_(col(table.state) == OperationState.RUNNING, _silent(table, now, seconds=STALE_SECONDS))
+    return sa.and_(
+        col(table.state) == OperationState.RUNNING, _silent(table, now, seconds=STALE_SECONDS)
+    )
 
 
 def free(table: Claimed, now: datetime) -> sa.ColumnElement[bool]:
@@ -32,10 +40,17 @@ def free(table: Claimed, now: datetime) -> sa.ColumnElement[bool]:
     return sa.or_(col(table.state) == OperationState.QUEUED, gone(table, now))
 
 
-def take(session: Session, table: Claimed, row: sa.ColumnElement[bool], *, now: datetime, **values: Any) -> bool:
+def take(
+    session: Session, table: Claimed, row: sa.ColumnElement[bool], *, now: datetime, **values: Any
+) -> bool:
     """Whether this row was free, and is the caller's now: of two workers that ask at once, one gets it."""
     begun = {"state": OperationState.RUNNING, "started_at": now, "heartbeat_at": now} | values
-    return session.connection().execute(sa.update(table).where(row, free(table, now)).values(**begun)).rowcount == 1
+    return (
+        session.connection()
+        .execute(sa.update(table).where(row, free(table, now)).values(**begun))
+        .rowcount
+        == 1
+    )
 
 
 def _silent(table: Claimed, now: datetime, *, seconds: float) -> sa.ColumnElement[bool]:

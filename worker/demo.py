@@ -23,7 +23,10 @@ from backend.queue import Queue
 from worker.live import step_cluster
 
 HISTORY_SECONDS = HISTORY.total_seconds()
-COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0  # between rounds of the history; fine in its last hours, which the pages show first
+COARSE_SECONDS, FINE_SECONDS = (
+    300.0,
+    120.0,
+)  # between rounds of the history; fine in its last hours, which the pages show first
 FINE_HISTORY_SECONDS = 7200.0
 ROUNDS_AT_ONCE = 50  # about two seconds: other clusters' rounds are due meanwhile
 LOOKED_BACK_WALL_SECONDS = 30.0  # an arrival that the worker was too busy for is submitted late; one that fell into its absence never
@@ -67,9 +70,17 @@ def submit_arrivals(database: Database, cluster_id: str) -> None:
     with database.session_scope(writes=False) as session:
         cluster = session.get_one(Cluster, cluster_id)
         now = cluster_seconds(cluster, moment_of(session))
-        due = list(arrivals(cluster_id, after=now - LOOKED_BACK_WALL_SECONDS * cluster.speed, until=now))
+        due = list(
+            arrivals(cluster_id, after=now - LOOKED_BACK_WALL_SECONDS * cluster.speed, until=now)
+        )
         ids = [arrival.body.external_id for arrival in due]
-        known = set(session.exec(select(Job.external_id).where(col(Job.cluster_id) == cluster_id, col(Job.external_id).in_(ids))))
+        known = set(
+            session.exec(
+                select(Job.external_id).where(
+                    col(Job.cluster_id) == cluster_id, col(Job.external_id).in_(ids)
+                )
+            )
+        )
     missing = [arrival for arrival in due if arrival.body.external_id not in known]
     if missing:
         with database.session_scope() as session:
@@ -82,7 +93,11 @@ def _demo_cluster(session: Session) -> Cluster | None:
 
 def _has_history_to_come(cluster: Cluster, now: float) -> bool:
     """Its epoch tells: a cluster that was made to have a history began before it was made."""
-    return not cluster.paused and now < HISTORY_SECONDS and cluster.epoch <= cluster.created_at - HISTORY + timedelta(minutes=1)
+    return (
+        not cluster.paused
+        and now < HISTORY_SECONDS
+        and cluster.epoch <= cluster.created_at - HISTORY + timedelta(minutes=1)
+    )
 
 
 def _submit(session: Session, due: Sequence[Arrival]) -> None:

@@ -49,10 +49,17 @@ def stored_executor(session: Session, runtime: ClusterRuntime | None) -> StoredE
     """None before the first round."""
     if runtime is None or runtime.executor_state is None:
         return None
-    texts = sa.select(_JOBS.c.job_id, _JOBS.c.standing, _SAMPLES.c.samples).join(_SAMPLES, _SAMPLES.c.job_id == _JOBS.c.job_id)
+    texts = sa.select(_JOBS.c.job_id, _JOBS.c.standing, _SAMPLES.c.samples).join(
+        _SAMPLES, _SAMPLES.c.job_id == _JOBS.c.job_id
+    )
     rows = session.connection().execute(texts.where(_JOBS.c.cluster_id == runtime.cluster_id)).all()
-    jobs = {job_id: StoredJob(json.loads(standing), _beliefs(samples)) for job_id, standing, samples in rows}
-    return StoredExecutor(runtime.executor_state["nodes"], float(runtime.executor_state["now"]), jobs)
+    jobs = {
+        job_id: StoredJob(json.loads(standing), _beliefs(samples))
+        for job_id, standing, samples in rows
+    }
+    return StoredExecutor(
+        runtime.executor_state["nodes"], float(runtime.executor_state["now"]), jobs
+    )
 
 
 @lru_cache(maxsize=20_000)
@@ -74,7 +81,9 @@ class ExecutorRows:
     def __init__(self, cluster_id: str, jobs: Mapping[JobId, StoredJob]) -> None:
         self._cluster_id, self._held = cluster_id, dict(jobs)
 
-    def changes(self, jobs: Mapping[JobId, SimulatedJob], *, touched: Iterable[JobId] | None = None) -> list[Write]:
+    def changes(
+        self, jobs: Mapping[JobId, SimulatedJob], *, touched: Iterable[JobId] | None = None
+    ) -> list[Write]:
         """Bring the rows to how these jobs stand, and no others; they count as written from now on. `touched`: those that can stand otherwise
         than their rows."""
         new: list[dict[str, Any]] = []
@@ -96,8 +105,18 @@ class ExecutorRows:
         return [
             Write(sa.insert(_JOBS), new),
             Write(sa.insert(_SAMPLES), new_samples),
-            Write(sa.update(_JOBS).where(_JOBS.c.job_id == sa.bindparam("of_job")).values(standing=sa.bindparam("standing")), moved),
-            Write(sa.update(_SAMPLES).where(_SAMPLES.c.job_id == sa.bindparam("of_job")).values(samples=sa.bindparam("samples")), learnt),
+            Write(
+                sa.update(_JOBS)
+                .where(_JOBS.c.job_id == sa.bindparam("of_job"))
+                .values(standing=sa.bindparam("standing")),
+                moved,
+            ),
+            Write(
+                sa.update(_SAMPLES)
+                .where(_SAMPLES.c.job_id == sa.bindparam("of_job"))
+                .values(samples=sa.bindparam("samples")),
+                learnt,
+            ),
             *self._without([job_id for job_id in self._held if job_id not in jobs]),
         ]
 
@@ -105,4 +124,7 @@ class ExecutorRows:
         for job_id in ended:
             del self._held[job_id]
         rows = [{"of_job": job_id} for job_id in ended]
-        return [Write(sa.delete(table).where(table.c.job_id == sa.bindparam("of_job")), rows) for table in (_SAMPLES, _JOBS)]
+        return [
+            Write(sa.delete(table).where(table.c.job_id == sa.bindparam("of_job")), rows)
+            for table in (_SAMPLES, _JOBS)
+        ]

@@ -47,13 +47,22 @@ class Channel(filesystem.Channel):
             return json.loads(payload)  # type: ignore[no-untyped-call]
         raise Empty
 
-    def queue_bind(self, queue: str, exchange: str = "", routing_key: str = "", arguments: object = None, **more: Any) -> None:
+    def queue_bind(
+        self,
+        queue: str,
+        exchange: str = "",
+        routing_key: str = "",
+        arguments: object = None,
+        **more: Any,
+    ) -> None:
         """Kombu notes a binding for the whole process before it writes it, and never again: a thread that believes the note before it is
         written, or works in another folder, would find no queue and drop its message."""
         with _binding:
             super().queue_bind(queue, exchange, routing_key, arguments, **more)  # type: ignore[no-untyped-call]
             named = exchange or "amq.direct"
-            self._queue_bind(named, *self.typeof(named).prepare_bind(queue, named, routing_key, arguments))  # type: ignore[no-untyped-call]
+            self._queue_bind(
+                named, *self.typeof(named).prepare_bind(queue, named, routing_key, arguments)
+            )  # type: ignore[no-untyped-call]
 
     def get_table(self, exchange: str) -> Any:
         with self._bindings():

@@ -18,7 +18,9 @@ AT_ONCE = 500  # rows of a transaction: nobody waits long for the database
 def prune_rounds(database: Database) -> int:
     """Delete the oldest rounds beyond `keep_rounds` of every cluster; how many went."""
     with database.session_scope(writes=False) as session:
-        oldest_kept = {row.id: row.next_round_number - row.keep_rounds for row in session.exec(select(Cluster))}
+        oldest_kept = {
+            row.id: row.next_round_number - row.keep_rounds for row in session.exec(select(Cluster))
+        }
     return sum(
         _delete(database, Round, col(Round.cluster_id) == cluster_id, col(Round.number) < number)
         for cluster_id, number in oldest_kept.items()
@@ -32,7 +34,11 @@ def prune_outbox(database: Database) -> int:
 
 
 def prune_idempotency_keys(database: Database, *, hours: float) -> int:
-    return _delete(database, IdempotencyKey, col(IdempotencyKey.created_at) < utc_now() - timedelta(hours=hours))
+    return _delete(
+        database,
+        IdempotencyKey,
+        col(IdempotencyKey.created_at) < utc_now() - timedelta(hours=hours),
+    )
 
 
 def fold_job_counts(database: Database) -> int:
@@ -44,13 +50,21 @@ def fold_job_counts(database: Database) -> int:
         return fold_counts(session)
 
 
-def _delete(database: Database, table: type[Round | OutboxMessage | IdempotencyKey], *condition: sa.ColumnElement[bool]) -> int:
+def _delete(
+    database: Database,
+    table: type[Round | OutboxMessage | IdempotencyKey],
+    *condition: sa.ColumnElement[bool],
+) -> int:
     """Delete in portions, oldest first."""
     gone = 0
     while True:
         portion = sa.select(col(table.id)).where(*condition).order_by(col(table.id)).limit(AT_ONCE)
         with database.session_scope() as session:
-            found = session.connection().execute(sa.delete(table).where(col(table.id).in_(portion))).rowcount
+            found = (
+                session.connection()
+                .execute(sa.delete(table).where(col(table.id).in_(portion)))
+                .rowcount
+            )
         gone += found
         if found < AT_ONCE:
             return gone

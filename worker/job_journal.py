@@ -89,7 +89,12 @@ class JobJournal:
             kind, after = EventKind.ALLOCATED, None
         if after is not None:
             if not may_follow(before, after):
-                log.error("job %s is %s and cannot become %s: passed over", event.job_id, before.value, after.value)
+                log.error(
+                    "job %s is %s and cannot become %s: passed over",
+                    event.job_id,
+                    before.value,
+                    after.value,
+                )
                 return
             self._pass_to(event.job_id, job, after, event.time)
         self._events.append(
@@ -121,7 +126,15 @@ class JobJournal:
             self._plan(seen.spec.id, plan)
         job.batch = plan
 
-    def holds(self, job_id: JobId, allocation: Allocation | None, cluster: Cluster, *, at: float, round_number: int) -> None:
+    def holds(
+        self,
+        job_id: JobId,
+        allocation: Allocation | None,
+        cluster: Cluster,
+        *,
+        at: float,
+        round_number: int,
+    ) -> None:
         """The GPUs that a job holds from `at` on: where they are others than before, one stretch of its timeline ends and one begins."""
         job = self.jobs.get(job_id)
         gpus = None if allocation is None else list(allocation.gpus)
@@ -157,15 +170,22 @@ class JobJournal:
         for job_id, job in self.jobs.items():
             why = reasons.get(job_id, profiling if job.state == JobState.PROFILING else None)
             if why is not None:
-                job.reason_code, job.reason_evidence = why.primary.value, finite_values(why.evidence)
+                job.reason_code, job.reason_evidence = (
+                    why.primary.value,
+                    finite_values(why.evidence),
+                )
                 job.as_of_round = round_number
 
-    def take_writes(self, *, of: Iterable[JobId] | None = None, explained_by: int | None = None) -> list[Write]:
+    def take_writes(
+        self, *, of: Iterable[JobId] | None = None, explained_by: int | None = None
+    ) -> list[Write]:
         """Everything gathered, ready to be written, and forgotten here; jobs that have ended as well.
 
         `of`: the jobs that can stand otherwise than their rows. `explained_by`: the round that explained every job: it is noted with those too of which nothing else changed.
         """
-        still_open = sa.and_(_SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None))
+        still_open = sa.and_(
+            _SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None)
+        )
         writes = [
             Write(_update_jobs(), self._changed(list(self.jobs) if of is None else of)),
             *([] if explained_by is None else [Write(self._note_round(explained_by))]),
@@ -186,12 +206,18 @@ class JobJournal:
             now = _compared(job)
             if now != self._stored[job_id]:
                 self._stored[job_id] = now
-                texts = {name: None if now[name] is None else json_text(now[name]) for name in _JSON}
+                texts = {
+                    name: None if now[name] is None else json_text(now[name]) for name in _JSON
+                }
                 rows.append({"of_job": job_id, "as_of": job.as_of_round, **now, **texts})
         return rows
 
     def _note_round(self, number: int) -> sa.Update:
-        told = (_JOBS.c.cluster_id == self._cluster_id, _JOBS.c.finished_seconds.is_(None), _JOBS.c.as_of_round < number)
+        told = (
+            _JOBS.c.cluster_id == self._cluster_id,
+            _JOBS.c.finished_seconds.is_(None),
+            _JOBS.c.as_of_round < number,
+        )
         return sa.update(_JOBS).where(*told).values(as_of_round=number, version=_JOBS.c.version + 1)
 
     def _plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
@@ -226,5 +252,11 @@ def _compared(job: JobStanding) -> dict[str, Any]:
 def _update_jobs() -> sa.Update:
     """By id; a job that somebody ended meanwhile stays ended."""
     mine = sa.and_(_JOBS.c.id == sa.bindparam("of_job"), _JOBS.c.finished_seconds.is_(None))
-    written: dict[str, Any] = {name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"}
-    return sa.update(_JOBS).where(mine).values(version=_JOBS.c.version + 1, as_of_round=sa.bindparam("as_of"), **written)
+    written: dict[str, Any] = {
+        name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"
+    }
+    return (
+        sa.update(_JOBS)
+        .where(mine)
+        .values(version=_JOBS.c.version + 1, as_of_round=sa.bindparam("as_of"), **written)
+    )

@@ -34,7 +34,9 @@ def leased(database: Database, cluster_id: str) -> Iterator[int | None]:
         yield None
         return
     done = threading.Event()
-    renewer = threading.Thread(target=_renew_until, args=(done, database, cluster_id, fencing), daemon=True)
+    renewer = threading.Thread(
+        target=_renew_until, args=(done, database, cluster_id, fencing), daemon=True
+    )
     renewer.start()
     try:
         yield fencing
@@ -46,7 +48,10 @@ def leased(database: Database, cluster_id: str) -> Iterator[int | None]:
 
 def take(database: Database, cluster_id: str) -> int | None:
     """Take the lease where nobody holds it or its time is over."""
-    now, until, never = (from_now(seconds, is_sqlite=database.is_sqlite) for seconds in (0.0, LEASE_SECONDS, 2 * LEASE_SECONDS))
+    now, until, never = (
+        from_now(seconds, is_sqlite=database.is_sqlite)
+        for seconds in (0.0, LEASE_SECONDS, 2 * LEASE_SECONDS)
+    )
     end = col(Cluster.lease_until)
     statement = (
         sa.update(Cluster)
@@ -65,7 +70,9 @@ def extend(session: Session, cluster_id: str, fencing: int) -> None:
     A commit may hold the database for longer than a lease lasts, and nobody can renew it meanwhile.
     """
     until = from_now(LEASE_SECONDS, is_sqlite=session.get_bind().dialect.name == "sqlite")
-    session.connection().execute(_mine(cluster_id, fencing).values(lease_until=until, lease_holder=_holder()))
+    session.connection().execute(
+        _mine(cluster_id, fencing).values(lease_until=until, lease_holder=_holder())
+    )
 
 
 def _renew_until(done: threading.Event, database: Database, cluster_id: str, fencing: int) -> None:
@@ -75,16 +82,26 @@ def _renew_until(done: threading.Event, database: Database, cluster_id: str, fen
             with database.session_scope() as session:
                 extend(session, cluster_id, fencing)
         except Exception:
-            log.exception("The lease of cluster %s could not be renewed; the next attempt is in %.0f s.", cluster_id, RENEW_SECONDS)
+            log.exception(
+                "The lease of cluster %s could not be renewed; the next attempt is in %.0f s.",
+                cluster_id,
+                RENEW_SECONDS,
+            )
 
 
 def _give_back(database: Database, cluster_id: str, fencing: int) -> None:
     """What was done under the lease stands, whether or not this succeeds: a lease that is not given back ends by itself."""
     try:
         with database.session_scope() as session:
-            session.connection().execute(_mine(cluster_id, fencing).values(lease_until=None, lease_holder=None))
+            session.connection().execute(
+                _mine(cluster_id, fencing).values(lease_until=None, lease_holder=None)
+            )
     except Exception:
-        log.exception("The lease of cluster %s could not be given back; it ends in %.0f s.", cluster_id, LEASE_SECONDS)
+        log.exception(
+            "The lease of cluster %s could not be given back; it ends in %.0f s.",
+            cluster_id,
+            LEASE_SECONDS,
+        )
 
 
 def _mine(cluster_id: str, fencing: int) -> sa.Update:

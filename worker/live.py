@@ -38,7 +38,9 @@ def due_clusters(database: Database) -> list[str]:
     return due
 
 
-def step_cluster(database: Database, cluster_id: str, *, seconds: StepSeconds | None = None) -> int | None:
+def step_cluster(
+    database: Database, cluster_id: str, *, seconds: StepSeconds | None = None
+) -> int | None:
     """Make the cluster's next round, if it is due and nobody else is at it. Gives the number of the round that was committed.
 
     `seconds`: notes what its parts took.
@@ -47,11 +49,15 @@ def step_cluster(database: Database, cluster_id: str, *, seconds: StepSeconds | 
     with leased(database, cluster_id) as fencing, spent.part(DECIDE):
         number = None if fencing is None else _make_round(database, cluster_id, fencing, spent)
     if number is not None:
-        log.debug("round %d of %s took %.3f CPU s: %s", number, cluster_id, spent.total, spent.by_part)
+        log.debug(
+            "round %d of %s took %.3f CPU s: %s", number, cluster_id, spent.total, spent.by_part
+        )
     return number
 
 
-def _make_round(database: Database, cluster_id: str, fencing: int, seconds: StepSeconds) -> int | None:
+def _make_round(
+    database: Database, cluster_id: str, fencing: int, seconds: StepSeconds
+) -> int | None:
     remembered = MEMORY.take(database, cluster_id, fencing=fencing)
     with seconds.part(READ), database.session_scope(writes=False) as session:
         step = _begin(session, cluster_id, remembered, seconds)
@@ -77,7 +83,9 @@ class _Step:
     reservations: tuple[Reservation, ...]
 
 
-def _begin(session: Session, cluster_id: str, remembered: LiveCluster | None, seconds: StepSeconds) -> _Step | None:
+def _begin(
+    session: Session, cluster_id: str, remembered: LiveCluster | None, seconds: StepSeconds
+) -> _Step | None:
     """None where the cluster is gone, has no node, or its round is not due (any more)."""
     cluster, moment = session.get(ClusterRow, cluster_id), moment_of(session)
     if cluster is None or not is_due(session, cluster, moment):
@@ -88,7 +96,9 @@ def _begin(session: Session, cluster_id: str, remembered: LiveCluster | None, se
     return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
 
 
-def _gone_on(session: Session, live: LiveCluster, cluster: ClusterRow, moment: Moment, seconds: StepSeconds) -> LiveCluster | None:
+def _gone_on(
+    session: Session, live: LiveCluster, cluster: ClusterRow, moment: Moment, seconds: StepSeconds
+) -> LiveCluster | None:
     """From memory; None where it does not hold what the rows say."""
     if not live.is_up_to_date(cluster, nodes_of(session, cluster.id)):
         return None
@@ -111,14 +121,25 @@ def _restored(session: Session, cluster: ClusterRow, seconds: StepSeconds) -> Li
 
 def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
     row = step.cluster
-    return SqlRoundStore(database, row.id, policy=row.policy, placer=row.placer, fencing=fencing, keeper=step.live, seconds=seconds)
+    return SqlRoundStore(
+        database,
+        row.id,
+        policy=row.policy,
+        placer=row.placer,
+        fencing=fencing,
+        keeper=step.live,
+        seconds=seconds,
+    )
 
 
 def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
     """The round loop of a live cluster, standing where its last round left it."""
     row = step.cluster
     return RoundLoop(
-        policy=POLICIES.build(row.policy, {**parameters_beside(PLACERS.entry(row.placer), row.policy), **row.policy_parameters}),
+        policy=POLICIES.build(
+            row.policy,
+            {**parameters_beside(PLACERS.entry(row.placer), row.policy), **row.policy_parameters},
+        ),
         placer=PLACERS.build(row.placer, row.placer_parameters),
         executor=MeasuredExecutor(step.live.executor, seconds),
         store=store,

@@ -46,7 +46,12 @@ class LiveCluster:
         self.clock = FixedClock(snapshot.now)
         state = snapshot.executor_state
         self.executor = LiveExecutor(
-            engine_cluster(snapshot.nodes), self.clock, snapshot.jobs, live_models(), state, tenants=snapshot.tenants
+            engine_cluster(snapshot.nodes),
+            self.clock,
+            snapshot.jobs,
+            live_models(),
+            state,
+            tenants=snapshot.tenants,
         )
         self._journal = JobJournal(snapshot.jobs, cluster_id=self.id)
         self._rows = ExecutorRows(self.id, {} if state is None else state.jobs)
@@ -57,7 +62,10 @@ class LiveCluster:
 
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
         """Whether it stands where the last round left the cluster, on the same nodes, and executor and journal speak of the same jobs."""
-        same_place = (self._last_round + 1, self._nodes) == (cluster.next_round_number, _as_numbered(nodes))
+        same_place = (self._last_round + 1, self._nodes) == (
+            cluster.next_round_number,
+            _as_numbered(nodes),
+        )
         return same_place and self._journal.jobs.keys() == self.executor.simulated.unfinished
 
     def go_on(self, news: News, cluster: ClusterRow, *, now: float, moment: Moment) -> None:
@@ -74,12 +82,18 @@ class LiveCluster:
             self._journal.happened(event, round_number=number)
         for job in simulated.jobs.values():
             if job.allocation is None:
-                self._journal.holds(job.spec.id, None, observed.cluster, at=observed.now, round_number=number)
+                self._journal.holds(
+                    job.spec.id, None, observed.cluster, at=observed.now, round_number=number
+                )
             elif self.executor.was_renumbered:
                 self._journal.renumbered(job.spec.id, job.allocation)
         self._journal.explained(result.reasons, round_number=number)
         self._last_round = number
-        return [*self._journal.take_writes(explained_by=number), *self._rows.changes(simulated.jobs), self._anchor()]
+        return [
+            *self._journal.take_writes(explained_by=number),
+            *self._rows.changes(simulated.jobs),
+            self._anchor(),
+        ]
 
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
         number, jobs = changes.round_number, self.executor.simulated.jobs
@@ -87,10 +101,19 @@ class LiveCluster:
             self._journal.happened(event, round_number=number)
         touched = [change.job_id for change in changes.items if change.job_id in jobs]
         for job in (jobs[job_id] for job_id in touched):
-            self._journal.holds(job.spec.id, job.allocation, self.executor.cluster, at=changes.time, round_number=number)
+            self._journal.holds(
+                job.spec.id,
+                job.allocation,
+                self.executor.cluster,
+                at=changes.time,
+                round_number=number,
+            )
             self._journal.saw(job)
         others_too = self.executor.was_renumbered
-        return [*self._journal.take_writes(of=touched), *self._rows.changes(jobs, touched=None if others_too else touched)]
+        return [
+            *self._journal.take_writes(of=touched),
+            *self._rows.changes(jobs, touched=None if others_too else touched),
+        ]
 
     def executor_state(self) -> Mapping[str, Any]:
         return self.executor.head()
@@ -100,8 +123,14 @@ class LiveCluster:
         read, moment = self._begun
         cluster = ClusterRow(**read.model_dump())
         reanchor(cluster, moment)
-        as_read = [col(getattr(ClusterRow, name)) == getattr(read, name) for name in ("id", "version", "anchor_seconds", "anchor_wall")]
-        values = {name: getattr(cluster, name) for name in ("anchor_wall", "anchor_boot", "anchor_boot_seconds", "anchor_seconds")}
+        as_read = [
+            col(getattr(ClusterRow, name)) == getattr(read, name)
+            for name in ("id", "version", "anchor_seconds", "anchor_wall")
+        ]
+        values = {
+            name: getattr(cluster, name)
+            for name in ("anchor_wall", "anchor_boot", "anchor_boot_seconds", "anchor_seconds")
+        }
         return Write(sa.update(ClusterRow).where(*as_read).values(**values))
 
 

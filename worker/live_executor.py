@@ -58,13 +58,23 @@ class LiveExecutor:
         self._numbers: Mapping[int, int] | None = None
         self._admit(rows, tenants)
         if state is not None:
-            self.simulated.resume(state.now, {job_id: (job.standing, job.by_type) for job_id, job in state.jobs.items()})
+            self.simulated.resume(
+                state.now,
+                {job_id: (job.standing, job.by_type) for job_id, job in state.jobs.items()},
+            )
             self._numbers = new_numbers(state.nodes, cluster)
         self.was_renumbered = self._numbers is not None
         if self._numbers is not None:
             self._unseen += self._renumber(self._numbers)
 
-    def go_on(self, now: float, rows: Sequence[JobRow], *, cancelled: Iterable[JobId], tenants: Mapping[str, str]) -> None:
+    def go_on(
+        self,
+        now: float,
+        rows: Sequence[JobRow],
+        *,
+        cancelled: Iterable[JobId],
+        tenants: Mapping[str, str],
+    ) -> None:
         """Begin another step with the jobs as they stand in memory. `rows`: jobs submitted since; `cancelled`: whose end was asked for."""
         self._clock.seconds = now
         self.was_renumbered = False
@@ -81,7 +91,9 @@ class LiveExecutor:
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out a round. One that was left over from before nodes came or went speaks of GPUs by their old numbers."""
-        return self.simulated.apply(changes if self._numbers is None else _renumbered(changes, self._numbers))
+        return self.simulated.apply(
+            changes if self._numbers is None else _renumbered(changes, self._numbers)
+        )
 
     def head(self) -> dict[str, Any]:
         """What of the state belongs to no job, as JSON data."""
@@ -95,7 +107,9 @@ class LiveExecutor:
             elif row.cancel_requested:
                 self._cancelled.append(row.id)
             elif row.state == JobState.SUBMITTED:
-                self._begun.append(Event(row.submitted_seconds, row.id, EventKind.STATE, JobState.PROFILING))
+                self._begun.append(
+                    Event(row.submitted_seconds, row.id, EventKind.STATE, JobState.PROFILING)
+                )
 
     def _submit(self, row: JobRow, tenant: str) -> Event | None:
         """Hand a job to the simulator; the event of its failure where it can never run."""
@@ -105,14 +119,19 @@ class LiveExecutor:
         except InputError as error:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
-        self.simulated.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=row.work_scale)
+        self.simulated.submit(
+            spec, model.truth, restart_seconds=model.restart_seconds, work_scale=row.work_scale
+        )
         return None
 
     def _cancel(self) -> list[Event]:
         cancelled, self._cancelled = self._cancelled, []
         for job_id in cancelled:
             self.simulated.cancel(job_id)
-        return [Event(self._clock.now(), job_id, EventKind.STATE, JobState.CANCELLED) for job_id in cancelled]
+        return [
+            Event(self._clock.now(), job_id, EventKind.STATE, JobState.CANCELLED)
+            for job_id in cancelled
+        ]
 
     def _renumber(self, numbers: Mapping[int, int]) -> Iterable[Event]:
         """Give jobs their GPUs under the numbers of today; a job whose node is gone has lost them."""
@@ -126,7 +145,13 @@ class LiveExecutor:
                 job.hold(moved, job.shape, job.fixed_plan, restarts=False, now=now)
             else:
                 job.hold(None, (), None, restarts=False, now=now)
-                yield Event(now, job.spec.id, EventKind.STATE, JobState.PREEMPTED, {"cause": EventKind.NODE_FAILED.value})
+                yield Event(
+                    now,
+                    job.spec.id,
+                    EventKind.STATE,
+                    JobState.PREEMPTED,
+                    {"cause": EventKind.NODE_FAILED.value},
+                )
 
 
 class MeasuredExecutor:
@@ -168,7 +193,12 @@ def job_spec(row: JobRow, *, tenant: str) -> JobSpec:
 
 def _model(row: JobRow, models: Mapping[str, Model]) -> Model:
     if row.model not in models:
-        raise InputError("is no model of the catalog any more", field="model", value=row.model, remedy=f"Use one of: {', '.join(models)}.")
+        raise InputError(
+            "is no model of the catalog any more",
+            field="model",
+            value=row.model,
+            remedy=f"Use one of: {', '.join(models)}.",
+        )
     return models[row.model]
 
 
@@ -184,7 +214,9 @@ def new_numbers(before: Sequence[Sequence[Any]], cluster: Cluster) -> dict[int, 
     """Old GPU number -> new one, by node name and place on the node; GPUs that are gone are left out. None: nothing moved."""
     if [list(node) for node in before] == layout(cluster)[: len(before)]:
         return None
-    first = dict(zip((node.id for node in cluster.nodes), cluster.node_offsets.tolist(), strict=False))
+    first = dict(
+        zip((node.id for node in cluster.nodes), cluster.node_offsets.tolist(), strict=False)
+    )
     size = {node.id: node.gpu_count for node in cluster.nodes}
     numbers: dict[int, int] = {}
     old = 0

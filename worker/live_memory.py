@@ -16,7 +16,9 @@ from worker.live_cluster import LiveCluster
 class LiveMemory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: WeakKeyDictionary[Database, dict[str, tuple[int, LiveCluster]]] = WeakKeyDictionary()
+        self._held: WeakKeyDictionary[Database, dict[str, tuple[int, LiveCluster]]] = (
+            WeakKeyDictionary()
+        )
 
     def take(self, database: Database, cluster_id: str, *, fencing: int) -> LiveCluster | None:
         """Take the cluster out; None where there is none, or others held the lease since."""

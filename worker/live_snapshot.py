@@ -71,12 +71,24 @@ def news_of(session: Session, cluster_id: str, known: Iterable[JobId]) -> News |
     if not before <= found.keys():
         return None
     fresh = found.keys() - before
-    jobs = list(session.exec(_unfinished(select(JobRow), cluster_id).where(col(JobRow.id).in_(fresh)))) if fresh else []
-    return News(jobs, tenant_names(session, [job.tenant_id for job in jobs]), [job_id for job_id in before if found[job_id]])
+    jobs = (
+        list(session.exec(_unfinished(select(JobRow), cluster_id).where(col(JobRow.id).in_(fresh))))
+        if fresh
+        else []
+    )
+    return News(
+        jobs,
+        tenant_names(session, [job.tenant_id for job in jobs]),
+        [job_id for job_id in before if found[job_id]],
+    )
 
 
-def reservations_at(session: Session, cluster: ClusterRow, moment: Moment) -> tuple[Reservation, ...]:
-    return engine_reservations(session, standing(session, cluster.id, now=cluster_seconds(cluster, moment)))
+def reservations_at(
+    session: Session, cluster: ClusterRow, moment: Moment
+) -> tuple[Reservation, ...]:
+    return engine_reservations(
+        session, standing(session, cluster.id, now=cluster_seconds(cluster, moment))
+    )
 
 
 def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
@@ -85,7 +97,9 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
     if cluster.paused:
         return False
     last = session.exec(
-        select(Round.at_seconds).where(Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1)
+        select(Round.at_seconds).where(
+            Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1
+        )
     ).first()
     now = cluster_seconds(cluster, moment)
     if last is None:
@@ -96,5 +110,10 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
 
 def _unfinished(statement: Any, cluster_id: str) -> Any:
     ended = [state.value for state in TERMINAL]
-    under_way = (col(JobRow.finished_seconds).is_(None), col(JobRow.state).not_in(ended))  # the first has an index
-    return statement.where(col(JobRow.cluster_id) == cluster_id, *under_way).order_by(col(JobRow.submitted_seconds), col(JobRow.id))
+    under_way = (
+        col(JobRow.finished_seconds).is_(None),
+        col(JobRow.state).not_in(ended),
+    )  # the first has an index
+    return statement.where(col(JobRow.cluster_id) == cluster_id, *under_way).order_by(
+        col(JobRow.submitted_seconds), col(JobRow.id)
+    )

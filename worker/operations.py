@@ -33,13 +33,18 @@ def join(database: Database, operation_id: str) -> bool:
     statement = sa.update(Operation).where(col(Operation.id) == operation_id, live)
     with database.session_scope() as session:
         started = sa.func.coalesce(col(Operation.started_at), now)
-        return session.connection().execute(statement.values(started_at=started, **values)).rowcount == 1
+        return (
+            session.connection().execute(statement.values(started_at=started, **values)).rowcount
+            == 1
+        )
 
 
 def waiting_operations(database: Database, *, kind: str) -> list[str]:
     """Operations that no worker is at: queued and not sent lately, or left by a worker that is gone. Marks them as sent."""
     now = utc_now()
-    wanted = sa.and_(col(Operation.kind) == kind, sa.or_(unsent(Operation, now), gone(Operation, now)))
+    wanted = sa.and_(
+        col(Operation.kind) == kind, sa.or_(unsent(Operation, now), gone(Operation, now))
+    )
     with database.session_scope(writes=False) as session:
         if session.exec(select(Operation.id).where(wanted).limit(1)).first() is None:
             return []
@@ -76,12 +81,30 @@ def beating(beat: Callable[[], None]) -> Iterator[None]:
 
 def is_cancel_requested(database: Database, operation_id: str) -> bool:
     with database.session_scope(writes=False) as session:
-        return bool(session.exec(select(Operation.cancel_requested).where(Operation.id == operation_id)).one())
+        return bool(
+            session.exec(
+                select(Operation.cancel_requested).where(Operation.id == operation_id)
+            ).one()
+        )
 
 
-def finish(session: Session, operation_id: str, state: OperationState, *, message: str, error: dict[str, Any] | None = None) -> None:
+def finish(
+    session: Session,
+    operation_id: str,
+    state: OperationState,
+    *,
+    message: str,
+    error: dict[str, Any] | None = None,
+) -> None:
     """End a running operation; one that has ended stays as it is."""
     now = utc_now()
     mine = (col(Operation.id) == operation_id, col(Operation.state) == OperationState.RUNNING)
-    values = {"state": state, "message": message, "error": error, "finished_at": now, "heartbeat_at": now, "updated_at": now}
+    values = {
+        "state": state,
+        "message": message,
+        "error": error,
+        "finished_at": now,
+        "heartbeat_at": now,
+        "updated_at": now,
+    }
     session.connection().execute(sa.update(Operation).where(*mine).values(**values))

@@ -44,7 +44,13 @@ class LiveRehearsal:
         snapshot = snapshot_of(session, cluster)
         if snapshot is None:
             return None
-        return LiveStage(snapshot, job, _stored(session, cluster), _unapplied(session, cluster), _last_round_seconds(session, cluster))
+        return LiveStage(
+            snapshot,
+            job,
+            _stored(session, cluster),
+            _unapplied(session, cluster),
+            _last_round_seconds(session, cluster),
+        )
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,12 @@ class LiveStage:
 
     def room(self) -> Room:
         cluster, held = self._others.cluster, self._without_it.placement.placement.gpus
-        free = np.flatnonzero(cluster.gpu_available & ~np.isin(np.arange(len(cluster.gpu_node)), held))
-        by_type: Counter[str] = Counter(cluster.type_names[kind] for kind in cluster.gpu_type_of[free].tolist())
+        free = np.flatnonzero(
+            cluster.gpu_available & ~np.isin(np.arange(len(cluster.gpu_node)), held)
+        )
+        by_type: Counter[str] = Counter(
+            cluster.type_names[kind] for kind in cluster.gpu_type_of[free].tolist()
+        )
         most: dict[str, int] = {}
         for node, count in Counter(cluster.gpu_node[free].tolist()).items():
             kind = cluster.nodes[node].gpu_type
@@ -162,7 +172,13 @@ class _Standing:
 
 def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
     """The job as it would be submitted again. It is no row of the database."""
-    fresh = {"id": new_id("job"), "state": JobState.SUBMITTED.value, "submitted_seconds": at, "gpus": None, "gpu_type": None}
+    fresh = {
+        "id": new_id("job"),
+        "state": JobState.SUBMITTED.value,
+        "submitted_seconds": at,
+        "gpus": None,
+        "gpu_type": None,
+    }
     return JobRow(**(row.model_dump() | dict(changes) | fresh))
 
 
@@ -174,18 +190,26 @@ def _stored(session: Session, cluster: ClusterRow) -> StoredState:
     runtime = session.get(ClusterRuntime, cluster.id)
     if runtime is None:
         return StoredState(cluster.next_round_number)
-    states = (policy_state_from_json(runtime.policy_state), policy_state_from_json(runtime.placer_state))
+    states = (
+        policy_state_from_json(runtime.policy_state),
+        policy_state_from_json(runtime.placer_state),
+    )
     return StoredState(cluster.next_round_number, *states)
 
 
 def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
     """Of a round that was committed a moment ago, or whose worker was killed."""
     waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
-    return [changes_from_json(message.payload) for message in session.exec(select(OutboxMessage).where(*waiting))]
+    return [
+        changes_from_json(message.payload)
+        for message in session.exec(select(OutboxMessage).where(*waiting))
+    ]
 
 
 def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:
     """Zero before the first round."""
     number = cluster.next_round_number - 1
-    statement = select(Round.policy_seconds, Round.place_seconds).where(Round.cluster_id == cluster.id, Round.number == number)
+    statement = select(Round.policy_seconds, Round.place_seconds).where(
+        Round.cluster_id == cluster.id, Round.number == number
+    )
     return sum(session.exec(statement).first() or ())

@@ -17,7 +17,9 @@ from maat.scheduling.solving.report import SolveReport, SolveStatus
 from worker.changes_json import JsonObject, grant_to_json
 
 
-def round_row(result: RoundResult, observed: ClusterState, *, cluster_id: str, policy: str, placer: str) -> Round:
+def round_row(
+    result: RoundResult, observed: ClusterState, *, cluster_id: str, policy: str, placer: str
+) -> Round:
     """The row of a round, record included."""
     report = result.decision.report
     solved = report.status is not SolveStatus.NOT_NEEDED
@@ -73,7 +75,11 @@ def round_record(result: RoundResult, observed: ClusterState) -> JsonObject:
         "chosen": _chosen(result, observed),
         "grants": {job_id: grant_to_json(grant) for job_id, grant in decision.grants.items()},
         "reasons": {
-            job_id: {"code": why.primary.value, "sentence": why.sentence, "evidence": finite_values(why.evidence)}
+            job_id: {
+                "code": why.primary.value,
+                "sentence": why.sentence,
+                "evidence": finite_values(why.evidence),
+            }
             for job_id, why in result.reasons.items()
         },
         "report": _report(decision.report),
@@ -86,7 +92,11 @@ def policy_state_to_json(state: PolicyState) -> JsonObject:
 
 
 def policy_state_from_json(data: Mapping[str, Any] | None) -> PolicyState:
-    return PolicyState() if data is None else PolicyState(data["owner"], data["parameter_hash"], data["data"])
+    return (
+        PolicyState()
+        if data is None
+        else PolicyState(data["owner"], data["parameter_hash"], data["data"])
+    )
 
 
 def finite(value: float) -> float | None:
@@ -95,7 +105,9 @@ def finite(value: float) -> float | None:
 
 
 def finite_values(values: Mapping[str, float | int | str | None]) -> JsonObject:
-    return {key: finite(value) if isinstance(value, float) else value for key, value in values.items()}
+    return {
+        key: finite(value) if isinstance(value, float) else value for key, value in values.items()
+    }
 
 
 def _count_by_type(cluster: Cluster, gpus: IntArray) -> dict[str, int]:
@@ -105,11 +117,15 @@ def _count_by_type(cluster: Cluster, gpus: IntArray) -> dict[str, int]:
 
 def _matrix(matrix: GoodputMatrix | None, utility: FloatArray | None) -> JsonObject:
     if matrix is None:
-        return {"configurations": [], "pairs": {"job": [], "column": [], "goodput": [], "utility": None}}
+        return {
+            "configurations": [],
+            "pairs": {"job": [], "column": [], "goodput": [], "utility": None},
+        }
     pairs = matrix.pairs
     return {
         "configurations": [
-            {"gpu_type": c.gpu_type, "gpu_count": c.gpu_count, "node_count": c.node_count} for c in matrix.table.configurations
+            {"gpu_type": c.gpu_type, "gpu_count": c.gpu_count, "node_count": c.node_count}
+            for c in matrix.table.configurations
         ],
         "pairs": {
             "job": pairs.job.tolist(),
@@ -126,7 +142,10 @@ def _chosen(result: RoundResult, observed: ClusterState) -> list[int | None]:
     if matrix is None:
         return [None] * len(observed.jobs)
     found = (grants.get(job.id) for job in observed.jobs)
-    return [None if grant is None else matrix.table.column(grant.gpu_type, grant.gpu_count) for grant in found]
+    return [
+        None if grant is None else matrix.table.column(grant.gpu_type, grant.gpu_count)
+        for grant in found
+    ]
 
 
 def _finite_list(values: FloatArray) -> list[float | None]:

@@ -51,17 +51,30 @@ class SqlRoundStore:
         keeper: RoundKeeper,
         seconds: StepSeconds | None = None,
     ) -> None:
-        self._database, self._cluster_id, self._policy, self._placer = database, cluster_id, policy, placer
+        self._database, self._cluster_id, self._policy, self._placer = (
+            database,
+            cluster_id,
+            policy,
+            placer,
+        )
         self._fencing, self._keeper = fencing, keeper
         self._seconds = StepSeconds() if seconds is None else seconds
         self.has_written_all = True
 
     def load(self) -> StoredState:
         with self._seconds.part(READ), self._database.session_scope(writes=False) as session:
-            number = session.exec(select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)).one()
+            number = session.exec(
+                select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)
+            ).one()
             states = (col(ClusterRuntime.policy_state), col(ClusterRuntime.placer_state))
-            found = session.exec(select(*states).where(ClusterRuntime.cluster_id == self._cluster_id)).first()
-        return StoredState(number) if found is None else StoredState(number, *map(policy_state_from_json, found))
+            found = session.exec(
+                select(*states).where(ClusterRuntime.cluster_id == self._cluster_id)
+            ).first()
+        return (
+            StoredState(number)
+            if found is None
+            else StoredState(number, *map(policy_state_from_json, found))
+        )
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
         """All of the round or nothing. False where its number is taken, or the lease has passed to somebody else."""
@@ -86,7 +99,10 @@ class SqlRoundStore:
     def unapplied(self) -> Sequence[Changes]:
         statement = (
             select(OutboxMessage.payload)
-            .where(OutboxMessage.cluster_id == self._cluster_id, col(OutboxMessage.applied_at).is_(None))
+            .where(
+                OutboxMessage.cluster_id == self._cluster_id,
+                col(OutboxMessage.applied_at).is_(None),
+            )
             .order_by(col(OutboxMessage.round_number))
         )
         with self._seconds.part(READ), self._database.session_scope(writes=False) as session:
@@ -95,7 +111,10 @@ class SqlRoundStore:
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
         """Keep what the executor did, once: a second time, or after the lease has passed on, nothing is written."""
         with self._seconds.part(JOURNAL):
-            writes, state = self._keeper.keep_applied(changes, events), _packed(self._keeper.executor_state())
+            writes, state = (
+                self._keeper.keep_applied(changes, events),
+                _packed(self._keeper.executor_state()),
+            )
         with self._seconds.part(COMMIT), self._database.session_scope() as session:
             if self._mark_applied(session, changes.round_number):
                 carry_out(session, writes)
@@ -105,18 +124,33 @@ class SqlRoundStore:
 
     def _advance(self, session: Session, number: int) -> bool:
         """Move the cluster to its next round; the row is locked from here on, so that of two workers one waits and then finds it moved."""
-        mine = (col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing, col(Cluster.next_round_number) == number)
+        mine = (
+            col(Cluster.id) == self._cluster_id,
+            col(Cluster.fencing) == self._fencing,
+            col(Cluster.next_round_number) == number,
+        )
         statement = sa.update(Cluster).where(*mine).values(next_round_number=number + 1)
         return session.connection().execute(statement).rowcount == 1
 
     def _round(self, result: RoundResult, observed: ClusterState) -> dict[str, Any]:
-        row = round_row(result, observed, cluster_id=self._cluster_id, policy=self._policy, placer=self._placer)
-        made = {"record": pack_json(row.record), "prices": json_text(row.prices), "gpus_by_type": json_text(row.gpus_by_type)}
+        row = round_row(
+            result, observed, cluster_id=self._cluster_id, policy=self._policy, placer=self._placer
+        )
+        made = {
+            "record": pack_json(row.record),
+            "prices": json_text(row.prices),
+            "gpus_by_type": json_text(row.gpus_by_type),
+        }
         return row.model_dump(exclude={"id", "committed_at", *made}) | made
 
     def _write_round(self, session: Session, row: Mapping[str, Any], changes: JsonText) -> None:
         session.connection().execute(sa.insert(Round).values(**row, committed_at=utc_now()))
-        message = {"cluster_id": self._cluster_id, "round_number": row["number"], "payload": changes, "created_at": utc_now()}
+        message = {
+            "cluster_id": self._cluster_id,
+            "round_number": row["number"],
+            "payload": changes,
+            "created_at": utc_now(),
+        }
         session.connection().execute(sa.insert(OutboxMessage).values(**message))
 
     def _runtime(self, result: RoundResult) -> dict[str, Any]:
@@ -130,19 +164,33 @@ class SqlRoundStore:
     def _write_runtime(self, session: Session, values: Mapping[str, Any]) -> None:
         connection, mine = session.connection(), col(ClusterRuntime.cluster_id) == self._cluster_id
         if connection.execute(sa.update(ClusterRuntime).where(mine).values(**values)).rowcount == 0:
-            connection.execute(sa.insert(ClusterRuntime).values(cluster_id=self._cluster_id, **values))
+            connection.execute(
+                sa.insert(ClusterRuntime).values(cluster_id=self._cluster_id, **values)
+            )
 
     def _mark_applied(self, session: Session, number: int) -> bool:
-        still_mine = sa.exists().where(col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing)
-        waiting = (col(OutboxMessage.cluster_id) == self._cluster_id, col(OutboxMessage.round_number) == number)
+        still_mine = sa.exists().where(
+            col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing
+        )
+        waiting = (
+            col(OutboxMessage.cluster_id) == self._cluster_id,
+            col(OutboxMessage.round_number) == number,
+        )
         statement = (
-            sa.update(OutboxMessage).where(*waiting, col(OutboxMessage.applied_at).is_(None), still_mine).values(applied_at=utc_now())
+            sa.update(OutboxMessage)
+            .where(*waiting, col(OutboxMessage.applied_at).is_(None), still_mine)
+            .values(applied_at=utc_now())
         )
         return session.connection().execute(statement).rowcount > 0
 
     def _is_taken(self, number: int) -> bool:
         with self._database.session_scope(writes=False) as session:
-            return session.exec(select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)).one() != number
+            return (
+                session.exec(
+                    select(Cluster.next_round_number).where(Cluster.id == self._cluster_id)
+                ).one()
+                != number
+            )
 
 
 def _packed(state: Mapping[str, Any] | None) -> bytes | None:

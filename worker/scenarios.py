@@ -15,7 +15,11 @@ from maat.workloads.workloads import Workload
 
 
 def scenario_of(
-    request: Mapping[str, Any], run: SimulationRun, workload: Workload, models: Mapping[str, Model], measured: Measured = NOTHING_MEASURED
+    request: Mapping[str, Any],
+    run: SimulationRun,
+    workload: Workload,
+    models: Mapping[str, Model],
+    measured: Measured = NOTHING_MEASURED,
 ) -> Scenario:
     """The scenario of one run. Raises InputError where policy, placer, cluster or fidelity cannot be used."""
     return Scenario(

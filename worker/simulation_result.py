@@ -31,7 +31,10 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
             "jobs": len(fair.rho),
         },
         "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
-        "gpus_by_type": {name: reduced(changes_of(result.round_times, counts)) for name, counts in result.gpus_by_type.items()},
+        "gpus_by_type": {
+            name: reduced(changes_of(result.round_times, counts))
+            for name, counts in result.gpus_by_type.items()
+        },
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
         "policy_seconds": quantiles(result.policy_seconds),
         "allocations": allocations_of(result),
@@ -42,20 +45,37 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
 def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float]]:
     """A step series [[time, value], ...] with only the rounds at which the value changed, and the last."""
     last = len(times) - 1
-    return [[at, value] for i, (at, value) in enumerate(zip(times, values, strict=True)) if i in (0, last) or values[i - 1] != value]
+    return [
+        [at, value]
+        for i, (at, value) in enumerate(zip(times, values, strict=True))
+        if i in (0, last) or values[i - 1] != value
+    ]
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
     """Seconds of a round's decision: how many rounds with jobs were played, and their least, quartiles, 95th percentile and most. None of no rounds."""
     if not seconds:
         return None
-    least, first, median, third, high, most = np.percentile(seconds, [0, 25, 50, 75, 95, 100]).tolist()
-    return {"rounds": len(seconds), "min": least, "p25": first, "median": median, "p75": third, "p95": high, "max": most}
+    least, first, median, third, high, most = np.percentile(
+        seconds, [0, 25, 50, 75, 95, 100]
+    ).tolist()
+    return {
+        "rounds": len(seconds),
+        "min": least,
+        "p25": first,
+        "median": median,
+        "p75": third,
+        "p95": high,
+        "max": most,
+    }
 
 
 def allocations_of(result: SimulationResult) -> dict[str, list[dict[str, Any]]]:
     """Job -> the stretches of time for which it held GPUs, in order; stretches without GPUs are left out; the first MAX_POINTS of them."""
-    ends = {record.name: result.end_time if record.finish is None else record.finish for record in result.records}
+    ends = {
+        record.name: result.end_time if record.finish is None else record.finish
+        for record in result.records
+    }
     by_job: dict[str, list[AllocationSpan]] = {name: [] for name in ends}
     for span in result.spans:
         if span.job in by_job:
@@ -108,7 +128,9 @@ def _gpu_hours_by_model(records: Sequence[JobRecord]) -> dict[str, dict[str, flo
 def _told(of: object) -> str:
     """What the code says of itself: each paragraph and each item of a list on a line of its own; what it says to callers is left out."""
     lines = re.split(r"\n\s*\n|\n(?=- )", cleandoc(of.__doc__ or ""))
-    return "\n".join(" ".join(line.removeprefix("- ").split()) for line in lines if not line.startswith("`"))
+    return "\n".join(
+        " ".join(line.removeprefix("- ").split()) for line in lines if not line.startswith("`")
+    )
 
 
 # What a page says of a figure is what the code says that computes it.

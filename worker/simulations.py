@@ -33,7 +33,14 @@ from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
 from worker.claims import free, gone, take, unsent
-from worker.operations import PROGRESS_SECONDS, beating, finish, is_cancel_requested, join, waiting_operations
+from worker.operations import (
+    PROGRESS_SECONDS,
+    beating,
+    finish,
+    is_cancel_requested,
+    join,
+    waiting_operations,
+)
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
 
@@ -48,8 +55,15 @@ def waiting_simulations(database: Database) -> list[tuple[str, int]]:
     operations = waiting_operations(database, kind=SIMULATION)
     with database.session_scope(writes=False) as session:
         left = sa.func.count().filter(col(SimulationRun.state).not_in(ENDED))
-        statement = select(Simulation.id, left).join(SimulationRun).where(col(Simulation.operation_id).in_(operations))
-        waiting = {found: max(count, 1) for found, count in session.exec(statement.group_by(col(Simulation.id)))}
+        statement = (
+            select(Simulation.id, left)
+            .join(SimulationRun)
+            .where(col(Simulation.operation_id).in_(operations))
+        )
+        waiting = {
+            found: max(count, 1)
+            for found, count in session.exec(statement.group_by(col(Simulation.id)))
+        }
     return sorted((_left_runs(database) | waiting).items())
 
 
@@ -59,15 +73,26 @@ def _left_runs(database: Database) -> Counter[str]:
     Another worker at the same simulation keeps its operation alive, and may be busy with a run of its own for long: this one would wait for it.
     """
     now = utc_now()
-    left = sa.or_(gone(SimulationRun, now), sa.and_(col(SimulationRun.heartbeat_at).is_not(None), unsent(SimulationRun, now)))
+    left = sa.or_(
+        gone(SimulationRun, now),
+        sa.and_(col(SimulationRun.heartbeat_at).is_not(None), unsent(SimulationRun, now)),
+    )
     live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
     wanted = (col(SimulationRun.simulation_id).in_(live), left)
     with database.session_scope(writes=False) as session:
         if session.exec(select(SimulationRun.id).where(*wanted).limit(1)).first() is None:
             return Counter()
-    again = sa.update(SimulationRun).where(*wanted).values(state=OperationState.QUEUED, heartbeat_at=now)
+    again = (
+        sa.update(SimulationRun)
+        .where(*wanted)
+        .values(state=OperationState.QUEUED, heartbeat_at=now)
+    )
     with database.session_scope() as session:
-        return Counter(session.connection().execute(again.returning(col(SimulationRun.simulation_id))).scalars())
+        return Counter(
+            session.connection()
+            .execute(again.returning(col(SimulationRun.simulation_id)))
+            .scalars()
+        )
 
 
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
@@ -95,7 +120,9 @@ class _Work:
     def measured(self) -> Measured:
         """As it was asked for with, whatever has become of the measurements since."""
         with self._database.session_scope(writes=False) as session:
-            return measured(session, uses_of(session, self.simulation.operation_id), self.simulation.request)
+            return measured(
+                session, uses_of(session, self.simulation.operation_id), self.simulation.request
+            )
 
     def _read(self, trace: int) -> Workload:
         with self._database.session_scope(writes=False) as session:
@@ -108,7 +135,11 @@ def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
     mine = SimulationRun.simulation_id == simulation.id
     while not is_cancel_requested(database, simulation.operation_id):
         with database.session_scope() as session:
-            first = select(SimulationRun.id).where(mine, free(SimulationRun, now)).order_by(col(SimulationRun.position))
+            first = (
+                select(SimulationRun.id)
+                .where(mine, free(SimulationRun, now))
+                .order_by(col(SimulationRun.position))
+            )
             run_id = session.exec(first.limit(1)).first()
             if run_id is None:
                 return None
@@ -120,9 +151,16 @@ def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
 def _beat(database: Database, simulation: Simulation, run_id: str) -> None:
     now = utc_now()
     with database.session_scope() as session:
-        session.connection().execute(sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(heartbeat_at=now))
-        running = (col(Operation.id) == simulation.operation_id, col(Operation.state) == OperationState.RUNNING)
-        session.connection().execute(sa.update(Operation).where(*running).values(heartbeat_at=now, updated_at=now))
+        session.connection().execute(
+            sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(heartbeat_at=now)
+        )
+        running = (
+            col(Operation.id) == simulation.operation_id,
+            col(Operation.state) == OperationState.RUNNING,
+        )
+        session.connection().execute(
+            sa.update(Operation).where(*running).values(heartbeat_at=now, updated_at=now)
+        )
 
 
 def _play(database: Database, work: _Work, run: SimulationRun) -> None:
@@ -132,16 +170,32 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
 
     def on_progress(position: Position) -> None:
         stall.look(position)
-        progress.report(position, f"{run.policy}: round {position.round_number}, {position.finished} of {position.jobs} jobs finished")
+        progress.report(
+            position,
+            f"{run.policy}: round {position.round_number}, {position.finished} of {position.jobs} jobs finished",
+        )
 
     try:
         workload = work.workload(run.trace)
-        result = simulate(scenario_of(simulation.request, run, workload, work.models, work.measured), on_progress=on_progress)
+        result = simulate(
+            scenario_of(simulation.request, run, workload, work.models, work.measured),
+            on_progress=on_progress,
+        )
     except Exception as error:
         of_others = is_history(traces_of(simulation.request)[run.trace])
-        _keep(database, run.id, state=OperationState.FAILED, error=problem_of(error, simulation, of_others=of_others))
+        _keep(
+            database,
+            run.id,
+            state=OperationState.FAILED,
+            error=problem_of(error, simulation, of_others=of_others),
+        )
     else:
-        _keep_result(database, run.id, result, cancelled=is_cancel_requested(database, simulation.operation_id))
+        _keep_result(
+            database,
+            run.id,
+            result,
+            cancelled=is_cancel_requested(database, simulation.operation_id),
+        )
         progress.write(len(workload), f"{run.policy}: done")
 
 
@@ -163,14 +217,26 @@ class Progress:
     def write(self, finished: int, message: str) -> None:
         """The operation's `done` is the sum over the runs, whoever plays them."""
         now = utc_now()
-        every = select(sa.func.sum(SimulationRun.done)).where(SimulationRun.simulation_id == self._simulation.id)
+        every = select(sa.func.sum(SimulationRun.done)).where(
+            SimulationRun.simulation_id == self._simulation.id
+        )
         with self._database.session_scope() as session:
             connection = session.connection()
             connection.execute(
-                sa.update(SimulationRun).where(col(SimulationRun.id) == self._run_id).values(done=finished, heartbeat_at=now)
+                sa.update(SimulationRun)
+                .where(col(SimulationRun.id) == self._run_id)
+                .values(done=finished, heartbeat_at=now)
             )
-            running = (col(Operation.id) == self._simulation.operation_id, col(Operation.state) == OperationState.RUNNING)
-            values = {"done": every.scalar_subquery(), "message": message, "heartbeat_at": now, "updated_at": now}
+            running = (
+                col(Operation.id) == self._simulation.operation_id,
+                col(Operation.state) == OperationState.RUNNING,
+            )
+            values = {
+                "done": every.scalar_subquery(),
+                "message": message,
+                "heartbeat_at": now,
+                "updated_at": now,
+            }
             connection.execute(sa.update(Operation).where(*running).values(**values))
 
 
@@ -187,14 +253,20 @@ class Stall:
             raise Cancelled
 
 
-def _keep_result(database: Database, run_id: str, result: SimulationResult, *, cancelled: bool) -> None:
-    state = OperationState.CANCELLED if cancelled and not result.complete else OperationState.SUCCEEDED
+def _keep_result(
+    database: Database, run_id: str, result: SimulationResult, *, cancelled: bool
+) -> None:
+    state = (
+        OperationState.CANCELLED if cancelled and not result.complete else OperationState.SUCCEEDED
+    )
     shown = result_to_json(result)
     _keep(database, run_id, state=state, summary=shown["summary"], result=shown)
 
 
 def _keep(database: Database, run_id: str, **values: Any) -> None:
-    statement = sa.update(SimulationRun).where(col(SimulationRun.id) == run_id, col(SimulationRun.state) == OperationState.RUNNING)
+    statement = sa.update(SimulationRun).where(
+        col(SimulationRun.id) == run_id, col(SimulationRun.state) == OperationState.RUNNING
+    )
     with database.session_scope() as session:
         session.connection().execute(statement.values(finished_at=utc_now(), **values))
 
@@ -208,7 +280,10 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
         if any(run.state not in ENDED for run in runs):
             return None
         states = [run.state for run in runs]
-        state = next((s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states), OperationState.SUCCEEDED)
+        state = next(
+            (s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states),
+            OperationState.SUCCEEDED,
+        )
         told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
         first_error = next((run.error for run in runs if run.error is not None), None)
         finish(session, simulation.operation_id, state, message=f"Runs: {told}.", error=first_error)
@@ -218,11 +293,15 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
 def _drop_unplayed(session: Session, simulation: Simulation) -> None:
     """Runs that nobody is at will not be played."""
     now = utc_now()
-    drop = sa.update(SimulationRun).where(col(SimulationRun.simulation_id) == simulation.id, free(SimulationRun, now))
+    drop = sa.update(SimulationRun).where(
+        col(SimulationRun.simulation_id) == simulation.id, free(SimulationRun, now)
+    )
     session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
 
-def problem_of(error: Exception, work: Simulation | Sweep, *, of_others: bool = False) -> dict[str, Any]:
+def problem_of(
+    error: Exception, work: Simulation | Sweep, *, of_others: bool = False
+) -> dict[str, Any]:
     """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback.
 
     `of_others`: jobs of other tenants than that of the work took part, which may not be named to who reads it; the log names them.
@@ -236,5 +315,7 @@ def problem_of(error: Exception, work: Simulation | Sweep, *, of_others: bool = 
         problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
     else:
         log.error("%s failed", work.id, exc_info=error)
-        problem = InternalError("The simulation ended with a fault of Maat; the worker's log has the rest.")
+        problem = InternalError(
+            "The simulation ended with a fault of Maat; the worker's log has the rest."
+        )
     return problem.as_json(instance=f"/api/v1/operations/{work.operation_id}", request_id="")

@@ -6,7 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-READ, RESTORE, OBSERVE, DECIDE, JOURNAL, COMMIT = "read", "restore", "observe", "decide", "journal", "commit"
+READ, RESTORE, OBSERVE, DECIDE, JOURNAL, COMMIT = (
+    "read",
+    "restore",
+    "observe",
+    "decide",
+    "journal",
+    "commit",
+)
 PARTS = (READ, RESTORE, OBSERVE, DECIDE, JOURNAL, COMMIT)
 
 

@@ -34,13 +34,19 @@ PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value}
 def waiting_points(database: Database) -> list[str]:
     """Points that no worker is at, and those dropped just as another sweep came to want them; they count as sent from now on."""
     now = utc_now()
-    dropped = sa.and_(col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys()))
+    dropped = sa.and_(
+        col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys())
+    )
     waiting = sa.or_(unsent(SweepPoint, now), gone(SweepPoint, now), dropped)
     with database.session_scope(writes=False) as session:
         if session.exec(select(SweepPoint.key).where(waiting).limit(1)).first() is None:
             return []
     with database.session_scope() as session:
-        update = sa.update(SweepPoint).where(waiting).values(state=OperationState.QUEUED, heartbeat_at=now)
+        update = (
+            sa.update(SweepPoint)
+            .where(waiting)
+            .values(state=OperationState.QUEUED, heartbeat_at=now)
+        )
         return sorted(session.connection().execute(update.returning(col(SweepPoint.key))).scalars())
 
 
@@ -56,7 +62,10 @@ def run_point(database: Database, key: str) -> OperationState | None:
         except Cancelled:
             values: dict[str, Any] = {"state": OperationState.CANCELLED}
         except Exception as error:
-            values = {"state": OperationState.FAILED, "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"]))}
+            values = {
+                "state": OperationState.FAILED,
+                "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"])),
+            }
         else:
             values = {"state": OperationState.SUCCEEDED, "figures": dict(figures)}
     _update(database, key, finished_at=utc_now(), **values)
@@ -68,7 +77,9 @@ def run_point(database: Database, key: str) -> OperationState | None:
 def settle(database: Database) -> None:
     """Bring every live sweep's operation to where its points are: further, ended, or cancelled where that was asked for."""
     with database.session_scope(writes=False) as session:
-        live = session.exec(select(Sweep.id, Operation.id).join(Operation).where(col(Operation.state).in_(LIVE))).all()
+        live = session.exec(
+            select(Sweep.id, Operation.id).join(Operation).where(col(Operation.state).in_(LIVE))
+        ).all()
         moved = [ids for ids in live if _has_moved(session, *ids)]
     for sweep_id, operation_id in moved:
         with database.session_scope() as session:
@@ -85,11 +96,18 @@ def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
             _wanting(key).order_by(col(Sweep.id), col(SweepMember.position)).limit(1)
         ).first()
         state = OperationState.CANCELLED if wanted is None else OperationState.RUNNING
-        if not take(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state) or wanted is None:
+        if (
+            not take(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state)
+            or wanted is None
+        ):
             return None
         sweeps = select(Sweep.operation_id).join(SweepMember).where(SweepMember.point_key == key)
         queued = (col(Operation.id).in_(sweeps), col(Operation.state) == OperationState.QUEUED)
-        running = sa.update(Operation).where(*queued).values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, updated_at=now)
+        running = (
+            sa.update(Operation)
+            .where(*queued)
+            .values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, updated_at=now)
+        )
         session.connection().execute(running)
         return wanted
 
@@ -100,7 +118,9 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
         found = measured(session, uses_of(session, sweep.operation_id), sweep.request)
     point = point_at(base_of(sweep.request, found), member.settings, member.seed)
     if point.key != member.point_key:
-        raise RuntimeError(f"{sweep.id} was asked of another version of Maat: position {member.position} is another simulation now")
+        raise RuntimeError(
+            f"{sweep.id} was asked of another version of Maat: position {member.position} is another simulation now"
+        )
     stall, next_look, unwanted = Stall(), 0.0, False
 
     def on_progress(position: Position) -> None:
@@ -126,12 +146,20 @@ def is_wanted(database: Database, key: str) -> bool:
 
 def _wanting(key: str) -> Any:
     """Sweeps that have this point and are not to stop, each with the point's place in it."""
-    joined = select(Sweep, SweepMember).join(SweepMember).join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    joined = (
+        select(Sweep, SweepMember)
+        .join(SweepMember)
+        .join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    )
     return joined.where(col(SweepMember.point_key) == key, *_not_to_stop())
 
 
 def _wanted_keys() -> Any:
-    joined = select(SweepMember.point_key).join(Sweep).join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    joined = (
+        select(SweepMember.point_key)
+        .join(Sweep)
+        .join(Operation, col(Operation.id) == col(Sweep.operation_id))
+    )
     return joined.where(*_not_to_stop())
 
 
@@ -157,7 +185,11 @@ def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
     states = _states(session, sweep_id)
     ended = sum(state in PLAYED for state in states)
     told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
-    operation.state, operation.done, operation.message = OperationState.RUNNING, float(ended), f"Points: {told}."
+    operation.state, operation.done, operation.message = (
+        OperationState.RUNNING,
+        float(ended),
+        f"Points: {told}.",
+    )
     session.add(operation)
     session.flush()
     if operation.cancel_requested:
@@ -166,21 +198,34 @@ def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
         failed = OperationState.FAILED.value in states
         state = OperationState.FAILED if failed else OperationState.SUCCEEDED
         finish(
-            session, operation_id, state, message=operation.message, error=_first_error(session, sweep_id, operation) if failed else None
+            session,
+            operation_id,
+            state,
+            message=operation.message,
+            error=_first_error(session, sweep_id, operation) if failed else None,
         )
 
 
 def _first_error(session: Session, sweep_id: str, operation: Operation) -> Any:
-    statement = select(SweepPoint.error).join(SweepMember).where(SweepMember.sweep_id == sweep_id, col(SweepPoint.error).is_not(None))
+    statement = (
+        select(SweepPoint.error)
+        .join(SweepMember)
+        .where(SweepMember.sweep_id == sweep_id, col(SweepPoint.error).is_not(None))
+    )
     first = session.exec(statement.order_by(col(SweepMember.position)).limit(1)).first()
     return None if first is None else error_of_point(first, operation)
 
 
 def _drop_unwanted(database: Database) -> None:
     """Points that wait for sweeps that are over wait for nothing."""
-    waiting = (col(SweepPoint.state) == OperationState.QUEUED, col(SweepPoint.key).not_in(_wanted_keys()))
+    waiting = (
+        col(SweepPoint.state) == OperationState.QUEUED,
+        col(SweepPoint.key).not_in(_wanted_keys()),
+    )
     with database.session_scope() as session:
-        session.connection().execute(sa.update(SweepPoint).where(*waiting).values(state=OperationState.CANCELLED))
+        session.connection().execute(
+            sa.update(SweepPoint).where(*waiting).values(state=OperationState.CANCELLED)
+        )
 
 
 def _update(database: Database, key: str, **values: Any) -> None:

@@ -15,7 +15,13 @@ from sqlmodel import Session, col, select, update
 
 from backend.accounts.locality import is_local
 from backend.accounts.models import ApiToken, Tenant, User
-from backend.accounts.permissions import ACTS_FOR_TENANT, PERMISSIONS, SEES_ALL_TENANTS, Permission, Role
+from backend.accounts.permissions import (
+    ACTS_FOR_TENANT,
+    PERMISSIONS,
+    SEES_ALL_TENANTS,
+    Permission,
+    Role,
+)
 from backend.accounts.tokens import TOKEN_PREFIX, digest
 from backend.clocktime import utc_now
 from backend.database import Database, after_commit
@@ -48,7 +54,9 @@ class Principal:
 
     def may_change(self, *, owner_id: str, tenant_id: str) -> bool:
         """Its owner may, who manages its tenant may, an admin of the cluster may."""
-        return owner_id == self.user_id or (self.role in ACTS_FOR_TENANT and self.may_see(tenant_id))
+        return owner_id == self.user_id or (
+            self.role in ACTS_FOR_TENANT and self.may_see(tenant_id)
+        )
 
 
 @before_body
@@ -65,7 +73,10 @@ async def _identified(request: Request) -> Principal:
     settings: Settings = request.app.state.settings
     if authorization is not None:
         _check_bearer(authorization)
-        return await _looked_up(request, partial(_by_token, authorization=authorization, database=request.app.state.database))
+        return await _looked_up(
+            request,
+            partial(_by_token, authorization=authorization, database=request.app.state.database),
+        )
     if settings.implicit_admin and is_local(request):
         return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
     raise Unauthenticated(
@@ -89,7 +100,9 @@ def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
 
     async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
         if permission not in principal.permissions:
-            raise Forbidden(f"{principal.user_name} ({principal.role}) does not have the permission {permission}.")
+            raise Forbidden(
+                f"{principal.user_name} ({principal.role}) does not have the permission {permission}."
+            )
         return principal
 
     permitted.permission = permission  # type: ignore[attr-defined]  # a test asks every route for it
@@ -106,7 +119,11 @@ def _by_token(session: Session, *, authorization: str, database: Database) -> Pr
     secret = authorization.partition(" ")[2]
     now = utc_now()
     token = session.exec(select(ApiToken).where(ApiToken.token_hash == digest(secret))).first()
-    if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
+    if (
+        token is None
+        or token.revoked_at is not None
+        or (token.expires_at is not None and token.expires_at <= now)
+    ):
         raise Unauthenticated("The token is unknown, revoked or expired.")
     principal = _principal(session, col(User.id) == token.user_id)
     _touch(session, token, now, database)
@@ -122,7 +139,9 @@ def principal_named(session: Session, name: str) -> Principal:
 
 
 def _principal(session: Session, predicate: Any) -> Principal:
-    found = session.exec(select(User, Tenant).join(Tenant, col(Tenant.id) == col(User.tenant_id)).where(predicate)).first()
+    found = session.exec(
+        select(User, Tenant).join(Tenant, col(Tenant.id) == col(User.tenant_id)).where(predicate)
+    ).first()
     if found is None or not found[0].active:
         raise Unauthenticated("The user does not exist or is not active.")
     user, tenant = found
@@ -137,7 +156,12 @@ def _touch(session: Session, token: ApiToken, now: datetime, database: Database)
     token_id = token.id
 
     def write() -> None:
-        with suppress(OperationalError), database.session_scope(hasty=True) as own:  # busy: the next use is noted
-            own.execute(update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now))
+        with (
+            suppress(OperationalError),
+            database.session_scope(hasty=True) as own,
+        ):  # busy: the next use is noted
+            own.execute(
+                update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now)
+            )
 
     after_commit(session, write)

@@ -64,11 +64,17 @@ def tells_of_a_proxy(request: Request) -> bool:
 
 
 def _is_of_a_proxy(header: str) -> bool:
-    return header in FORWARDING_HEADERS or (header.startswith("x-") and header not in DIRECT_HEADERS)
+    return header in FORWARDING_HEADERS or (
+        header.startswith("x-") and header not in DIRECT_HEADERS
+    )
 
 
 def _comes_from_here(request: Request) -> bool:
-    return request.client is not None and _is_loopback(request.client.host) and not tells_of_a_proxy(request)
+    return (
+        request.client is not None
+        and _is_loopback(request.client.host)
+        and not tells_of_a_proxy(request)
+    )
 
 
 def _names_this_machine(request: Request) -> bool:
@@ -83,7 +89,10 @@ def _is_ours(request: Request) -> bool:
     server = request.scope.get("server")
     if user_behind_of is None or request.client is None or server is None:
         return True
-    return user_behind_of((request.client.host, request.client.port), (server[0], server[1])) in trusted_users()
+    return (
+        user_behind_of((request.client.host, request.client.port), (server[0], server[1]))
+        in trusted_users()
+    )
 
 
 def asking_the_system() -> UserBehind | None:

@@ -17,6 +17,10 @@ class Belongs(Protocol):
 
 def names_of(session: Session, rows: Sequence[Belongs]) -> tuple[dict[str, str], dict[str, str]]:
     """Names of the owners and of the tenants of these rows, by id."""
-    owners = session.exec(select(User.id, User.name).where(col(User.id).in_({row.owner_id for row in rows})))
-    tenants = session.exec(select(Tenant.id, Tenant.name).where(col(Tenant.id).in_({row.tenant_id for row in rows})))
+    owners = session.exec(
+        select(User.id, User.name).where(col(User.id).in_({row.owner_id for row in rows}))
+    )
+    tenants = session.exec(
+        select(Tenant.id, Tenant.name).where(col(Tenant.id).in_({row.tenant_id for row in rows}))
+    )
     return dict(owners.all()), dict(tenants.all())

@@ -49,8 +49,14 @@ def system_tells() -> bool:
 
 def _question(client: Address, server: Address) -> bytes:
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
-    ends = _PORTS.pack(client[1], server[1]) + _packed(family, client[0]) + _packed(family, server[0])
-    body = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, _ANY_COOKIE) + ends + _INTERFACE_AND_COOKIE.pack(0, _ANY_COOKIE, _ANY_COOKIE)
+    ends = (
+        _PORTS.pack(client[1], server[1]) + _packed(family, client[0]) + _packed(family, server[0])
+    )
+    body = (
+        _QUESTION.pack(family, socket.IPPROTO_TCP, 0, _ANY_COOKIE)
+        + ends
+        + _INTERFACE_AND_COOKIE.pack(0, _ANY_COOKIE, _ANY_COOKIE)
+    )
     return _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _REQUEST, 1, 0) + body
 
 

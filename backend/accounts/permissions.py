@@ -30,7 +30,12 @@ class Role(StrEnum):
 
 
 _READ = frozenset(p for p in Permission if p.value.endswith(":read"))
-_SUBMIT = _READ | {Permission.JOBS_SUBMIT, Permission.JOBS_CANCEL, Permission.SIMULATIONS_RUN, Permission.MEASUREMENTS_WRITE}
+_SUBMIT = _READ | {
+    Permission.JOBS_SUBMIT,
+    Permission.JOBS_CANCEL,
+    Permission.SIMULATIONS_RUN,
+    Permission.MEASUREMENTS_WRITE,
+}
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: _READ,

@@ -24,4 +24,9 @@ class MeOut(BaseModel):
 def read_me(principal: Annotated[Principal, Depends(principal_of)]) -> MeOut:
     """Who you are to Maat, and what you may do."""
     permissions = sorted(permission.value for permission in principal.permissions)
-    return MeOut(user=principal.user_name, tenant=principal.tenant_name, role=principal.role.value, permissions=permissions)
+    return MeOut(
+        user=principal.user_name,
+        tenant=principal.tenant_name,
+        role=principal.role.value,
+        permissions=permissions,
+    )

@@ -17,13 +17,27 @@ _SHOWN_CHARACTERS = 12
 
 
 def create_token(
-    session: Session, user: User, *, name: str, scopes: Iterable[Permission] | None = None, expires_at: datetime | None = None
+    session: Session,
+    user: User,
+    *,
+    name: str,
+    scopes: Iterable[Permission] | None = None,
+    expires_at: datetime | None = None,
 ) -> str:
     """A new token of this user: returns the secret, which is stored nowhere."""
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     listed = None if scopes is None else sorted(scope.value for scope in scopes)
     shown = secret[:_SHOWN_CHARACTERS]
-    session.add(ApiToken(user_id=user.id, name=name, prefix=shown, token_hash=digest(secret), scopes=listed, expires_at=expires_at))
+    session.add(
+        ApiToken(
+            user_id=user.id,
+            name=name,
+            prefix=shown,
+            token_hash=digest(secret),
+            scopes=listed,
+            expires_at=expires_at,
+        )
+    )
     session.flush()
     return secret
 

@@ -54,7 +54,10 @@ class Node(SQLModel, table=True):
     """`position` orders the nodes and so numbers the cluster's GPUs; `drained_gpus` are indices on this node."""
 
     __tablename__ = "nodes"
-    __table_args__ = (UniqueConstraint("cluster_id", "name"), UniqueConstraint("cluster_id", "position"))
+    __table_args__ = (
+        UniqueConstraint("cluster_id", "name"),
+        UniqueConstraint("cluster_id", "position"),
+    )
 
     id: str = Field(default_factory=lambda: new_id("node"), primary_key=True, max_length=40)
     cluster_id: str = Field(foreign_key="clusters.id", index=True, max_length=40)

@@ -12,7 +12,9 @@ from backend.problems import NotFound
 
 def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Cluster:
     """By id or by name. `lock`: no other transaction changes it until this one ends. Raises NotFound."""
-    statement = select(Cluster).where((col(Cluster.id) == cluster_id) | (col(Cluster.name) == cluster_id))
+    statement = select(Cluster).where(
+        (col(Cluster.id) == cluster_id) | (col(Cluster.name) == cluster_id)
+    )
     found = session.exec(statement.with_for_update() if lock else statement).first()
     if found is None:
         raise NotFound(f"There is no cluster {cluster_id!r}.")
@@ -26,7 +28,9 @@ def all_clusters(session: Session) -> Sequence[Cluster]:
 
 def nodes_of(session: Session, cluster_id: str) -> Sequence[Node]:
     """In the order that numbers the GPUs."""
-    return session.exec(select(Node).where(Node.cluster_id == cluster_id).order_by(col(Node.position))).all()
+    return session.exec(
+        select(Node).where(Node.cluster_id == cluster_id).order_by(col(Node.position))
+    ).all()
 
 
 def get_node(session: Session, cluster_id: str, node_id: str) -> Node:
@@ -39,4 +43,7 @@ def get_node(session: Session, cluster_id: str, node_id: str) -> Node:
 
 
 def name_is_taken(session: Session, name: str) -> bool:
-    return session.exec(select(func.count()).select_from(Cluster).where(Cluster.name == name)).one() > 0
+    return (
+        session.exec(select(func.count()).select_from(Cluster).where(Cluster.name == name)).one()
+        > 0
+    )

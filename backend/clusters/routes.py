@@ -12,7 +12,15 @@ from backend.accounts.permissions import Permission
 from backend.clusters import service
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
-from backend.clusters.schemas import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeChanges, NodeOut, NodesBody
+from backend.clusters.schemas import (
+    ClusterBody,
+    ClusterChanges,
+    ClusterOut,
+    ClusterStateOut,
+    NodeChanges,
+    NodeOut,
+    NodesBody,
+)
 from backend.clusters.state import Holder, cluster_state
 from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
 from backend.jobs.repository import holders
@@ -32,10 +40,22 @@ Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
 
 @router.get("", operation_id="listClusters")
 def list_clusters(
-    request: Request, response: Response, session: SessionDep, _: Reader, limit: Limit = 50, cursor: Cursor = None
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    _: Reader,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[ClusterOut]:
     """Oldest first; jobs that name no cluster go to the first."""
-    found = paginate(session, select(Cluster), order=Order([col(Cluster.id)]), filters={"list": "clusters"}, limit=limit, cursor=cursor)
+    found = paginate(
+        session,
+        select(Cluster),
+        order=Order([col(Cluster.id)]),
+        filters={"list": "clusters"},
+        limit=limit,
+        cursor=cursor,
+    )
     link_next(request, response, found.next_cursor)
     return found.shown(ClusterOut.of)
 
@@ -43,16 +63,32 @@ def list_clusters(
 @router.post("", operation_id="createCluster", status_code=201, response_model=ClusterOut)
 @takes_bytes(NODES_BYTES)
 def create_cluster(
-    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Writer, body: ClusterBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Writer,
+    body: ClusterBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Make a cluster with its nodes; its time begins now."""
 
     def answer(prepared: service.PreparedCluster) -> Answer:
         cluster = service.store_cluster(session, prepared)
-        return Answer(201, ClusterOut.of(cluster), {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)})
+        return Answer(
+            201,
+            ClusterOut.of(cluster),
+            {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)},
+        )
 
     once = Once(principal.user_id, "POST /clusters", key, body.model_dump())
-    return answer_prepared(reading, session, once, settings, prepare=lambda _: service.prepare_cluster(body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda _: service.prepare_cluster(body),
+        answer=answer,
+    )
 
 
 @router.get("/{cluster_id}", operation_id="getCluster")
@@ -78,13 +114,17 @@ def change_cluster(
 
 
 @router.post("/{cluster_id}/actions/pause", operation_id="pauseCluster")
-def pause_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Response) -> ClusterOut:
+def pause_cluster(
+    session: SessionDep, _: Writer, cluster_id: str, response: Response
+) -> ClusterOut:
     """Stop cluster time: no rounds, no progress, until it is resumed."""
     return _shown(service.set_paused(session, cluster_id, True), response)
 
 
 @router.post("/{cluster_id}/actions/resume", operation_id="resumeCluster")
-def resume_cluster(session: SessionDep, _: Writer, cluster_id: str, response: Response) -> ClusterOut:
+def resume_cluster(
+    session: SessionDep, _: Writer, cluster_id: str, response: Response
+) -> ClusterOut:
     return _shown(service.set_paused(session, cluster_id, False), response)
 
 
@@ -93,23 +133,43 @@ def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> Clust
     """Every GPU and the job that holds it; other tenants' jobs by keys that lead nowhere."""
     cluster = get_cluster(session, cluster_id)
     nodes = nodes_of(session, cluster.id)
-    return cluster_state(cluster, nodes, _holder_of(session, cluster, principal), as_of_seconds=latest_at(session, cluster.id))
+    return cluster_state(
+        cluster,
+        nodes,
+        _holder_of(session, cluster, principal),
+        as_of_seconds=latest_at(session, cluster.id),
+    )
 
 
 @router.get("/{cluster_id}/nodes", operation_id="listNodes")
 def list_nodes(
-    request: Request, response: Response, session: SessionDep, _: Reader, cluster_id: str, limit: Limit = 50, cursor: Cursor = None
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    _: Reader,
+    cluster_id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[NodeOut]:
     """In the order that numbers the GPUs."""
     cluster = get_cluster(session, cluster_id)
     statement = select(Node).where(Node.cluster_id == cluster.id)
     filters = {"list": "nodes", "cluster": cluster.id}
-    found = paginate(session, statement, order=Order([col(Node.position)]), filters=filters, limit=limit, cursor=cursor)
+    found = paginate(
+        session,
+        statement,
+        order=Order([col(Node.position)]),
+        filters=filters,
+        limit=limit,
+        cursor=cursor,
+    )
     link_next(request, response, found.next_cursor)
     return found.shown(NodeOut.of)
 
 
-@router.post("/{cluster_id}/nodes", operation_id="addNodes", status_code=201, response_model=Page[NodeOut])
+@router.post(
+    "/{cluster_id}/nodes", operation_id="addNodes", status_code=201, response_model=Page[NodeOut]
+)
 @takes_bytes(NODES_BYTES)
 def add_nodes(
     session: SessionDep,
@@ -128,31 +188,45 @@ def add_nodes(
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/nodes"
-    return answer_once(session, Once(principal.user_id, route, key, body.model_dump()), settings, answer)
+    return answer_once(
+        session, Once(principal.user_id, route, key, body.model_dump()), settings, answer
+    )
 
 
 @router.get("/{cluster_id}/nodes/{node_id}", operation_id="getNode")
-def read_node(session: SessionDep, _: Reader, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+def read_node(
+    session: SessionDep, _: Reader, cluster_id: str, node_id: str, response: Response
+) -> NodeOut:
     """By id or by name."""
     return _shown_node(get_node(session, get_cluster(session, cluster_id).id, node_id), response)
 
 
 @router.patch("/{cluster_id}/nodes/{node_id}", operation_id="changeNode")
 def change_node(
-    session: SessionDep, _: Writer, cluster_id: str, node_id: str, body: NodeChanges, response: Response, if_match: IfMatch = None
+    session: SessionDep,
+    _: Writer,
+    cluster_id: str,
+    node_id: str,
+    body: NodeChanges,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> NodeOut:
     """Say which GPUs of a node may not be used. Needs If-Match."""
     return _shown_node(service.change_node(session, cluster_id, node_id, body, if_match), response)
 
 
 @router.post("/{cluster_id}/nodes/{node_id}/actions/drain", operation_id="drainNode")
-def drain_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+def drain_node(
+    session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response
+) -> NodeOut:
     """Take the whole node out of service: the next round moves its jobs away."""
     return _shown_node(service.set_drained(session, cluster_id, node_id, True), response)
 
 
 @router.post("/{cluster_id}/nodes/{node_id}/actions/restore", operation_id="restoreNode")
-def restore_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response) -> NodeOut:
+def restore_node(
+    session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response
+) -> NodeOut:
     return _shown_node(service.set_drained(session, cluster_id, node_id, False), response)
 
 
@@ -182,6 +256,10 @@ def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict
     held = sorted(holders(session, cluster.id), key=lambda holder: min(holder[3], default=0))
     sight = sight_of(session, principal, [job_id for job_id, *_ in held])
     for job_id, name, tenant, gpus in held:
-        holder: Holder = (job_id, name, tenant) if sight.may_see(job_id) else (sight.job(job_id), OTHER_JOB, None)
+        holder: Holder = (
+            (job_id, name, tenant)
+            if sight.may_see(job_id)
+            else (sight.job(job_id), OTHER_JOB, None)
+        )
         found.update(dict.fromkeys(gpus, holder))
     return found

@@ -18,7 +18,9 @@ MAX_SPEED = 100_000.0
 RoundSeconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
 Speed = Annotated[float, Field(gt=0.0, le=MAX_SPEED)]
 Parameters = Annotated[dict[str, Any], Field(max_length=100)]
-GpuIndices = Annotated[list[Annotated[int, Field(ge=0, lt=MAX_GPUS_PER_NODE)]], Field(max_length=MAX_GPUS_PER_NODE)]
+GpuIndices = Annotated[
+    list[Annotated[int, Field(ge=0, lt=MAX_GPUS_PER_NODE)]], Field(max_length=MAX_GPUS_PER_NODE)
+]
 
 
 class NodeBody(Body):
@@ -41,7 +43,9 @@ class ClusterBody(Body):
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] = "whole-node"
     placer_parameters: Parameters = Field(default_factory=dict)
-    round_seconds: RoundSeconds | None = Field(default=None, description="The policy's own interval where absent.")
+    round_seconds: RoundSeconds | None = Field(
+        default=None, description="The policy's own interval where absent."
+    )
     speed: Speed = Field(default=1.0, description="Cluster seconds per wall second.")
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
 
@@ -117,7 +121,9 @@ class GpuOut(BaseModel):
     gpu_type: str
     drained: bool
     held: bool = Field(description="Whether a job holds it.")
-    job_id: str | None = Field(description="Of another tenant's job a key of this answer, such as `other-1`.")
+    job_id: str | None = Field(
+        description="Of another tenant's job a key of this answer, such as `other-1`."
+    )
     job_name: str | None
     tenant: str | None
 

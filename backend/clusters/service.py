@@ -12,7 +12,14 @@ from sqlmodel import Session, col, delete
 from backend.clocktime import reanchor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
-from backend.clusters.schemas import MAX_CLUSTER_GPUS, MAX_NODES, ClusterBody, ClusterChanges, NodeBody, NodeChanges
+from backend.clusters.schemas import (
+    MAX_CLUSTER_GPUS,
+    MAX_NODES,
+    ClusterBody,
+    ClusterChanges,
+    NodeBody,
+    NodeChanges,
+)
 from backend.clusters.topology import engine_cluster, first_gpus
 from backend.jobs.repository import held_gpus
 from backend.moments import moment_of
@@ -37,7 +44,9 @@ class PreparedCluster:
 
 def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     """Checks everything that needs no database. Raises Invalid naming the field."""
-    policy_seconds = check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
+    policy_seconds = check_parts(
+        body.policy, body.policy_parameters, body.placer, body.placer_parameters
+    )
     nodes = _declared_nodes(body)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
@@ -65,10 +74,14 @@ def create_cluster(session: Session, body: ClusterBody) -> Cluster:
 
 def check_changes(session: Session, cluster_id: str, changes: ClusterChanges) -> None:
     """Whether the cluster could be changed so, before anything is locked: a policy's code is loaded when it is first built."""
-    _wanted_parts(get_cluster(session, cluster_id), changes.model_dump(exclude_unset=True, exclude_none=True))
+    _wanted_parts(
+        get_cluster(session, cluster_id), changes.model_dump(exclude_unset=True, exclude_none=True)
+    )
 
 
-def change_cluster(session: Session, cluster_id: str, changes: ClusterChanges, if_match: str | None) -> Cluster:
+def change_cluster(
+    session: Session, cluster_id: str, changes: ClusterChanges, if_match: str | None
+) -> Cluster:
     cluster = get_cluster(session, cluster_id, lock=True)
     check_version(if_match, cluster.version, cluster.latest_round)
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
@@ -83,7 +96,10 @@ def change_cluster(session: Session, cluster_id: str, changes: ClusterChanges, i
 
 def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
     """Policy and placer after the change, checked: another one starts with its own parameters. Raises Invalid."""
-    wanted = {name: given.get(name, getattr(cluster, name)) for name in ("policy", "policy_parameters", "placer", "placer_parameters")}
+    wanted = {
+        name: given.get(name, getattr(cluster, name))
+        for name in ("policy", "policy_parameters", "placer", "placer_parameters")
+    }
     for part in ("policy", "placer"):
         if wanted[part] != getattr(cluster, part) and f"{part}_parameters" not in given:
             wanted[f"{part}_parameters"] = {}
@@ -111,7 +127,9 @@ def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> 
     return nodes
 
 
-def change_node(session: Session, cluster_id: str, node_id: str, changes: NodeChanges, if_match: str | None) -> Node:
+def change_node(
+    session: Session, cluster_id: str, node_id: str, changes: NodeChanges, if_match: str | None
+) -> Node:
     cluster = get_cluster(session, cluster_id, lock=True)
     node = get_node(session, cluster.id, node_id)
     check_version(if_match, node.version)
@@ -133,7 +151,9 @@ def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
     if len(nodes) == 1:
         raise Conflict("It is the only node of the cluster, which cannot be without GPUs.")
     if node.id != nodes[-1].id:
-        raise Conflict("It is not the last node: the GPUs behind it would change their numbers. Drain it instead.")
+        raise Conflict(
+            "It is not the last node: the GPUs behind it would change their numbers. Drain it instead."
+        )
     if len(node.drained_gpus) < node.gpu_count:
         raise Conflict("It is in service. Drain it first.")
     if any(gpu >= first_gpus(nodes)[-1] for gpu in held_gpus(session, cluster.id)):
@@ -142,7 +162,12 @@ def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
     _changed(session, cluster)
 
 
-def check_parts(policy: str, policy_parameters: dict[str, object], placer: str | None, placer_parameters: dict[str, object]) -> float:
+def check_parts(
+    policy: str,
+    policy_parameters: dict[str, object],
+    placer: str | None,
+    placer_parameters: dict[str, object],
+) -> float:
     """Whether policy and placer (None: the one that suits) exist with such parameters; the policy's own round interval. Raises Invalid."""
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
     if placer is not None:
@@ -164,14 +189,24 @@ def _build(registry: Registry[T], name: str, parameters: dict[str, object], *, p
 def _declared_nodes(body: ClusterBody) -> list[Node]:
     if (body.nodes is None) == (body.shape is None):
         message = "Give either nodes or shape, and not both."
-        raise Invalid(message, errors=[FieldError("/nodes", "either_or", message, "Write for example shape: t4=6x4,a100=2x8.")])
+        raise Invalid(
+            message,
+            errors=[
+                FieldError(
+                    "/nodes", "either_or", message, "Write for example shape: t4=6x4,a100=2x8."
+                )
+            ],
+        )
     if body.shape is not None:
         try:
             parsed = engine.Cluster.parse(body.shape, max_gpus=MAX_CLUSTER_GPUS)
         except ClusterError as error:
             raise invalid_input(error, "/shape") from None
         _check_size(len(parsed.nodes), parsed.gpu_count, "/shape")
-        return [Node(cluster_id="", name=n.id, gpu_type=n.gpu_type, gpu_count=n.gpu_count, position=0) for n in parsed.nodes]
+        return [
+            Node(cluster_id="", name=n.id, gpu_type=n.gpu_type, gpu_count=n.gpu_count, position=0)
+            for n in parsed.nodes
+        ]
     nodes = _expanded(body.nodes or [], present=[])
     _check_whole(nodes)
     return nodes
@@ -179,7 +214,9 @@ def _declared_nodes(body: ClusterBody) -> list[Node]:
 
 def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[Node]:
     """A row for every node behind those `present`. Without a name it is called by type and number: `t4-6`. Raises Invalid for too many."""
-    gpus = sum(node.gpu_count for node in present) + sum(body.count * body.gpu_count for body in bodies)
+    gpus = sum(node.gpu_count for node in present) + sum(
+        body.count * body.gpu_count for body in bodies
+    )
     _check_size(len(present) + sum(body.count for body in bodies), gpus, "/nodes")
     counts = dict(Counter(node.gpu_type for node in present))
     nodes = []
@@ -187,9 +224,22 @@ def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[No
         for index in range(body.count):
             number = counts.get(body.gpu_type, 0)
             counts[body.gpu_type] = number + 1
-            name = f"{body.gpu_type}-{number}" if body.name is None else body.name if body.count == 1 else f"{body.name}-{index}"
+            name = (
+                f"{body.gpu_type}-{number}"
+                if body.name is None
+                else body.name
+                if body.count == 1
+                else f"{body.name}-{index}"
+            )
             nodes.append(
-                Node(cluster_id="", name=name, gpu_type=body.gpu_type, gpu_count=body.gpu_count, memory_gib=body.memory_gib, position=0)
+                Node(
+                    cluster_id="",
+                    name=name,
+                    gpu_type=body.gpu_type,
+                    gpu_count=body.gpu_count,
+                    memory_gib=body.memory_gib,
+                    position=0,
+                )
             )
     return nodes
 
@@ -198,8 +248,14 @@ def _check_size(nodes: int, gpus: int, pointer: str) -> None:
     """Raises Invalid for a cluster that neither its page nor an answer about its state could show."""
     for count, most, noun in ((nodes, MAX_NODES, "nodes"), (gpus, MAX_CLUSTER_GPUS, "GPUs")):
         if count > most:
-            message, remedy = f"The cluster would have {count} {noun}.", f"A cluster has at most {most} {noun}: make several."
-            raise Invalid(f"{message} {remedy}", errors=[FieldError(pointer, "too_large", message, remedy, count)])
+            message, remedy = (
+                f"The cluster would have {count} {noun}.",
+                f"A cluster has at most {most} {noun}: make several.",
+            )
+            raise Invalid(
+                f"{message} {remedy}",
+                errors=[FieldError(pointer, "too_large", message, remedy, count)],
+            )
 
 
 def _check_whole(nodes: Sequence[Node]) -> None:
@@ -222,7 +278,9 @@ def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) 
     if drained and drained[-1] >= node.gpu_count:
         message = "It names a GPU that the node does not have."
         remedy = f"Use indices 0 to {node.gpu_count - 1}."
-        raise Invalid(message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)])
+        raise Invalid(
+            message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)]
+        )
     if drained != node.drained_gpus:
         node.drained_gpus = drained
         node.version += 1

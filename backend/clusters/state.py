@@ -16,14 +16,21 @@ _NOBODY: Holder = (None, None, None)
 
 
 def cluster_state(
-    cluster: Cluster, nodes: Sequence[Node], holder_of: Mapping[int, Holder], *, as_of_seconds: float | None
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    holder_of: Mapping[int, Holder],
+    *,
+    as_of_seconds: float | None,
 ) -> ClusterStateOut:
     """`holder_of`: job id, job name and tenant by GPU number, as they are to be shown."""
     gpus = list(_gpus(nodes, holder_of))
     free = [gpu for gpu in gpus if not gpu.drained and not gpu.held]
     latest = cluster.next_round_number - 1
     free_on = Counter(gpu.node for gpu in free)
-    rooms = [NodeRoom(node=n.name, gpu_type=n.gpu_type, gpu_count=n.gpu_count, free_gpus=free_on[n.name]) for n in nodes]
+    rooms = [
+        NodeRoom(node=n.name, gpu_type=n.gpu_type, gpu_count=n.gpu_count, free_gpus=free_on[n.name])
+        for n in nodes
+    ]
     return ClusterStateOut(
         now=shown_at(cluster, cluster_seconds(cluster, this_moment())),
         round_number=latest if latest > 0 else None,
@@ -33,7 +40,10 @@ def cluster_state(
         used_by_type=_count(nodes, (gpu.gpu_type for gpu in gpus if gpu.held)),
         free_by_type=_count(nodes, (gpu.gpu_type for gpu in free)),
         free_gpus_by_node=rooms,
-        largest_free_on_one_node={t: max(r.free_gpus for r in rooms if r.gpu_type == t) for t in dict.fromkeys(n.gpu_type for n in nodes)},
+        largest_free_on_one_node={
+            t: max(r.free_gpus for r in rooms if r.gpu_type == t)
+            for t in dict.fromkeys(n.gpu_type for n in nodes)
+        },
     )
 
 

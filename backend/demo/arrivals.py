@@ -15,14 +15,29 @@ from maat.workloads.workloads import TraceJob
 
 HOUR_SECONDS = 3600.0
 JOBS_PER_HOUR = 9.0
-BUSY_HOUR, DAILY_SWING = 2.0, 0.6  # of the day, counted from the first start: the first visitors see it get busy
-WORK_SCALE, WORK_SPREAD = 1.2, 0.8  # median, and standard deviation of the logarithm: shares of a model's standard training
+BUSY_HOUR, DAILY_SWING = (
+    2.0,
+    0.6,
+)  # of the day, counted from the first start: the first visitors see it get busy
+WORK_SCALE, WORK_SPREAD = (
+    1.2,
+    0.8,
+)  # median, and standard deviation of the logarithm: shares of a model's standard training
 ADAPTIVITIES, ADAPTIVITY_SHARES = ("adaptive", "strong-scaling", "rigid"), (0.68, 0.14, 0.18)
 NOT_PREEMPTIBLE_SHARE = 0.04
 
 _FAMILY = "philly"
 _SEED = 20_260
-_PURPOSES = ("baseline", "ablation", "finetune", "warmup", "distil", "augment", "pruned", "long-run")
+_PURPOSES = (
+    "baseline",
+    "ablation",
+    "finetune",
+    "warmup",
+    "distil",
+    "augment",
+    "pruned",
+    "long-run",
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +71,9 @@ def arrivals(cluster_id: str, *, after: float, until: float) -> Iterator[Arrival
     """The jobs that arrive in (after, until], in order."""
     first, last = max(int(after // HOUR_SECONDS), 0), int(until // HOUR_SECONDS)
     for hour in range(first, last + 1):
-        yield from (arrival for arrival in _of_hour(cluster_id, hour) if after < arrival.seconds <= until)
+        yield from (
+            arrival for arrival in _of_hour(cluster_id, hour) if after < arrival.seconds <= until
+        )
 
 
 def rate(hour: float) -> float:

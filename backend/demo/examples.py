@@ -21,7 +21,8 @@ COMPARISON = SimulationBody.model_validate(
         "traces": [_TRACE],
         "cluster": _CLUSTER,
         "runs": [
-            {"policy": policy, "placer": placer} for policy, placer in (("sia", "whole-node"), ("gavel", "packed"), ("fifo", "packed"))
+            {"policy": policy, "placer": placer}
+            for policy, placer in (("sia", "whole-node"), ("gavel", "packed"), ("fifo", "packed"))
         ],
     }
 )
@@ -39,13 +40,18 @@ SWEEP = SweepBody.model_validate(
 
 def examples_are_missing(session: Session) -> bool:
     """Whether nobody has simulated, or swept, yet."""
-    return session.exec(select(Simulation.id)).first() is None or session.exec(select(Sweep.id)).first() is None
+    return (
+        session.exec(select(Simulation.id)).first() is None
+        or session.exec(select(Sweep.id)).first() is None
+    )
 
 
 def ask_for_examples(session: Session, queue: Queue) -> None:
     """Once: where somebody has simulated or swept already, nothing is asked for."""
     principal = principal_named(session, LOCAL_USER)
     if session.exec(select(Simulation.id)).first() is None:
-        store_simulation(session, principal, prepare_simulation(session, principal, COMPARISON), queue)
+        store_simulation(
+            session, principal, prepare_simulation(session, principal, COMPARISON), queue
+        )
     if session.exec(select(Sweep.id)).first() is None:
         store_sweep(session, principal, prepare_sweep(session, principal, SWEEP), queue)

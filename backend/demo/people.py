@@ -13,7 +13,9 @@ from backend.demo.arrivals import TEAMS
 def ensure_people(session: Session) -> dict[str, Principal]:
     """Everybody by name, added where they are missing."""
     for team in TEAMS:
-        tenant = session.exec(select(Tenant).where(Tenant.name == team.name)).first() or Tenant(name=team.name)
+        tenant = session.exec(select(Tenant).where(Tenant.name == team.name)).first() or Tenant(
+            name=team.name
+        )
         session.add(tenant)
         session.flush()
         for member in team.members:

@@ -86,15 +86,24 @@ class Feed:
 
     def advance(self, session: Session) -> list[Change]:
         """What is new, in order; the position moves behind it."""
-        changes = [*self._new_rounds(session), *self._new_job_events(session), *self._changed_operations(session)]
+        changes = [
+            *self._new_rounds(session),
+            *self._new_job_events(session),
+            *self._changed_operations(session),
+        ]
         return [change for change in changes if change.topic in self._topics]
 
     def _new_rounds(self, session: Session) -> Iterator[Change]:
         columns = (col(Round.id), col(Round.cluster_id), col(Round.number))
         rows: Sequence[Any] = session.execute(
-            sa.select(*columns).where(col(Round.id) > self.position.round_id).order_by(col(Round.id)).limit(MOST_ROWS)
+            sa.select(*columns)
+            .where(col(Round.id) > self.position.round_id)
+            .order_by(col(Round.id))
+            .limit(MOST_ROWS)
         ).all()
-        count = self._rounds.settled([row[0] for row in rows], self.position.round_id, time.monotonic())
+        count = self._rounds.settled(
+            [row[0] for row in rows], self.position.round_id, time.monotonic()
+        )
         for row_id, cluster_id, number in rows[:count]:
             self.position = replace(self.position, round_id=row_id)
             yield Change("rounds", {"cluster_id": cluster_id, "number": number}, self.position)
@@ -102,27 +111,49 @@ class Feed:
     def _new_job_events(self, session: Session) -> Iterator[Change]:
         event = (col(JobEvent.id), col(JobEvent.job_id), col(JobEvent.kind), col(JobEvent.state))
         statement = sa.select(*event, col(Job.tenant_id), col(Job.cluster_id))
-        joined = statement.join(Job, col(Job.id) == col(JobEvent.job_id)).where(col(JobEvent.id) > self.position.job_event_id)
-        rows: Sequence[Any] = session.execute(joined.order_by(col(JobEvent.id)).limit(MOST_ROWS)).all()
-        count = self._jobs.settled([row[0] for row in rows], self.position.job_event_id, time.monotonic())
+        joined = statement.join(Job, col(Job.id) == col(JobEvent.job_id)).where(
+            col(JobEvent.id) > self.position.job_event_id
+        )
+        rows: Sequence[Any] = session.execute(
+            joined.order_by(col(JobEvent.id)).limit(MOST_ROWS)
+        ).all()
+        count = self._jobs.settled(
+            [row[0] for row in rows], self.position.job_event_id, time.monotonic()
+        )
         for row_id, job_id, kind, state, tenant_id, cluster_id in rows[:count]:
             self.position = replace(self.position, job_event_id=row_id)
             if self._principal.may_see(tenant_id):
-                yield Change("jobs", {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state}, self.position)
+                yield Change(
+                    "jobs",
+                    {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state},
+                    self.position,
+                )
 
     def _changed_operations(self, session: Session) -> Iterator[Change]:
         now = utc_now()
         self.position = _not_of_the_future(self.position, now)
         since = datetime.fromtimestamp(self.position.operations_ms / 1000, UTC) - _OVERLAP
-        statement = select(Operation).where(col(Operation.updated_at) >= since).order_by(col(Operation.updated_at)).limit(MOST_ROWS)
+        statement = (
+            select(Operation)
+            .where(col(Operation.updated_at) >= since)
+            .order_by(col(Operation.updated_at))
+            .limit(MOST_ROWS)
+        )
         for operation in session.exec(statement):
             if self._operations.get(operation.id) == operation.updated_at:
                 continue
             self._operations[operation.id] = operation.updated_at
             at = _milliseconds(min(operation.updated_at, now + _OVERLAP))
-            self.position = replace(self.position, operations_ms=max(self.position.operations_ms, at))
+            self.position = replace(
+                self.position, operations_ms=max(self.position.operations_ms, at)
+            )
             if self._principal.may_see(operation.tenant_id):
-                data = {"operation_id": operation.id, "state": operation.state, "done": operation.done, "total": operation.total}
+                data = {
+                    "operation_id": operation.id,
+                    "state": operation.state,
+                    "done": operation.done,
+                    "total": operation.total,
+                }
                 yield Change("operations", data, self.position)
 
 

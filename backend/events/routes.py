@@ -22,17 +22,28 @@ from backend.web.strict_json import StrictRoute
 router = APIRouter(tags=["events"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
-LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", max_length=100, description="Goes on behind this event.")]
+LastEventId = Annotated[
+    str | None,
+    Header(alias="Last-Event-ID", max_length=100, description="Goes on behind this event."),
+]
 
 
 def topics_of(
-    topics: Annotated[str | None, Query(max_length=200, description="Of rounds, jobs, operations; all where absent.")] = None,
+    topics: Annotated[
+        str | None,
+        Query(max_length=200, description="Of rounds, jobs, operations; all where absent."),
+    ] = None,
 ) -> frozenset[str]:
-    wanted = frozenset(part.strip() for part in (topics or ",".join(TOPICS)).split(",") if part.strip())
+    wanted = frozenset(
+        part.strip() for part in (topics or ",".join(TOPICS)).split(",") if part.strip()
+    )
     unknown = sorted(wanted - set(TOPICS))
     if unknown:
         message, remedy = "There is no such topic.", f"Use some of: {', '.join(TOPICS)}."
-        raise Invalid(f"{message} {remedy}", errors=[FieldError("/topics", "unknown_topic", message, remedy, unknown[0])])
+        raise Invalid(
+            f"{message} {remedy}",
+            errors=[FieldError("/topics", "unknown_topic", message, remedy, unknown[0])],
+        )
     return wanted
 
 

@@ -16,7 +16,9 @@ from backend.rounds.models import Round
 from backend.web.fields import Timestamp
 
 _MISSED_ROUNDS = 3
-_CLOCKS_APART_SECONDS = 5.0  # a round that is younger than this was committed before the clock was set back
+_CLOCKS_APART_SECONDS = (
+    5.0  # a round that is younger than this was committed before the clock was set back
+)
 
 
 class WorkerOut(BaseModel):
@@ -40,15 +42,25 @@ class HealthOut(BaseModel):
     def seen_again(self, seconds: float) -> HealthOut:
         """The same, told `seconds` later because the database has said nothing since."""
         age = self.worker.last_round_age_seconds
-        worker = self.worker.model_copy(update={"last_round_age_seconds": None if age is None else age + seconds})
-        told = {"status": "degraded", "database": "slow", "checked_seconds_ago": seconds, "worker": worker, "time": utc_now()}
+        worker = self.worker.model_copy(
+            update={"last_round_age_seconds": None if age is None else age + seconds}
+        )
+        told = {
+            "status": "degraded",
+            "database": "slow",
+            "checked_seconds_ago": seconds,
+            "worker": worker,
+            "time": utc_now(),
+        }
         return self.model_copy(update=told)
 
 
 def health(session: Session, *, stale_seconds: float) -> HealthOut:
     worker = worker_health(session, utc_now(), stale_seconds=stale_seconds)
     status: Literal["ok", "degraded"] = "degraded" if worker.state == "stale" else "ok"
-    return HealthOut(status=status, version=version("maat"), database="ok", worker=worker, time=utc_now())
+    return HealthOut(
+        status=status, version=version("maat"), database="ok", worker=worker, time=utc_now()
+    )
 
 
 def worker_health(session: Session, now: datetime, *, stale_seconds: float) -> WorkerOut:
@@ -64,7 +76,11 @@ def worker_health(session: Session, now: datetime, *, stale_seconds: float) -> W
         ages.append(((now - since).total_seconds(), allowed, at is not None))
     if not ages:
         return WorkerOut(state="none", last_round_age_seconds=None)
-    age, allowed, any_round = max(ages, key=lambda item: math.inf if item[0] < -_CLOCKS_APART_SECONDS else item[0] - item[1])
+    age, allowed, any_round = max(
+        ages, key=lambda item: math.inf if item[0] < -_CLOCKS_APART_SECONDS else item[0] - item[1]
+    )
     if age > allowed or age < -_CLOCKS_APART_SECONDS:
         return WorkerOut(state="stale", last_round_age_seconds=age if any_round else None)
-    return WorkerOut(state="ok" if any_round else "none", last_round_age_seconds=age if any_round else None)
+    return WorkerOut(
+        state="ok" if any_round else "none", last_round_age_seconds=age if any_round else None
+    )

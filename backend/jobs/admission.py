@@ -11,12 +11,22 @@ from maat.scheduling.errors import JobError
 from maat.scheduling.job import Adaptivity, JobSpec, WorkloadKind
 
 
-def objections(body: JobBody, *, models: Mapping[str, CatalogModel], capacity: Mapping[str, int]) -> list[FieldError]:
+def objections(
+    body: JobBody, *, models: Mapping[str, CatalogModel], capacity: Mapping[str, int]
+) -> list[FieldError]:
     """Everything that keeps this job from ever running; empty where it can. `capacity`: all GPUs of the cluster by type."""
     model = models.get(body.model)
     if model is None:
         known = ", ".join(sorted(models))
-        return [FieldError("/model", "unknown_model", "There is no such model in the catalog.", f"Use one of: {known}.", body.model)]
+        return [
+            FieldError(
+                "/model",
+                "unknown_model",
+                "There is no such model in the catalog.",
+                f"Use one of: {known}.",
+                body.model,
+            )
+        ]
     try:
         spec = declared_spec(body, model, job_id="job", submitted_seconds=0.0)
     except JobError as error:
@@ -24,7 +34,9 @@ def objections(body: JobBody, *, models: Mapping[str, CatalogModel], capacity: M
     return list(_against_cluster(body, spec, capacity))
 
 
-def declared_spec(body: JobBody, model: CatalogModel, *, job_id: str, submitted_seconds: float) -> JobSpec:
+def declared_spec(
+    body: JobBody, model: CatalogModel, *, job_id: str, submitted_seconds: float
+) -> JobSpec:
     """The job as the engine takes it. Raises JobError on what the model could never run."""
     return model.job_spec(
         id=job_id,
@@ -44,20 +56,36 @@ def declared_spec(body: JobBody, model: CatalogModel, *, job_id: str, submitted_
     )
 
 
-def _against_cluster(body: JobBody, spec: JobSpec, capacity: Mapping[str, int]) -> Iterator[FieldError]:
+def _against_cluster(
+    body: JobBody, spec: JobSpec, capacity: Mapping[str, int]
+) -> Iterator[FieldError]:
     there = ", ".join(f"{name} ({count} GPUs)" for name, count in capacity.items())
     for index, name in enumerate(body.gpu_types or ()):
         if name not in capacity:
             yield FieldError(
-                f"/gpu_types/{index}", "no_such_gpu_type", "The cluster has no GPUs of this type.", f"Use some of: {there}.", name
+                f"/gpu_types/{index}",
+                "no_such_gpu_type",
+                "The cluster has no GPUs of this type.",
+                f"Use some of: {there}.",
+                name,
             )
     usable = {name: count for name, count in capacity.items() if spec.may_use(name)}
     if not usable:
         remedy = f"It runs on {', '.join(sorted(spec.memory))}; the cluster has {there}."
-        yield FieldError("/model", "no_compatible_gpu_type", "No GPU type of the cluster can run it.", remedy, body.model)
+        yield FieldError(
+            "/model",
+            "no_compatible_gpu_type",
+            "No GPU type of the cluster can run it.",
+            remedy,
+            body.model,
+        )
         return
     most = max(usable.values())
-    asked, value = ("gpu_count", spec.requested_gpus) if spec.gpu_count is not None else ("min_gpus", spec.min_gpus)
+    asked, value = (
+        ("gpu_count", spec.requested_gpus)
+        if spec.gpu_count is not None
+        else ("min_gpus", spec.min_gpus)
+    )
     if value > most:
         message = "It needs more GPUs of one type than the cluster has."
         yield FieldError(f"/{asked}", "exceeds_cluster", message, f"Give at most {most}.", value)
@@ -66,13 +94,23 @@ def _against_cluster(body: JobBody, spec: JobSpec, capacity: Mapping[str, int]) 
         message = "The batch size is above the most that the scheduler may use."
         remedy = f"Give at most {spec.max_batch_size}, or a larger max_batch_size."
         yield FieldError("/batch_size", "above_max_batch_size", message, remedy, spec.batch_size)
-    counted = {name: least for name, count in usable.items() if (least := _least_count(spec, name, count)) is not None}
+    counted = {
+        name: least
+        for name, count in usable.items()
+        if (least := _least_count(spec, name, count)) is not None
+    }
     if not counted:
         units = ", ".join(f"{spec.replica_gpus(name)} on {name}" for name in usable)
         message = "No GPU count that it allows holds a whole replica."
         field = "gpu_count" if spec.is_rigid else "max_gpus"
         asked_count = spec.gpu_count if spec.is_rigid else spec.max_gpus
-        yield FieldError(f"/{field}", "no_whole_replica", message, f"One replica takes this many GPUs: {units}.", asked_count)
+        yield FieldError(
+            f"/{field}",
+            "no_whole_replica",
+            message,
+            f"One replica takes this many GPUs: {units}.",
+            asked_count,
+        )
         return
     yield from _too_small_batch(spec, counted)
 
@@ -81,7 +119,10 @@ def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[Fiel
     """A fixed batch that cannot be spread over the fewest GPUs that the job may have, on no type."""
     if not spec.has_fixed_batch or spec.batch_size is None:
         return
-    needed = {name: spec.memory[name].smallest_per_gpu * count // spec.replica_gpus(name) for name, count in counted.items()}
+    needed = {
+        name: spec.memory[name].smallest_per_gpu * count // spec.replica_gpus(name)
+        for name, count in counted.items()
+    }
     least = min(needed.values())
     if spec.batch_size >= least:
         return

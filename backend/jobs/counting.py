@@ -16,30 +16,51 @@ KIND = ("tenant_id", "cluster_id", "owner_id", "model", "state")
 def count_kept(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
     """By the rows of JobCount that `predicate` chooses: as many as there are kinds of jobs, however many jobs."""
     total = func.sum(JobCount.change)
-    statement = select(JobCount.state, total).where(predicate).group_by(col(JobCount.state)).having(total > 0)
-    return {state: int(count) for state, count in session.exec(statement.order_by(col(JobCount.state)))}
+    statement = (
+        select(JobCount.state, total)
+        .where(predicate)
+        .group_by(col(JobCount.state))
+        .having(total > 0)
+    )
+    return {
+        state: int(count) for state, count in session.exec(statement.order_by(col(JobCount.state)))
+    }
 
 
 def count_matching(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
     """By the jobs themselves, one by one."""
-    statement = select(Job.state, func.count()).where(predicate).group_by(col(Job.state)).order_by(col(Job.state))
+    statement = (
+        select(Job.state, func.count())
+        .where(predicate)
+        .group_by(col(Job.state))
+        .order_by(col(Job.state))
+    )
     return dict(session.exec(statement).all())
 
 
 def counts_have_gathered(session: Session) -> bool:
     """Whether some kind of jobs has more than one row."""
     kinds = sa.select(*(getattr(JobCount, name) for name in KIND)).distinct().subquery()
-    gathered, needed = (session.execute(sa.select(func.count()).select_from(table)).scalar_one() for table in (JobCount, kinds))
+    gathered, needed = (
+        session.execute(sa.select(func.count()).select_from(table)).scalar_one()
+        for table in (JobCount, kinds)
+    )
     return int(gathered) > int(needed)
 
 
 def fold_counts(session: Session) -> int:
     """One row for each kind in place of all that have gathered; how many went. Two that fold at once each fold what the other does not."""
-    gone = session.execute(sa.delete(JobCount).returning(*(getattr(JobCount, name) for name in (*KIND, "change")))).all()
+    gone = session.execute(
+        sa.delete(JobCount).returning(*(getattr(JobCount, name) for name in (*KIND, "change")))
+    ).all()
     sums: Counter[tuple[Any, ...]] = Counter()
     for *kind, change in gone:
         sums[tuple(kind)] += change
-    kept = [dict(zip(KIND, kind, strict=True)) | {"change": change} for kind, change in sums.items() if change != 0]
+    kept = [
+        dict(zip(KIND, kind, strict=True)) | {"change": change}
+        for kind, change in sums.items()
+        if change != 0
+    ]
     if kept:
         session.execute(sa.insert(JobCount), kept)
     return len(gone) - len(kept)

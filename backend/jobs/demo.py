@@ -17,15 +17,22 @@ DEMO_WORK_SCALE = 0.25
 _DRAWN = 4
 
 
-def demo_bodies(count: int, *, seed: int | None, cluster_id: str, capacity: Mapping[str, int]) -> list[JobBody]:
+def demo_bodies(
+    count: int, *, seed: int | None, cluster_id: str, capacity: Mapping[str, int]
+) -> list[JobBody]:
     """As many jobs as asked for, all of them able to run on GPUs of this capacity. Raises Conflict where none can."""
     seed = secrets.randbelow(2**31) if seed is None else seed
     drawn = generate(DEMO_FAMILY, jobs=count * _DRAWN, seed=seed).jobs
     bodies = [_body(job, index, seed, cluster_id) for index, job in enumerate(drawn)]
-    usable = [body for body in bodies if not objections(body, models=load_catalog(), capacity=capacity)]
+    usable = [
+        body for body in bodies if not objections(body, models=load_catalog(), capacity=capacity)
+    ]
     if not usable:
         raise Conflict("None of the demo jobs could run on this cluster.")
-    return [usable[i % len(usable)].model_copy(update={"name": f"demo-{seed}-{i + 1}"}) for i in range(count)]
+    return [
+        usable[i % len(usable)].model_copy(update={"name": f"demo-{seed}-{i + 1}"})
+        for i in range(count)
+    ]
 
 
 def _body(job: TraceJob, index: int, seed: int, cluster_id: str) -> JobBody:

@@ -16,20 +16,31 @@ from backend.sight import Sight, jobs_named_in, sight_of
 from maat.scheduling.explain import ReasonCode, sentence_of
 
 _WAIT = Remedy(code="wait", sentence="Nothing needs to be done: every round considers it again.")
-_PASSING = SOLUBLE - {ReasonCode.NO_COMPATIBLE_GPU_TYPE, ReasonCode.EXCEEDS_CLUSTER, ReasonCode.NO_CONFIGURATION} | {
+_PASSING = SOLUBLE - {
+    ReasonCode.NO_COMPATIBLE_GPU_TYPE,
+    ReasonCode.EXCEEDS_CLUSTER,
+    ReasonCode.NO_CONFIGURATION,
+} | {
     ReasonCode.SOLVER_FALLBACK,
     ReasonCode.NOT_YET_CONSIDERED,
     ReasonCode.PROFILE_INCOMPLETE,
 }
 
 
-def explain(job: Job, sight: Sight, remedies: Sequence[Remedy], *, waited_for: ReasonOut | None = None) -> ExplanationOut:
+def explain(
+    job: Job, sight: Sight, remedies: Sequence[Remedy], *, waited_for: ReasonOut | None = None
+) -> ExplanationOut:
     """`remedies`: those that were found to work. Without one, a job whose reason may pass is told to wait. `waited_for`: of one that ended."""
     reason = show_reason(job, sight)
-    waits = job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
+    waits = (
+        job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
+    )
     offered = list(remedies) or ([_WAIT] if waits else [])
     return ExplanationOut(
-        primary=reason, reasons=[reason, *([waited_for] if waited_for else [])], remedies=offered, as_of_round=job.as_of_round
+        primary=reason,
+        reasons=[reason, *([waited_for] if waited_for else [])],
+        remedies=offered,
+        as_of_round=job.as_of_round,
     )
 
 
@@ -42,5 +53,12 @@ def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | 
     said = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
     if found is None or said is None:
         return None
-    evidence = sight_of(session, principal, jobs_named_in(said["evidence"])).evidence(said["evidence"])
-    return ReasonOut(code=said["code"], sentence=sentence_of(said["code"], evidence), evidence=evidence, as_of_round=found.number)
+    evidence = sight_of(session, principal, jobs_named_in(said["evidence"])).evidence(
+        said["evidence"]
+    )
+    return ReasonOut(
+        code=said["code"],
+        sentence=sentence_of(said["code"], evidence),
+        evidence=evidence,
+        as_of_round=found.number,
+    )

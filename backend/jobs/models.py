@@ -14,8 +14,17 @@ from backend.columns import BigId, Json, UtcDateTime
 from backend.ids import new_id
 
 # What a list may be sorted by (repository.SORT_KEYS): by what never changes, and by what stands still once a job has ended.
-_STEADY = {"submitted": ("submitted_seconds",), "name": ("name",), "model": ("model", "submitted_seconds")}
-_SETTLED = {"state": ("state", "submitted_seconds"), "progress": ("progress",), "gpu_seconds": ("gpu_seconds",), "restarts": ("restarts",)}
+_STEADY = {
+    "submitted": ("submitted_seconds",),
+    "name": ("name",),
+    "model": ("model", "submitted_seconds"),
+}
+_SETTLED = {
+    "state": ("state", "submitted_seconds"),
+    "progress": ("progress",),
+    "gpu_seconds": ("gpu_seconds",),
+    "restarts": ("restarts",),
+}
 
 
 def _list_indexes() -> Iterator[Index]:
@@ -27,10 +36,18 @@ def _list_indexes() -> Iterator[Index]:
         for name, columns in _STEADY.items():
             yield Index(f"ix_jobs_{prefix}{name}", *first, *columns, "id")
         for name, columns in _SETTLED.items():
-            yield _partial(f"ix_jobs_ended_{prefix}{name}", *first, *columns, "id", where="finished_seconds IS NOT NULL")
+            yield _partial(
+                f"ix_jobs_ended_{prefix}{name}",
+                *first,
+                *columns,
+                "id",
+                where="finished_seconds IS NOT NULL",
+            )
     yield Index("ix_jobs_owner_submitted", "owner_id", "submitted_seconds", "id")
     yield Index("ix_jobs_cluster_submitted", "cluster_id", "submitted_seconds", "id")
-    yield Index("ix_jobs_cluster_tenant_submitted", "cluster_id", "tenant_id", "submitted_seconds", "id")
+    yield Index(
+        "ix_jobs_cluster_tenant_submitted", "cluster_id", "tenant_id", "submitted_seconds", "id"
+    )
     yield _partial("ix_jobs_active", "cluster_id", "tenant_id", where="finished_seconds IS NULL")
     yield _partial("ix_jobs_holding", "gpu_type", where="gpu_type IS NOT NULL")
 
@@ -111,7 +128,10 @@ class JobCount(SQLModel, table=True):
 
 class JobEvent(SQLModel, table=True):
     __tablename__ = "job_events"
-    __table_args__ = (Index("ix_job_events_job", "job_id", "id"), Index("ix_job_events_cluster", "cluster_id", "cluster_seconds"))
+    __table_args__ = (
+        Index("ix_job_events_job", "job_id", "id"),
+        Index("ix_job_events_cluster", "cluster_id", "cluster_seconds"),
+    )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
     job_id: str = Field(foreign_key="jobs.id", max_length=40)
@@ -127,7 +147,10 @@ class JobAllocation(SQLModel, table=True):
     """One stretch of unchanged allocation: the rows of a job are its timeline. `to_seconds` is None while it lasts."""
 
     __tablename__ = "allocations"
-    __table_args__ = (Index("ix_allocations_job", "job_id", "id"), Index("ix_allocations_cluster", "cluster_id", "from_seconds"))
+    __table_args__ = (
+        Index("ix_allocations_job", "job_id", "id"),
+        Index("ix_allocations_cluster", "cluster_id", "from_seconds"),
+    )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
     job_id: str = Field(foreign_key="jobs.id", max_length=40)

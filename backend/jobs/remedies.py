@@ -23,7 +23,9 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Adaptivity, WorkloadKind
 
 MOST_TRIED = 8
-MOST_SECONDS = 1.0  # of CPU for the rounds of one explanation, by what the cluster's last round took
+MOST_SECONDS = (
+    1.0  # of CPU for the rounds of one explanation, by what the cluster's last round took
+)
 MOST_REMEMBERED = 1000
 MOST_WAIT_SECONDS = 0.5  # of a request for another that tries rounds: its thread and its connection are wanted elsewhere
 _COUNTS_TRIED = 3
@@ -121,7 +123,9 @@ class RemedyFinder:
         finally:
             self._at_work.release()
 
-    def _find(self, rehearsal: Rehearsal, session: Session, job: Job, key: tuple[str, int, int]) -> list[Remedy]:
+    def _find(
+        self, rehearsal: Rehearsal, session: Session, job: Job, key: tuple[str, int, int]
+    ) -> list[Remedy]:
         stage = rehearsal.stage(session, job)
         found = [] if stage is None else list(find_remedies(job, stage))
         self._known[key] = found
@@ -138,22 +142,34 @@ def may_be_helped(job: Job) -> bool:
 
 def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
     """The first declaration of each way that a round would start."""
-    tries = MOST_TRIED if stage.last_round_seconds <= 0 else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 1)
+    tries = (
+        MOST_TRIED
+        if stage.last_round_seconds <= 0
+        else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 1)
+    )
     if tries < 1:
         return
     model = load_catalog().get(job.model)
     if model is None:
         return
     found: set[str] = set()
-    wanted = (d for d in declarations(job, model, stage.room(), stage.capacity_by_type) if d.code not in found)
-    for declaration in islice((d for d in wanted if _admissible(job, d, stage.capacity_by_type)), tries):
+    wanted = (
+        d
+        for d in declarations(job, model, stage.room(), stage.capacity_by_type)
+        if d.code not in found
+    )
+    for declaration in islice(
+        (d for d in wanted if _admissible(job, d, stage.capacity_by_type)), tries
+    ):
         start = stage.start_of(declaration.changes)
         if start is not None:
             found.add(declaration.code)
             yield _remedy(job, declaration, start)
 
 
-def declarations(job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int]) -> Iterator[Declaration]:
+def declarations(
+    job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int]
+) -> Iterator[Declaration]:
     """What could be tried, the smallest departure from what was asked for first."""
     types = [name for name in model.fits if name in capacity]
     allowed = [name for name in types if job.gpu_types is None or name in job.gpu_types]
@@ -166,11 +182,18 @@ def declarations(job: Job, model: CatalogModel, room: Room, capacity: Mapping[st
     if not rigid:
         for count in counts_below(job.min_gpus, model, allowed, room):
             yield Declaration("lower_min_gpus", "min_gpus", {"min_gpus": count})
-    more = sorted((name for name in types if name not in allowed), key=lambda name: -room.free_by_type.get(name, 0))
+    more = sorted(
+        (name for name in types if name not in allowed),
+        key=lambda name: -room.free_by_type.get(name, 0),
+    )
     for name in more:
-        yield Declaration("allow_more_types", "gpu_types", {"gpu_types": [*(job.gpu_types or ()), name]})
+        yield Declaration(
+            "allow_more_types", "gpu_types", {"gpu_types": [*(job.gpu_types or ()), name]}
+        )
     if more and rigid:
-        yield Declaration("make_adaptive_on_more_types", "adaptivity", {**_adaptive(job), "gpu_types": None})
+        yield Declaration(
+            "make_adaptive_on_more_types", "adaptivity", {**_adaptive(job), "gpu_types": None}
+        )
 
 
 def counts_below(asked: int, model: CatalogModel, types: Sequence[str], room: Room) -> list[int]:
@@ -190,12 +213,22 @@ def _adaptive(job: Job) -> dict[str, Any]:
     bound = job.workload_kind == WorkloadKind.LATENCY_INFERENCE
     most = job.gpu_count if job.adaptivity == Adaptivity.RIGID else job.max_gpus
     batch = job.batch_size if bound else None
-    return {"adaptivity": Adaptivity.ADAPTIVE.value, "gpu_count": None, "min_gpus": 1, "max_gpus": most, "batch_size": batch}
+    return {
+        "adaptivity": Adaptivity.ADAPTIVE.value,
+        "gpu_count": None,
+        "min_gpus": 1,
+        "max_gpus": most,
+        "batch_size": batch,
+    }
 
 
 def _admissible(job: Job, declaration: Declaration, capacity: Mapping[str, int]) -> bool:
     """Whether it could be submitted."""
-    given = job.model_dump(include=set(JobBody.model_fields)) | dict(declaration.changes) | {"external_id": None}
+    given = (
+        job.model_dump(include=set(JobBody.model_fields))
+        | dict(declaration.changes)
+        | {"external_id": None}
+    )
     return not objections(JobBody.model_validate(given), models=load_catalog(), capacity=capacity)
 
 
@@ -207,7 +240,9 @@ def _remedy(job: Job, declaration: Declaration, start: Start) -> Remedy:
         field=declaration.field,
         sentence=sentence,
         changes=dict(declaration.changes),
-        starts_with=StartOut(gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count),
+        starts_with=StartOut(
+            gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count
+        ),
     )
 
 
@@ -223,7 +258,9 @@ def _wish(job: Job, declaration: Declaration) -> str:
         case "make_adaptive_on_more_types":
             return "Let Maat choose its GPU type, GPU count and batch size"
         case _:
-            return "Let it adapt, so that Maat chooses its GPU count" + ("" if changes["batch_size"] else " and batch size")
+            return "Let it adapt, so that Maat chooses its GPU count" + (
+                "" if changes["batch_size"] else " and batch size"
+            )
 
 
 def _gpus(count: int) -> str:

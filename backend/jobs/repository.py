@@ -58,13 +58,23 @@ def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool =
     return job
 
 
-def find_jobs(session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None) -> Rows[Job]:
+def find_jobs(
+    session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None
+) -> Rows[Job]:
     """One page. `sort`: a name of SORT_KEYS, with `-` in front for descending."""
     principal, described = found.principal, {**vars(found.filters), "sort": sort}
     described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
     order, branches = _order(sort, found.clusters), _branches(found, sort.removeprefix("-"))
     statement = select(Job).where(found.predicate(Job))
-    return paginate(session, statement, order=order, filters=described, limit=limit, cursor=cursor, branches=branches)
+    return paginate(
+        session,
+        statement,
+        order=order,
+        filters=described,
+        limit=limit,
+        cursor=cursor,
+        branches=branches,
+    )
 
 
 def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
@@ -85,15 +95,29 @@ class FoundJobs:
     owner_ids: tuple[str, ...]
 
     @classmethod
-    def of(cls, session: Session, filters: JobFilters, principal: Principal, clusters: Sequence[Cluster]) -> FoundJobs:
+    def of(
+        cls,
+        session: Session,
+        filters: JobFilters,
+        principal: Principal,
+        clusters: Sequence[Cluster],
+    ) -> FoundJobs:
         """`clusters`: those that the list may be about."""
-        tenants, owners = _named(session, Tenant, filters.tenants), _named(session, User, (filters.owner,) if filters.owner else ())
+        tenants, owners = (
+            _named(session, Tenant, filters.tenants),
+            _named(session, User, (filters.owner,) if filters.owner else ()),
+        )
         return cls(filters, principal, clusters, tenants, owners)
 
-    def predicate(self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()) -> sa.ColumnElement[bool]:
+    def predicate(
+        self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()
+    ) -> sa.ColumnElement[bool]:
         """`beside`: columns that the rows are not to be looked up by."""
         found = ((getattr(table, name), name, values) for name, values in self._of_kinds())
-        conditions = [(Beside(column) if name in beside else col(column)).in_(values) for column, name, values in found]
+        conditions = [
+            (Beside(column) if name in beside else col(column)).in_(values)
+            for column, name, values in found
+        ]
         return sa.and_(sa.true(), *conditions, *(self._of_jobs() if table is Job else ()))
 
     def _of_kinds(self) -> Iterable[tuple[str, Sequence[str]]]:
@@ -117,20 +141,36 @@ class FoundJobs:
         if filters.gpu_types:
             yield col(Job.gpu_type).in_(filters.gpu_types)
         if filters.text:
-            named = (col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id))
+            named = (
+                col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id)
+            )
             yield sa.or_(*named, col(Job.id) == filters.text)
         if filters.submitted_after is not None:
             after = filters.submitted_after
-            yield sa.or_(sa.false(), *(_submitted_after(cluster, after) for cluster in self.clusters))
+            yield sa.or_(
+                sa.false(), *(_submitted_after(cluster, after) for cluster in self.clusters)
+            )
 
 
-def _named(session: Session, table: type[Tenant] | type[User], wanted: Sequence[str]) -> tuple[str, ...]:
+def _named(
+    session: Session, table: type[Tenant] | type[User], wanted: Sequence[str]
+) -> tuple[str, ...]:
     """Ids of the rows that are called so, by id or by name."""
-    return tuple(session.exec(select(table.id).where(col(table.name).in_(wanted) | col(table.id).in_(wanted)))) if wanted else ()
+    return (
+        tuple(
+            session.exec(
+                select(table.id).where(col(table.name).in_(wanted) | col(table.id).in_(wanted))
+            )
+        )
+        if wanted
+        else ()
+    )
 
 
 def _submitted_after(cluster: Cluster, moment: datetime) -> sa.ColumnElement[bool]:
-    return sa.and_(col(Job.cluster_id) == cluster.id, col(Job.submitted_seconds) > seconds_at(cluster, moment))
+    return sa.and_(
+        col(Job.cluster_id) == cluster.id, col(Job.submitted_seconds) > seconds_at(cluster, moment)
+    )
 
 
 def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
@@ -151,7 +191,11 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     beside = _beside(filters)
     split = {
         name: wanted
-        for name, wanted in (("state", filters.states), ("model", filters.models), ("tenant_id", found.tenant_ids))
+        for name, wanted in (
+            ("state", filters.states),
+            ("model", filters.models),
+            ("tenant_id", found.tenant_ids),
+        )
         if len(wanted) > 1 and not filters.gpu_types
     }
     ended = [Branch(found.predicate(Job, beside={*beside, *split}))]
@@ -160,10 +204,14 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
         under_way = [Branch(sa.and_(found.predicate(Job, beside=_KINDS), _under_way()), few=True)]
         ended = [part.within(col(Job.finished_seconds).is_not(None)) for part in ended]
     for name, wanted in split.items():
-        ended = [part.within(col(getattr(Job, name)) == value) for part in ended for value in wanted]
+        ended = [
+            part.within(col(getattr(Job, name)) == value) for part in ended for value in wanted
+        ]
     parts = [*under_way, *ended]
     if sort == "submitted_at" and len(found.clusters) > 1:
-        parts = [_in_cluster(part, cluster, bool(beside)) for part in parts for cluster in found.clusters]
+        parts = [
+            _in_cluster(part, cluster, bool(beside)) for part in parts for cluster in found.clusters
+        ]
     return parts if len(parts) <= _MOST_BRANCHES else []
 
 
@@ -177,7 +225,9 @@ def _beside(filters: JobFilters) -> Collection[str]:
 
 
 def _in_cluster(part: Branch, cluster: Cluster, beside: bool) -> Branch:
-    of_cluster = part.within((Beside(Job.cluster_id) if beside else col(Job.cluster_id)) == cluster.id)
+    of_cluster = part.within(
+        (Beside(Job.cluster_id) if beside else col(Job.cluster_id)) == cluster.id
+    )
     return replace(of_cluster, column=col(Job.submitted_seconds), offset=cluster.epoch.timestamp())
 
 
@@ -188,7 +238,11 @@ def _under_way() -> sa.ColumnElement[bool]:
 
 def held_gpus(session: Session, cluster_id: str) -> list[int]:
     """Numbers of all GPUs of the cluster that jobs hold."""
-    held = session.exec(select(Job.gpus).where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()))
+    held = session.exec(
+        select(Job.gpus).where(
+            Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()
+        )
+    )
     return [gpu for gpus in held for gpu in gpus or ()]
 
 
@@ -199,22 +253,45 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
         .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
         .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way())
     )
-    return [(job_id, name, tenant, list(gpus or ())) for job_id, name, tenant, gpus in session.exec(statement)]
+    return [
+        (job_id, name, tenant, list(gpus or ()))
+        for job_id, name, tenant, gpus in session.exec(statement)
+    ]
 
 
 def taken_external_ids(session: Session, tenant_id: str, wanted: Iterable[str]) -> dict[str, str]:
     """Ids of the tenant's jobs that have one of these external ids."""
-    statement = select(Job.external_id, Job.id).where(Job.tenant_id == tenant_id, col(Job.external_id).in_(list(wanted)))
-    return {external: job_id for external, job_id in session.exec(statement) if external is not None}
+    statement = select(Job.external_id, Job.id).where(
+        Job.tenant_id == tenant_id, col(Job.external_id).in_(list(wanted))
+    )
+    return {
+        external: job_id for external, job_id in session.exec(statement) if external is not None
+    }
 
 
-def allocations_of(session: Session, job_id: str, *, limit: int, cursor: str | None) -> Rows[JobAllocation]:
+def allocations_of(
+    session: Session, job_id: str, *, limit: int, cursor: str | None
+) -> Rows[JobAllocation]:
     statement = select(JobAllocation).where(JobAllocation.job_id == job_id)
     filters = {"list": "allocations", "job": job_id}
-    return paginate(session, statement, order=Order([col(JobAllocation.id)]), filters=filters, limit=limit, cursor=cursor)
+    return paginate(
+        session,
+        statement,
+        order=Order([col(JobAllocation.id)]),
+        filters=filters,
+        limit=limit,
+        cursor=cursor,
+    )
 
 
 def events_of(session: Session, job_id: str, *, limit: int, cursor: str | None) -> Rows[JobEvent]:
     statement = select(JobEvent).where(JobEvent.job_id == job_id)
     filters = {"list": "events", "job": job_id}
-    return paginate(session, statement, order=Order([col(JobEvent.id)]), filters=filters, limit=limit, cursor=cursor)
+    return paginate(
+        session,
+        statement,
+        order=Order([col(JobEvent.id)]),
+        filters=filters,
+        limit=limit,
+        cursor=cursor,
+    )

@@ -14,7 +14,14 @@ from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
 from backend.jobs.models import Job, JobAllocation, JobEvent
-from backend.jobs.schemas import AllocationOut, AllocationSpanOut, BatchPlanOut, JobEventOut, JobOut, ReasonOut
+from backend.jobs.schemas import (
+    AllocationOut,
+    AllocationSpanOut,
+    BatchPlanOut,
+    JobEventOut,
+    JobOut,
+    ReasonOut,
+)
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.scheduling.events import JobState
@@ -40,9 +47,21 @@ class _ClusterFacts:
 
 def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> list[JobOut]:
     owners, tenants = names_of(session, jobs)
-    facts = {cluster_id: _facts(session, cluster_id) for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)}
+    facts = {
+        cluster_id: _facts(session, cluster_id)
+        for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)
+    }
     sight = sight_of(session, principal, jobs_named_in([job.reason_evidence for job in jobs]))
-    return [_show(job, facts[job.cluster_id], sight, owner=owners[job.owner_id], tenant=tenants[job.tenant_id]) for job in jobs]
+    return [
+        _show(
+            job,
+            facts[job.cluster_id],
+            sight,
+            owner=owners[job.owner_id],
+            tenant=tenants[job.tenant_id],
+        )
+        for job in jobs
+    ]
 
 
 def show_job(session: Session, principal: Principal, job: Job) -> JobOut:
@@ -60,7 +79,12 @@ def show_reason(job: Job, sight: Sight) -> ReasonOut:
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
     evidence = sight.evidence(job.reason_evidence)
-    return ReasonOut(code=job.reason_code, sentence=sentence_of(job.reason_code, evidence), evidence=evidence, as_of_round=job.as_of_round)
+    return ReasonOut(
+        code=job.reason_code,
+        sentence=sentence_of(job.reason_code, evidence),
+        evidence=evidence,
+        as_of_round=job.as_of_round,
+    )
 
 
 def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
@@ -70,12 +94,19 @@ def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
 
 
 def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
-    return JobEventOut(**event.model_dump(include=set(JobEventOut.model_fields)), at=shown_at(cluster, event.cluster_seconds))
+    return JobEventOut(
+        **event.model_dump(include=set(JobEventOut.model_fields)),
+        at=shown_at(cluster, event.cluster_seconds),
+    )
 
 
 def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
     cluster = session.get_one(Cluster, cluster_id)
-    return _ClusterFacts(cluster, cluster_seconds(cluster, moment_of(session)), node_of_gpu(nodes_of(session, cluster_id)))
+    return _ClusterFacts(
+        cluster,
+        cluster_seconds(cluster, moment_of(session)),
+        node_of_gpu(nodes_of(session, cluster_id)),
+    )
 
 
 def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
@@ -86,7 +117,9 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
         tenant=tenant,
         submitted_at=shown_at(cluster, job.submitted_seconds),
         started_at=None if job.started_seconds is None else shown_at(cluster, job.started_seconds),
-        finished_at=None if job.finished_seconds is None else shown_at(cluster, job.finished_seconds),
+        finished_at=None
+        if job.finished_seconds is None
+        else shown_at(cluster, job.finished_seconds),
         remaining_seconds=_remaining_seconds(job),
         wait_seconds=_wait_seconds(job, facts.now),
         gpu_hours=job.gpu_seconds / 3600,
@@ -112,4 +145,6 @@ def _allocation(job: Job, owner: Sequence[int]) -> AllocationOut | None:
         return None
     batch = None if job.batch is None else BatchPlanOut(**job.batch)
     nodes = count_nodes(owner, job.gpus)
-    return AllocationOut(gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch)
+    return AllocationOut(
+        gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch
+    )

@@ -38,7 +38,14 @@ from backend.jobs.schemas import (
     JobOut,
     JobPage,
 )
-from backend.jobs.service import Candidate, checked_batch, checked_job, first_cluster, request_cancel, store_jobs
+from backend.jobs.service import (
+    Candidate,
+    checked_batch,
+    checked_job,
+    first_cluster,
+    request_cancel,
+    store_jobs,
+)
 from backend.pagination import Cursor, Limit, Page, link_next
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
@@ -74,11 +81,16 @@ def job_filters(
     owner: Annotated[str | None, Query(max_length=200)] = None,
     model: Names = [],  # noqa: B006
     gpu_type: Names = [],  # noqa: B006
-    q: Annotated[str | None, Query(max_length=200, description="Part of the name or external id, or the whole id.")] = None,
+    q: Annotated[
+        str | None,
+        Query(max_length=200, description="Part of the name or external id, or the whole id."),
+    ] = None,
     submitted_after: Annotated[Moment | None, Query()] = None,
 ) -> JobFilters:
     states = tuple(sorted(s.value for s in state))
-    return JobFilters(cluster, states, tuple(tenant), owner, tuple(model), tuple(gpu_type), q, submitted_after)
+    return JobFilters(
+        cluster, states, tuple(tenant), owner, tuple(model), tuple(gpu_type), q, submitted_after
+    )
 
 
 @router.get("/jobs", operation_id="listJobs")
@@ -94,28 +106,53 @@ def list_jobs(
     count: Annotated[Literal["exact"] | None, Query(description="Ask for `total`.")] = None,
 ) -> JobPage:
     """Jobs that you may see, with counts by state of all that the filters match."""
-    clusters = all_clusters(session) if filters.cluster is None else [get_cluster(session, filters.cluster)]
+    clusters = (
+        all_clusters(session)
+        if filters.cluster is None
+        else [get_cluster(session, filters.cluster)]
+    )
     wanted = FoundJobs.of(session, filters, principal, clusters)
     found = find_jobs(session, wanted, sort, limit=limit, cursor=cursor)
     counts = count_by_state(session, wanted)
     link_next(request, response, found.next_cursor)
     total = sum(counts.values()) if count == "exact" else None
-    return JobPage(items=show_jobs(session, principal, found.items), next_cursor=found.next_cursor, state_counts=counts, total=total)
+    return JobPage(
+        items=show_jobs(session, principal, found.items),
+        next_cursor=found.next_cursor,
+        state_counts=counts,
+        total=total,
+    )
 
 
 @router.post("/jobs", operation_id="submitJob", status_code=201, response_model=JobOut)
 @takes_bytes(JOB_BYTES)
 def create_job(
-    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: JobBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Submitter,
+    body: JobBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Submit one job. The next round considers it."""
 
     def answer(checked: list[Candidate]) -> Answer:
         (job,) = store_jobs(session, principal, checked)
-        return Answer(201, show_job(session, principal, job), {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)})
+        return Answer(
+            201,
+            show_job(session, principal, job),
+            {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)},
+        )
 
     once = Once(principal.user_id, "POST /jobs", key, body.model_dump())
-    return answer_prepared(reading, session, once, settings, prepare=lambda before: checked_job(before, principal, body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: checked_job(before, principal, body),
+        answer=answer,
+    )
 
 
 @router.post(
@@ -123,11 +160,21 @@ def create_job(
     operation_id="submitJobs",
     status_code=201,
     response_model=BatchOut,
-    responses={207: {"model": BatchOut, "description": "Of a `partial` batch some could not be used: each says why."}},
+    responses={
+        207: {
+            "model": BatchOut,
+            "description": "Of a `partial` batch some could not be used: each says why.",
+        }
+    },
 )
 @takes_bytes(BATCH_BYTES)
 def create_jobs(
-    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: BatchBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Submitter,
+    body: BatchBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Submit up to 1000 jobs: all or none (`atomic`), or those that can be used (`partial`, 207 where some cannot)."""
 
@@ -137,12 +184,24 @@ def create_jobs(
         return Answer(207 if batch.refused else 201, batch)
 
     once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": body.jobs, "mode": body.mode})
-    return answer_prepared(reading, session, once, settings, prepare=lambda before: checked_batch(before, principal, body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: checked_batch(before, principal, body),
+        answer=answer,
+    )
 
 
 @router.post("/jobs:demo", operation_id="addDemoJobs", status_code=201, response_model=BatchOut)
 def add_demo_jobs(
-    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Submitter, body: DemoBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Submitter,
+    body: DemoBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Add jobs drawn from the catalog in the mix of a published trace, a quarter of their standard length."""
 
@@ -151,7 +210,14 @@ def add_demo_jobs(
         return Answer(201, _show_batch(session, principal, checked))
 
     once = Once(principal.user_id, "POST /jobs:demo", key, body.model_dump())
-    return answer_prepared(reading, session, once, settings, prepare=lambda before: _checked_demo(before, principal, body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: _checked_demo(before, principal, body),
+        answer=answer,
+    )
 
 
 @router.get("/jobs/{job_id}", operation_id="getJob")
@@ -163,7 +229,13 @@ def read_job(session: SessionDep, principal: Reader, job_id: str, response: Resp
 
 @router.get("/jobs/{job_id}/allocations", operation_id="listJobAllocations")
 def list_allocations(
-    request: Request, response: Response, session: SessionDep, principal: Reader, job_id: str, limit: Limit = 50, cursor: Cursor = None
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    principal: Reader,
+    job_id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[AllocationSpanOut]:
     """What it held when, oldest first."""
     job = get_job(session, principal, job_id)
@@ -175,7 +247,13 @@ def list_allocations(
 
 @router.get("/jobs/{job_id}/events", operation_id="listJobEvents")
 def list_events(
-    request: Request, response: Response, session: SessionDep, principal: Reader, job_id: str, limit: Limit = 50, cursor: Cursor = None
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    principal: Reader,
+    job_id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[JobEventOut]:
     """What happened to it, oldest first."""
     job = get_job(session, principal, job_id)
@@ -186,16 +264,29 @@ def list_events(
 
 
 @router.get("/jobs/{job_id}/explanation", operation_id="explainJob")
-def read_explanation(session: SessionDep, finder: FinderDep, principal: Reader, job_id: str) -> ExplanationOut:
+def read_explanation(
+    session: SessionDep, finder: FinderDep, principal: Reader, job_id: str
+) -> ExplanationOut:
     """Why it got what it got in the latest round, and what of it could be asked for otherwise so that the next round would start it."""
     job = get_job(session, principal, job_id)
     next_round = session.get_one(Cluster, job.cluster_id).next_round_number
     remedies = finder.remedies_of(session, job, next_round=next_round)
-    return explain(job, reason_sight(session, principal, job), remedies, waited_for=waited_for(session, principal, job))
+    return explain(
+        job,
+        reason_sight(session, principal, job),
+        remedies,
+        waited_for=waited_for(session, principal, job),
+    )
 
 
 @router.post("/jobs/{job_id}/actions/cancel", operation_id="cancelJob")
-def cancel_job(session: SessionDep, principal: Canceller, job_id: str, response: Response, if_match: IfMatch = None) -> JobOut:
+def cancel_job(
+    session: SessionDep,
+    principal: Canceller,
+    job_id: str,
+    response: Response,
+    if_match: IfMatch = None,
+) -> JobOut:
     """Ask for its end. `cancel_requested` is true at once, the state follows with the next round.
 
     To ask again changes nothing, once it is cancelled too; a job that ended otherwise is a conflict. If-Match is honoured where it is sent.
@@ -206,7 +297,9 @@ def cancel_job(session: SessionDep, principal: Canceller, job_id: str, response:
 
 
 def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:
-    cluster = first_cluster(session) if body.cluster_id is None else get_cluster(session, body.cluster_id)
+    cluster = (
+        first_cluster(session) if body.cluster_id is None else get_cluster(session, body.cluster_id)
+    )
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
     bodies = demo_bodies(body.count, seed=body.seed, cluster_id=cluster.id, capacity=capacity)
     return checked_batch(session, principal, BatchBody(jobs=bodies))
@@ -222,6 +315,13 @@ def _show_batch(session: SessionDep, principal: Principal, candidates: list[Cand
 def _show_candidate(candidate: Candidate, shown: dict[str, JobOut]) -> BatchItem:
     errors = [error.as_json() for error in candidate.errors]
     if candidate.conflict is not None:
-        errors.append({"pointer": "/external_id", "field": "external_id", "code": "taken", "message": candidate.conflict})
+        errors.append(
+            {
+                "pointer": "/external_id",
+                "field": "external_id",
+                "code": "taken",
+                "message": candidate.conflict,
+            }
+        )
     job = None if candidate.job is None else shown[candidate.job.id]
     return BatchItem(index=candidate.index, status=candidate.status, job=job, errors=errors)

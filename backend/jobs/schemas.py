@@ -29,18 +29,24 @@ class JobBody(Body):
     max_gpus: GpuCount | None = None
     batch_size: BatchSize | None = Field(default=None, description="Total, in samples.")
     max_batch_size: BatchSize | None = None
-    work_scale: Annotated[float, Field(gt=0, le=1000, description="Share of the model's standard training.")] = 1.0
+    work_scale: Annotated[
+        float, Field(gt=0, le=1000, description="Share of the model's standard training.")
+    ] = 1.0
     workload_kind: Literal["training", "batch-inference", "latency-inference"] = Field(
-        default="training", description="What counts as goodput: effective samples/s; samples/s; 1 or 0 for a promised latency kept or not."
+        default="training",
+        description="What counts as goodput: effective samples/s; samples/s; 1 or 0 for a promised latency kept or not.",
     )
     promised_seconds: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
-        default=None, description="Of latency-bound inference alone: in which it answers `batch_size` requests that it serves together."
+        default=None,
+        description="Of latency-bound inference alone: in which it answers `batch_size` requests that it serves together.",
     )
     preemptible: bool = True
     gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="Those that it may use; all on which the model runs where absent."
     )
-    external_id: Name | None = Field(default=None, description="Your own id, unique in your tenant.")
+    external_id: Name | None = Field(
+        default=None, description="Your own id, unique in your tenant."
+    )
 
 
 class BatchBody(Body):
@@ -53,7 +59,9 @@ class BatchBody(Body):
 class DemoBody(Body):
     cluster_id: Annotated[str, Field(max_length=200)] | None = None
     count: Annotated[int, Field(ge=1, le=MAX_DEMO_JOBS)] = 10
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="The same seed adds the same jobs.")
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
+        default=None, description="The same seed adds the same jobs."
+    )
 
 
 class BatchPlanOut(BaseModel):
@@ -107,7 +115,9 @@ class JobOut(BaseModel):
     started_at: Timestamp | None
     finished_at: Timestamp | None
     progress: float = Field(description="Share of its work that is done, 0 to 1.")
-    remaining_seconds: float | None = Field(description="At its present goodput; null while it has none.")
+    remaining_seconds: float | None = Field(
+        description="At its present goodput; null while it has none."
+    )
     wait_seconds: float = Field(description="From submission to its first GPU, or to now.")
     gpu_hours: float
     restarts: int
@@ -181,7 +191,10 @@ class Remedy(BaseModel):
     code: str
     sentence: str
     field: str | None = None
-    changes: dict[str, Any] = Field(default_factory=dict, description="Fields of the job to submit instead, by name; null leaves one out.")
+    changes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of the job to submit instead, by name; null leaves one out.",
+    )
     starts_with: StartOut | None = Field(default=None, description="What the tried round gave it.")
 
 

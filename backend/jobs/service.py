@@ -77,9 +77,13 @@ def checked_batch(session: Session, principal: Principal, body: BatchBody) -> li
     return candidates
 
 
-def store_jobs(session: Session, principal: Principal, candidates: Sequence[Candidate], *, atomic: bool = True) -> list[Job]:
+def store_jobs(
+    session: Session, principal: Principal, candidates: Sequence[Candidate], *, atomic: bool = True
+) -> list[Job]:
     """Store those that can be used; an external id that was taken since they were checked is another's. Atomic: raises Conflict then."""
-    Submission(session, principal).check_external_ids([candidate for candidate in candidates if candidate.usable])
+    Submission(session, principal).check_external_ids(
+        [candidate for candidate in candidates if candidate.usable]
+    )
     if atomic:
         _refuse_all(candidates)
     return _store(session, principal, [candidate for candidate in candidates if candidate.usable])
@@ -94,17 +98,24 @@ def _refuse_all(candidates: Sequence[Candidate]) -> None:
     if not errors:
         which = f"Job {refused[0].index}: " if len(candidates) > 1 else ""
         raise Conflict(f"{which}{refused[0].conflict}")
-    raise Invalid(f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}", errors=errors)
+    raise Invalid(
+        f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}",
+        errors=errors,
+    )
 
 
-def request_cancel(session: Session, principal: Principal, job_id: str, if_match: str | None) -> Job:
+def request_cancel(
+    session: Session, principal: Principal, job_id: str, if_match: str | None
+) -> Job:
     """Ask for the end of a job; the next round carries it out, so that no round is decided on a job that has gone meanwhile.
 
     Who repeats a request because its answer was lost finds the job asked to end, or cancelled: that is what was asked for.
     """
     job = get_job(session, principal, job_id, lock=True)
     if not principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id):
-        raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+        raise Forbidden(
+            "It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it."
+        )
     if job.cancel_requested and job.state not in (JobState.SUCCEEDED, JobState.FAILED):
         return job
     check_version_if_sent(if_match, job.version)
@@ -131,35 +142,56 @@ class Submission:
         for candidate in candidates:
             if candidate.body is not None:
                 self._check_body(candidate, candidate.body)
-        self.check_external_ids([candidate for candidate in candidates if candidate.body is not None])
+        self.check_external_ids(
+            [candidate for candidate in candidates if candidate.body is not None]
+        )
 
     def _check_body(self, candidate: Candidate, body: JobBody) -> None:
         try:
             cluster = self._cluster(body.cluster_id)
         except NotFound as error:
-            known = ", ".join(c.name for c in all_clusters(self._session)) or "none yet: create one with POST /api/v1/clusters"
+            known = (
+                ", ".join(c.name for c in all_clusters(self._session))
+                or "none yet: create one with POST /api/v1/clusters"
+            )
             remedy = f"Use the id or name of a cluster: {known}."
-            candidate.errors.append(FieldError("/cluster_id", "unknown_cluster", error.detail, remedy, body.cluster_id))
+            candidate.errors.append(
+                FieldError("/cluster_id", "unknown_cluster", error.detail, remedy, body.cluster_id)
+            )
             return
         body.cluster_id = cluster.id
-        candidate.errors += objections(body, models=self._models, capacity=self._capacity[cluster.id])
+        candidate.errors += objections(
+            body, models=self._models, capacity=self._capacity[cluster.id]
+        )
 
     def _cluster(self, named: str | None) -> Cluster:
         if named not in self._clusters:
-            cluster = first_cluster(self._session) if named is None else get_cluster(self._session, named)
+            cluster = (
+                first_cluster(self._session) if named is None else get_cluster(self._session, named)
+            )
             self._clusters[named] = cluster
-            self._capacity[cluster.id] = capacity_by_type(nodes_of(self._session, cluster.id), usable_only=False)
+            self._capacity[cluster.id] = capacity_by_type(
+                nodes_of(self._session, cluster.id), usable_only=False
+            )
         return self._clusters[named]
 
     def check_external_ids(self, candidates: Sequence[Candidate]) -> None:
-        wanted = [c.body.external_id for c in candidates if c.body is not None and c.body.external_id is not None]
-        taken = taken_external_ids(self._session, self._principal.tenant_id, wanted) if wanted else {}
+        wanted = [
+            c.body.external_id
+            for c in candidates
+            if c.body is not None and c.body.external_id is not None
+        ]
+        taken = (
+            taken_external_ids(self._session, self._principal.tenant_id, wanted) if wanted else {}
+        )
         for candidate in candidates:
             external = candidate.body.external_id if candidate.body is not None else None
             if external is None:
                 continue
             if external in taken:
-                candidate.conflict = f"The external id {external!r} is that of job {taken[external]}."
+                candidate.conflict = (
+                    f"The external id {external!r} is that of job {taken[external]}."
+                )
             taken.setdefault(external, f"{candidate.index} of this request")
 
 
@@ -211,12 +243,18 @@ def _parsed(index: int, raw: Any) -> Candidate:
         return Candidate(index, JobBody.model_validate(raw))
     except ValidationError as error:
         return Candidate(
-            index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in islice(error.errors(), _MOST_ERRORS_OF_ONE)]
+            index,
+            errors=[
+                field_error({**found, "loc": ("body", *found["loc"])})
+                for found in islice(error.errors(), _MOST_ERRORS_OF_ONE)
+            ],
         )
 
 
 def _below(error: FieldError, index: int) -> FieldError:
-    return FieldError(f"/jobs/{index}{error.pointer}", error.code, error.message, error.remedy, error.value, index)
+    return FieldError(
+        f"/jobs/{index}{error.pointer}", error.code, error.message, error.remedy, error.value, index
+    )
 
 
 def _detail(errors: Sequence[FieldError]) -> str:

@@ -34,12 +34,18 @@ def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:
     """GPU type -> the applications, or models, that were measured on it. Reads everything. Raises InputError."""
     if kind is MeasurementKind.VARIABILITY:
         measured = variability_of(texts).measured
-        return {gpu_type: sorted(name for of, name in measured if of == gpu_type) for gpu_type, _ in sorted(measured)}
+        return {
+            gpu_type: sorted(name for of, name in measured if of == gpu_type)
+            for gpu_type, _ in sorted(measured)
+        }
     ((name, text),) = texts.items()
     types = gavel_types(text, name=name) if is_gavel(text) else None
     if types is None:
         return {EVERY_GPU: _models(interference_of(texts, name=name))}
-    return {gpu_type: _models(interference_of(texts, name=name, gpu_type=gpu_type)) for gpu_type in sorted(types)}
+    return {
+        gpu_type: _models(interference_of(texts, name=name, gpu_type=gpu_type))
+        for gpu_type in sorted(types)
+    }
 
 
 def _models(table: Interference) -> list[str]:

@@ -11,9 +11,13 @@ from backend.problems import NotFound
 from backend.tenancy import find_owned
 
 
-def get_measurement(session: Session, principal: Principal, measurement_id: str, *, lock: bool = False) -> Measurement:
+def get_measurement(
+    session: Session, principal: Principal, measurement_id: str, *, lock: bool = False
+) -> Measurement:
     """Raises NotFound for one that was deleted, or is another tenant's."""
-    found = find_owned(session, principal, Measurement, measurement_id, noun="measurement", lock=lock)
+    found = find_owned(
+        session, principal, Measurement, measurement_id, noun="measurement", lock=lock
+    )
     if found.deleted_at is not None:
         raise NotFound(f"The measurement {measurement_id!r} was deleted.")
     return found
@@ -21,13 +25,26 @@ def get_measurement(session: Session, principal: Principal, measurement_id: str,
 
 def named(session: Session, tenant_id: str, kind: MeasurementKind, name: str) -> Measurement | None:
     """The tenant's own of this name that stands."""
-    same = (Measurement.tenant_id == tenant_id, Measurement.kind == kind.value, Measurement.name == name)
-    return session.exec(select(Measurement).where(*same, col(Measurement.deleted_at).is_(None))).first()
+    same = (
+        Measurement.tenant_id == tenant_id,
+        Measurement.kind == kind.value,
+        Measurement.name == name,
+    )
+    return session.exec(
+        select(Measurement).where(*same, col(Measurement.deleted_at).is_(None))
+    ).first()
 
 
 def is_used(session: Session, measurement_id: str) -> bool:
     """Whether any work was asked for with it."""
-    return session.exec(select(MeasurementUse.kind).where(MeasurementUse.measurement_id == measurement_id).limit(1)).first() is not None
+    return (
+        session.exec(
+            select(MeasurementUse.kind)
+            .where(MeasurementUse.measurement_id == measurement_id)
+            .limit(1)
+        ).first()
+        is not None
+    )
 
 
 def texts_of(session: Session, measurement_id: str) -> dict[str, str]:

@@ -14,7 +14,13 @@ from backend.measurements.contents import MeasurementKind
 from backend.measurements.models import Measurement
 from backend.measurements.repository import get_measurement
 from backend.measurements.schemas import MeasurementBody, MeasurementOut
-from backend.measurements.service import PreparedMeasurement, delete_measurement, prepare_measurement, show_measurements, store_measurement
+from backend.measurements.service import (
+    PreparedMeasurement,
+    delete_measurement,
+    prepare_measurement,
+    show_measurements,
+    store_measurement,
+)
 from backend.pagination import Page
 from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
@@ -31,7 +37,12 @@ Kind = Annotated[MeasurementKind | None, Query(description="Only those of this k
 @router.post("", operation_id="uploadMeasurement", status_code=201, response_model=MeasurementOut)
 @takes_bytes(MEASUREMENT_BYTES)
 def create_measurement(
-    session: SessionDep, reading: ReadingDep, settings: SettingsDep, principal: Writer, body: MeasurementBody, key: KeyHeader = None
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Writer,
+    body: MeasurementBody,
+    key: KeyHeader = None,
 ) -> Response:
     """Keep measurements under a name, which simulations and sweeps of the tenant give as `variability` or `interference`.
 
@@ -44,11 +55,20 @@ def create_measurement(
         return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown.id}"})
 
     once = Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json"))
-    return answer_prepared(reading, session, once, settings, prepare=lambda _: prepare_measurement(principal, body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda _: prepare_measurement(principal, body),
+        answer=answer,
+    )
 
 
 @router.get("", operation_id="listMeasurements")
-def list_measurements(session: SessionDep, principal: Reader, asked: PageAsked, kind: Kind = None) -> Page[MeasurementOut]:
+def list_measurements(
+    session: SessionDep, principal: Reader, asked: PageAsked, kind: Kind = None
+) -> Page[MeasurementOut]:
     """Newest first."""
     stands = [col(Measurement.deleted_at).is_(None)]
     wanted = [*stands, col(Measurement.kind) == kind.value] if kind is not None else stands

@@ -23,8 +23,14 @@ ACCEPTED = {
 
 def _unmistakable(name: str) -> str:
     """A simulation names measurements where it could also name the shipped table, give a number, or choose a GPU type by `#`."""
-    if name == SYNTHETIC or "#" in name or re.fullmatch(r"[-+\d.,eE_]+|[-+]?(nan|inf|infinity)", name, re.IGNORECASE):
-        raise ValueError(f"It is a number, '{SYNTHETIC}' or has a '#', which mean something else: use another name")
+    if (
+        name == SYNTHETIC
+        or "#" in name
+        or re.fullmatch(r"[-+\d.,eE_]+|[-+]?(nan|inf|infinity)", name, re.IGNORECASE)
+    ):
+        raise ValueError(
+            f"It is a number, '{SYNTHETIC}' or has a '#', which mean something else: use another name"
+        )
     return name
 
 

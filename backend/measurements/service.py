@@ -14,7 +14,13 @@ from backend.columns import pack_json
 from backend.measurements.contents import MeasurementKind, Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.repository import get_measurement, is_used, named
-from backend.measurements.schemas import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
+from backend.measurements.schemas import (
+    ACCEPTED,
+    MAX_BYTES,
+    MAX_LINES,
+    MeasurementBody,
+    MeasurementOut,
+)
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
 from maat.scheduling.errors import InputError
 
@@ -36,7 +42,10 @@ def prepare_measurement(principal: Principal, body: MeasurementBody) -> Prepared
         owner_id=principal.user_id,
         tenant_id=principal.tenant_id,
         digest=digest_of(texts),
-        files=[{"name": name, "bytes": len(text.encode()), "sha256": sha256(text)} for name, text in texts.items()],
+        files=[
+            {"name": name, "bytes": len(text.encode()), "sha256": sha256(text)}
+            for name, text in texts.items()
+        ],
         covers=_covers(body, texts),
     )
     return PreparedMeasurement(row, pack_json({**texts}))
@@ -48,7 +57,9 @@ def store_measurement(session: Session, prepared: PreparedMeasurement) -> Measur
     if named(session, row.tenant_id, MeasurementKind(row.kind), row.name) is not None:
         message = f"There are measurements of {row.kind} named {row.name!r} already."
         remedy = "Choose another name, or delete those first."
-        raise Conflict(f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, row.name)])
+        raise Conflict(
+            f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, row.name)]
+        )
     session.add(row)
     session.flush()
     session.add(MeasurementFiles(measurement_id=row.id, texts=prepared.texts))
@@ -63,7 +74,9 @@ def delete_measurement(session: Session, principal: Principal, measurement_id: s
     """
     measurement = get_measurement(session, principal, measurement_id, lock=True)
     if not principal.may_change(owner_id=measurement.owner_id, tenant_id=measurement.tenant_id):
-        raise Forbidden("They belong to somebody else. Their owner, or a manager of the tenant, may delete them.")
+        raise Forbidden(
+            "They belong to somebody else. Their owner, or a manager of the tenant, may delete them."
+        )
     if is_used(session, measurement.id):
         measurement.deleted_at = utc_now()
         session.add(measurement)
@@ -77,7 +90,9 @@ def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[Mea
     owners, tenants = names_of(session, rows)
     return [
         MeasurementOut(
-            **row.model_dump(include={"id", "kind", "name", "digest", "files", "covers", "created_at"}),
+            **row.model_dump(
+                include={"id", "kind", "name", "digest", "files", "covers", "created_at"}
+            ),
             owner=owners[row.owner_id],
             tenant=tenants[row.tenant_id],
             bytes=sum(file["bytes"] for file in row.files),
@@ -91,15 +106,42 @@ def _checked_files(body: MeasurementBody) -> dict[str, str]:
     texts: dict[str, str] = {}
     for index, file in enumerate(body.files):
         if file.name in texts:
-            raise _refused(f"/files/{index}/name", "twice", "Two files have this name.", "Send every file once.", file.name)
+            raise _refused(
+                f"/files/{index}/name",
+                "twice",
+                "Two files have this name.",
+                "Send every file once.",
+                file.name,
+            )
         texts[file.name] = file.text
     if body.kind is MeasurementKind.INTERFERENCE and len(texts) > 1:
-        raise _refused("/files", "too_many", "A table of interference is one file.", "Send one file.", len(texts))
-    size, lines = sum(len(text.encode()) for text in texts.values()), sum(text.count("\n") for text in texts.values())
+        raise _refused(
+            "/files",
+            "too_many",
+            "A table of interference is one file.",
+            "Send one file.",
+            len(texts),
+        )
+    size, lines = (
+        sum(len(text.encode()) for text in texts.values()),
+        sum(text.count("\n") for text in texts.values()),
+    )
     if size > MAX_BYTES:
-        raise _refused("/files", "too_large", "The files are too large together.", f"Send at most {MAX_BYTES} bytes.", size)
+        raise _refused(
+            "/files",
+            "too_large",
+            "The files are too large together.",
+            f"Send at most {MAX_BYTES} bytes.",
+            size,
+        )
     if lines > MAX_LINES:
-        raise _refused("/files", "too_large", "The files have too many lines together.", f"Send at most {MAX_LINES} lines.", lines)
+        raise _refused(
+            "/files",
+            "too_large",
+            "The files have too many lines together.",
+            f"Send at most {MAX_LINES} lines.",
+            lines,
+        )
     return texts
 
 
@@ -108,11 +150,17 @@ def _covers(body: MeasurementBody, texts: Texts) -> dict[str, list[str]]:
     try:
         return covered(body.kind, texts)
     except InputError as error:
-        index = next((i for i, file in enumerate(body.files) if file.name in (error.source, error.value)), 0)
-        where = "name" if error.field == "file" and error.value == body.files[index].name else "text"
+        index = next(
+            (i for i, file in enumerate(body.files) if file.name in (error.source, error.value)), 0
+        )
+        where = (
+            "name" if error.field == "file" and error.value == body.files[index].name else "text"
+        )
         found = input_field_error(error, f"/files/{index}/{where}")
         raise Invalid(f"{error} Accepted: {ACCEPTED[body.kind]}", errors=[found]) from None
 
 
 def _refused(pointer: str, code: str, message: str, remedy: str, value: object) -> Invalid:
-    return Invalid(f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)])
+    return Invalid(
+        f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)]
+    )

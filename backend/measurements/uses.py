@@ -31,7 +31,9 @@ class Measured:
 NOTHING_MEASURED = Measured()
 
 
-def find_uses(session: Session, principal: Principal, request: Mapping[str, Any]) -> list[MeasurementUse]:
+def find_uses(
+    session: Session, principal: Principal, request: Mapping[str, Any]
+) -> list[MeasurementUse]:
     """The measurements that a request names, by id or by name; of a table for several GPU types, `NAME#TYPE` chooses one.
 
     They are of the tenant whose work it is, for all of that tenant may read it. They await its operation. Raises Invalid where there are none of this kind and name.
@@ -51,10 +53,14 @@ def keep_uses(session: Session, uses: Sequence[MeasurementUse], operation_id: st
 
 
 def uses_of(session: Session, operation_id: str) -> Sequence[MeasurementUse]:
-    return session.exec(select(MeasurementUse).where(MeasurementUse.operation_id == operation_id)).all()
+    return session.exec(
+        select(MeasurementUse).where(MeasurementUse.operation_id == operation_id)
+    ).all()
 
 
-def measured(session: Session, uses: Sequence[MeasurementUse], request: Mapping[str, Any]) -> Measured:
+def measured(
+    session: Session, uses: Sequence[MeasurementUse], request: Mapping[str, Any]
+) -> Measured:
     """What the library makes of the measurements. Raises Invalid at the field that names one of which the request has no use."""
     found = NOTHING_MEASURED
     for use in uses:
@@ -68,24 +74,40 @@ def measured(session: Session, uses: Sequence[MeasurementUse], request: Mapping[
 def shown_uses(session: Session, operation_ids: Sequence[str]) -> dict[str, list[UsedOut]]:
     """Of every operation, what it uses: deleted ones too."""
     shown: dict[str, list[UsedOut]] = {operation_id: [] for operation_id in operation_ids}
-    statement = select(MeasurementUse, Measurement).join(Measurement).where(col(MeasurementUse.operation_id).in_(operation_ids))
+    statement = (
+        select(MeasurementUse, Measurement)
+        .join(Measurement)
+        .where(col(MeasurementUse.operation_id).in_(operation_ids))
+    )
     for use, row in session.exec(statement.order_by(col(MeasurementUse.kind))):
         given = row.model_dump(include={"id", "kind", "name", "digest"})
-        shown[use.operation_id].append(UsedOut(**given, gpu_type=use.gpu_type, deleted=row.deleted_at is not None))
+        shown[use.operation_id].append(
+            UsedOut(**given, gpu_type=use.gpu_type, deleted=row.deleted_at is not None)
+        )
     return shown
 
 
-def _use(session: Session, principal: Principal, kind: MeasurementKind, given: str) -> MeasurementUse:
+def _use(
+    session: Session, principal: Principal, kind: MeasurementKind, given: str
+) -> MeasurementUse:
     name, _, gpu_type = given.partition("#")
-    found = _by_id(session, principal, kind, name) or named(session, principal.tenant_id, kind, name)
+    found = _by_id(session, principal, kind, name) or named(
+        session, principal.tenant_id, kind, name
+    )
     if found is None:
         message = f"There are no measurements of {kind} of this name."
         remedy = f"Use the name or id of one of GET /api/v1/measurements?kind={kind}, or upload them first."
-        raise Invalid(message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)])
-    return MeasurementUse(operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None)
+        raise Invalid(
+            message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)]
+        )
+    return MeasurementUse(
+        operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None
+    )
 
 
-def _by_id(session: Session, principal: Principal, kind: MeasurementKind, given: str) -> Measurement | None:
+def _by_id(
+    session: Session, principal: Principal, kind: MeasurementKind, given: str
+) -> Measurement | None:
     try:
         found = get_measurement(session, principal, given)
     except NotFound:
@@ -93,10 +115,14 @@ def _by_id(session: Session, principal: Principal, kind: MeasurementKind, given:
     return found if found.kind == kind.value and found.tenant_id == principal.tenant_id else None
 
 
-def _with(found: Measured, session: Session, use: MeasurementUse, request: Mapping[str, Any]) -> Measured:
+def _with(
+    found: Measured, session: Session, use: MeasurementUse, request: Mapping[str, Any]
+) -> Measured:
     texts = texts_of(session, use.measurement_id)
     if use.kind == MeasurementKind.VARIABILITY:
-        return Measured(variability_of(texts, gpu_types=_types(request["cluster"])), found.interference)
+        return Measured(
+            variability_of(texts, gpu_types=_types(request["cluster"])), found.interference
+        )
     name = session.get_one(Measurement, use.measurement_id).name
     return Measured(found.variability, interference_of(texts, name=name, gpu_type=use.gpu_type))
 

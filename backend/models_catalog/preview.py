@@ -29,18 +29,33 @@ class Question:
     learns: bool = True
 
 
-def preview(model: CatalogModel, gpu_types: Sequence[str], question: Question, *, gpus_per_node: Mapping[str, int]) -> list[GoodputSeries]:
+def preview(
+    model: CatalogModel,
+    gpu_types: Sequence[str],
+    question: Question,
+    *,
+    gpus_per_node: Mapping[str, int],
+) -> list[GoodputSeries]:
     return [_series(model, model.fits[t], question, per_node=gpus_per_node[t]) for t in gpu_types]
 
 
-def _series(model: CatalogModel, fit: CatalogFit, question: Question, *, per_node: int) -> GoodputSeries:
+def _series(
+    model: CatalogModel, fit: CatalogFit, question: Question, *, per_node: int
+) -> GoodputSeries:
     counts = np.arange(fit.gpus_per_replica, question.max_gpus + 1, fit.gpus_per_replica)
     if len(counts) == 0:
         return GoodputSeries(gpu_type=fit.gpu_type, points=[])
-    nodes, replicas = (-(-counts // per_node)).astype(np.float64), (counts // fit.gpus_per_replica).astype(np.float64)
+    nodes, replicas = (
+        (-(-counts // per_node)).astype(np.float64),
+        (counts // fit.gpus_per_replica).astype(np.float64),
+    )
     parameters = np.broadcast_to(fit.parameters, (len(counts), 7))
-    phi = np.full(len(counts), model.noise_scale_at(question.progress) if question.learns else NO_LOSS)
-    initial = np.full(len(counts), float(model.initial_batch_size if question.learns else model.max_batch_size))
+    phi = np.full(
+        len(counts), model.noise_scale_at(question.progress) if question.learns else NO_LOSS
+    )
+    initial = np.full(
+        len(counts), float(model.initial_batch_size if question.learns else model.max_batch_size)
+    )
     found = best_plans(
         parameters,
         noise_scale=phi,

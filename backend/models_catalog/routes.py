@@ -40,26 +40,47 @@ def read_model(_: Reader, name: str) -> ModelOut:
 def preview_goodput(
     _: Reader,
     name: str,
-    gpu_types: Annotated[list[str], Query(max_length=50, description="All on which it runs where absent; commas may separate.")] = [],  # noqa: B006
+    gpu_types: Annotated[
+        list[str],
+        Query(max_length=50, description="All on which it runs where absent; commas may separate."),
+    ] = [],  # noqa: B006
     max_gpus: Annotated[int, Query(ge=1, le=MAX_PREVIEW_GPUS)] = 16,
-    progress: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False, description="Share of its training that is done.")] = 0.0,
+    progress: Annotated[
+        float,
+        Query(ge=0, le=1, allow_inf_nan=False, description="Share of its training that is done."),
+    ] = 0.0,
     batch_size: Annotated[
-        int | None, Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent.")
+        int | None,
+        Query(
+            ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent."
+        ),
     ] = None,
-    workload_kind: Annotated[WorkloadKind, Query(description="Inference is worth its throughput.")] = WorkloadKind.TRAINING,
+    workload_kind: Annotated[
+        WorkloadKind, Query(description="Inference is worth its throughput.")
+    ] = WorkloadKind.TRAINING,
 ) -> GoodputOut:
     """Predicted goodput against GPU count, one series for each GPU type, on whole nodes as they were measured."""
     model = _model(name)
-    _check_batch(model, batch_size, least=model.initial_batch_size if workload_kind is WorkloadKind.TRAINING else 1)
+    _check_batch(
+        model,
+        batch_size,
+        least=model.initial_batch_size if workload_kind is WorkloadKind.TRAINING else 1,
+    )
     types = _types(model, [part for given in gpu_types for part in given.split(",") if part])
-    question = Question(max_gpus, progress, batch_size, learns=workload_kind is WorkloadKind.TRAINING)
-    return GoodputOut(model=name, series=preview(model, types, question, gpus_per_node=_gpus_per_node()))
+    question = Question(
+        max_gpus, progress, batch_size, learns=workload_kind is WorkloadKind.TRAINING
+    )
+    return GoodputOut(
+        model=name, series=preview(model, types, question, gpus_per_node=_gpus_per_node())
+    )
 
 
 def _model(name: str) -> CatalogModel:
     models = load_catalog()
     if name not in models:
-        raise NotFound(f"There is no model {name!r} in the catalog. There are: {', '.join(sorted(models))}.")
+        raise NotFound(
+            f"There is no model {name!r} in the catalog. There are: {', '.join(sorted(models))}."
+        )
     return models[name]
 
 
@@ -68,7 +89,10 @@ def _types(model: CatalogModel, wanted: Sequence[str]) -> Sequence[str]:
         if name not in model.fits:
             message = "The model was not measured on this GPU type."
             remedy = f"Use some of: {', '.join(model.fits)}."
-            raise Invalid(f"{message} {remedy}", errors=[FieldError("/gpu_types", "no_such_gpu_type", message, remedy, name)])
+            raise Invalid(
+                f"{message} {remedy}",
+                errors=[FieldError("/gpu_types", "no_such_gpu_type", message, remedy, name)],
+            )
     return list(dict.fromkeys(wanted)) or model.gpu_types
 
 
@@ -76,7 +100,10 @@ def _check_batch(model: CatalogModel, batch_size: int | None, *, least: int) -> 
     if batch_size is not None and not least <= batch_size <= model.max_batch_size:
         message = "The model was not measured at this batch size."
         remedy = f"Give {least} to {model.max_batch_size}."
-        raise Invalid(f"{message} {remedy}", errors=[FieldError("/batch_size", "out_of_range", message, remedy, batch_size)])
+        raise Invalid(
+            f"{message} {remedy}",
+            errors=[FieldError("/batch_size", "out_of_range", message, remedy, batch_size)],
+        )
 
 
 def _gpus_per_node() -> Mapping[str, int]:

@@ -20,13 +20,19 @@ class ModelOnTypeOut(BaseModel):
     largest_per_gpu_batch_size: int
     gpus_per_replica: int
     throughput_parameters: dict[str, float]
-    fit_error: float | None = Field(description="Median; null where the row is derived rather than fitted.")
+    fit_error: float | None = Field(
+        description="Median; null where the row is derived rather than fitted."
+    )
     fit_errors: FitErrorOut | None
     provenance: str
 
     @classmethod
     def of(cls, fit: CatalogFit) -> ModelOnTypeOut:
-        errors = None if fit.fit_error is None else FitErrorOut(median=fit.fit_error.median, p95=fit.fit_error.p95)
+        errors = (
+            None
+            if fit.fit_error is None
+            else FitErrorOut(median=fit.fit_error.median, p95=fit.fit_error.p95)
+        )
         return cls(
             gpu_type=fit.gpu_type,
             smallest_per_gpu_batch_size=fit.smallest_per_gpu_batch_size,
@@ -57,9 +63,15 @@ class ModelOut(BaseModel):
 
     @classmethod
     def of(cls, model: CatalogModel) -> ModelOut:
-        same = {name: getattr(model, name) for name in cls.model_fields if name not in ("gpu_types", "noise_scale_curve")}
+        same = {
+            name: getattr(model, name)
+            for name in cls.model_fields
+            if name not in ("gpu_types", "noise_scale_curve")
+        }
         return cls(
-            **same, gpu_types=[ModelOnTypeOut.of(fit) for fit in model.fits.values()], noise_scale_curve=list(model.noise_scale_curve)
+            **same,
+            gpu_types=[ModelOnTypeOut.of(fit) for fit in model.fits.values()],
+            noise_scale_curve=list(model.noise_scale_curve),
         )
 
 
@@ -70,7 +82,9 @@ class GoodputPoint(BaseModel):
     node_count: int
     goodput: float = Field(description="Effective samples per second.")
     throughput: float = Field(description="Samples per second.")
-    efficiency: float = Field(description="Worth of a sample relative to one at the initial batch size, 0 to 1.")
+    efficiency: float = Field(
+        description="Worth of a sample relative to one at the initial batch size, 0 to 1."
+    )
     step_seconds: float
     total_batch_size: int
     per_gpu_batch_size: int

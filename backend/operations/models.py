@@ -45,4 +45,9 @@ class Operation(SQLModel, table=True):
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     heartbeat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    updated_at: datetime = Field(default_factory=utc_now, index=True, sa_type=UtcDateTime, sa_column_kwargs={"onupdate": utc_now})
+    updated_at: datetime = Field(
+        default_factory=utc_now,
+        index=True,
+        sa_type=UtcDateTime,
+        sa_column_kwargs={"onupdate": utc_now},
+    )

@@ -32,7 +32,9 @@ def list_operations(
 ) -> Page[OperationOut]:
     """Newest first."""
     conditions = [col(Operation.state).in_([s.value for s in state])] if state else []
-    return newest_owned(session, principal, Operation, asked, *conditions, filters={"state": sorted(state)}).shown(OperationOut.of)
+    return newest_owned(
+        session, principal, Operation, asked, *conditions, filters={"state": sorted(state)}
+    ).shown(OperationOut.of)
 
 
 @router.get("/{operation_id}", operation_id="getOperation")

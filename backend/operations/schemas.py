@@ -32,4 +32,6 @@ class OperationOut(BaseModel):
     @classmethod
     def of(cls, operation: Operation) -> OperationOut:
         given = operation.model_dump(include=set(cls.model_fields))
-        return cls(**given, cancelable=operation.state not in ENDED and not operation.cancel_requested)
+        return cls(
+            **given, cancelable=operation.state not in ENDED and not operation.cancel_requested
+        )

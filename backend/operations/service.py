@@ -15,7 +15,9 @@ from backend.sweeps.models import Sweep
 from backend.tenancy import find_owned
 
 
-def begin_operation(session: Session, operation: Operation, work: Simulation | Sweep, *, result_url: str) -> None:
+def begin_operation(
+    session: Session, operation: Operation, work: Simulation | Sweep, *, result_url: str
+) -> None:
     """Store long work with its operation, where both are one owner's. `result_url`: the address of such work, which its id is added to."""
     session.add(operation)
     session.flush()
@@ -32,7 +34,9 @@ def operations_of(session: Session, works: Sequence[Simulation | Sweep]) -> dict
     return {work.id: by_id[work.operation_id] for work in works}
 
 
-def get_operation(session: Session, principal: Principal, operation_id: str, *, lock: bool = False) -> Operation:
+def get_operation(
+    session: Session, principal: Principal, operation_id: str, *, lock: bool = False
+) -> Operation:
     """Raises NotFound for another tenant's operation too."""
     return find_owned(session, principal, Operation, operation_id, noun="operation", lock=lock)
 
@@ -41,7 +45,9 @@ def cancel_operation(session: Session, principal: Principal, operation_id: str) 
     """Ask a running operation to stop, between two of its steps; one that has not begun is over at once. To ask again changes nothing."""
     operation = get_operation(session, principal, operation_id, lock=True)
     if not principal.may_change(owner_id=operation.owner_id, tenant_id=operation.tenant_id):
-        raise Forbidden("It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it.")
+        raise Forbidden(
+            "It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it."
+        )
     if operation.state == OperationState.CANCELLED:
         return operation
     if operation.state in ENDED:
@@ -59,5 +65,10 @@ def cancel_operation(session: Session, principal: Principal, operation_id: str) 
 
 def _cancel_runs(session: Session, operation: Operation) -> None:
     of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
-    waiting = (col(SimulationRun.simulation_id).in_(of_operation), col(SimulationRun.state) == OperationState.QUEUED.value)
-    session.execute(update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value))
+    waiting = (
+        col(SimulationRun.simulation_id).in_(of_operation),
+        col(SimulationRun.state) == OperationState.QUEUED.value,
+    )
+    session.execute(
+        update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value)
+    )

@@ -49,7 +49,10 @@ class DescribedOut(BaseModel):
 
 @router.get("/policies", operation_id="listPolicies")
 def list_policies(_: Reader) -> Page[DescribedOut]:
-    items = [_described(entry, POLICIES.build(entry.name).round_seconds, suiting_placer(entry.name)) for entry in POLICIES]
+    items = [
+        _described(entry, POLICIES.build(entry.name).round_seconds, suiting_placer(entry.name))
+        for entry in POLICIES
+    ]
     return Page(items=items, next_cursor=None)
 
 
@@ -90,5 +93,10 @@ def list_fidelities(_: Reader) -> Page[FidelityOut]:
 def _described(entry: Entry[Any], round_seconds: float | None, placer: str | None) -> DescribedOut:
     parameters = [ParameterOut(**asdict(parameter)) for parameter in entry.parameters]
     return DescribedOut(
-        name=entry.name, title=entry.title, summary=entry.summary, round_seconds=round_seconds, placer=placer, parameters=parameters
+        name=entry.name,
+        title=entry.title,
+        summary=entry.summary,
+        round_seconds=round_seconds,
+        placer=placer,
+        parameters=parameters,
     )

@@ -33,7 +33,9 @@ def standing(session: Session, cluster_id: str, *, now: float) -> Sequence[Clust
     return session.exec(statement.order_by(col(ClusterReservation.id))).all()
 
 
-def engine_reservations(session: Session, rows: Sequence[ClusterReservation]) -> tuple[Reservation, ...]:
+def engine_reservations(
+    session: Session, rows: Sequence[ClusterReservation]
+) -> tuple[Reservation, ...]:
     """As the engine takes them: tenants by name, as its jobs name theirs."""
     names = tenant_names(session, [row.tenant_id for row in rows if row.tenant_id is not None])
     return tuple(
@@ -50,4 +52,8 @@ def engine_reservations(session: Session, rows: Sequence[ClusterReservation]) ->
 
 
 def tenant_names(session: Session, tenant_ids: Sequence[str]) -> dict[str, str]:
-    return dict(session.exec(select(Tenant.id, Tenant.name).where(col(Tenant.id).in_(set(tenant_ids)))).all())
+    return dict(
+        session.exec(
+            select(Tenant.id, Tenant.name).where(col(Tenant.id).in_(set(tenant_ids)))
+        ).all()
+    )

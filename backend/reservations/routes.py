@@ -21,7 +21,9 @@ from backend.reservations.service import remove, reserve, show_reservations
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 
-router = APIRouter(prefix="/clusters/{cluster_id}/reservations", tags=["clusters"], route_class=StrictRoute)
+router = APIRouter(
+    prefix="/clusters/{cluster_id}/reservations", tags=["clusters"], route_class=StrictRoute
+)
 
 Reader = Annotated[Principal, Depends(require(Permission.CLUSTERS_READ))]
 Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
@@ -41,12 +43,18 @@ def create_reservation(
 
     def answer() -> Answer:
         row = reserve(session, principal, cluster_id, body)
-        (shown,) = show_reservations(session, principal, get_cluster(session, row.cluster_id), [row])
-        return Answer(201, shown, {"Location": f"/api/v1/clusters/{row.cluster_id}/reservations/{row.id}"})
+        (shown,) = show_reservations(
+            session, principal, get_cluster(session, row.cluster_id), [row]
+        )
+        return Answer(
+            201, shown, {"Location": f"/api/v1/clusters/{row.cluster_id}/reservations/{row.id}"}
+        )
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/reservations"
-    return answer_once(session, Once(principal.user_id, route, key, body.model_dump(mode="json")), settings, answer)
+    return answer_once(
+        session, Once(principal.user_id, route, key, body.model_dump(mode="json")), settings, answer
+    )
 
 
 @router.get("", operation_id="listReservations")
@@ -65,20 +73,40 @@ def list_reservations(
     statement = select(ClusterReservation).where(ClusterReservation.cluster_id == cluster.id)
     if not over:
         now = cluster_seconds(cluster, moment_of(session))
-        statement = statement.where(col(ClusterReservation.id).in_([row.id for row in standing(session, cluster.id, now=now)]))
+        statement = statement.where(
+            col(ClusterReservation.id).in_(
+                [row.id for row in standing(session, cluster.id, now=now)]
+            )
+        )
     filters = {"list": "reservations", "cluster": cluster.id, "over": over}
-    found = paginate(session, statement, order=Order([col(ClusterReservation.id)]), filters=filters, limit=limit, cursor=cursor)
+    found = paginate(
+        session,
+        statement,
+        order=Order([col(ClusterReservation.id)]),
+        filters=filters,
+        limit=limit,
+        cursor=cursor,
+    )
     link_next(request, response, found.next_cursor)
-    return Page(items=show_reservations(session, principal, cluster, found.items), next_cursor=found.next_cursor)
+    return Page(
+        items=show_reservations(session, principal, cluster, found.items),
+        next_cursor=found.next_cursor,
+    )
 
 
 @router.get("/{reservation_id}", operation_id="getReservation")
-def read_reservation(session: SessionDep, principal: Reader, cluster_id: str, reservation_id: str) -> ReservationOut:
+def read_reservation(
+    session: SessionDep, principal: Reader, cluster_id: str, reservation_id: str
+) -> ReservationOut:
     cluster = get_cluster(session, cluster_id)
-    return show_reservations(session, principal, cluster, [get_reservation(session, cluster.id, reservation_id)])[0]
+    return show_reservations(
+        session, principal, cluster, [get_reservation(session, cluster.id, reservation_id)]
+    )[0]
 
 
 @router.delete("/{reservation_id}", operation_id="deleteReservation", status_code=204)
-def delete_reservation(session: SessionDep, _: Writer, cluster_id: str, reservation_id: str) -> None:
+def delete_reservation(
+    session: SessionDep, _: Writer, cluster_id: str, reservation_id: str
+) -> None:
     """The next round may give its GPUs to anybody."""
     remove(session, cluster_id, reservation_id)

@@ -17,7 +17,9 @@ class ReservationBody(Body):
     tenant: Name | None = None
     job_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     start_at: Moment | None = Field(default=None, description="Now where absent.")
-    end_at: Moment | None = Field(default=None, description="It holds until it is removed where absent.")
+    end_at: Moment | None = Field(
+        default=None, description="It holds until it is removed where absent."
+    )
 
 
 class ReservationOut(BaseModel):

@@ -17,14 +17,21 @@ from backend.jobs.models import Job
 from backend.moments import moment_of
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.reservations.models import ClusterReservation
-from backend.reservations.repository import engine_reservations, get_reservation, standing, tenant_names
+from backend.reservations.repository import (
+    engine_reservations,
+    get_reservation,
+    standing,
+    tenant_names,
+)
 from backend.reservations.schemas import ReservationBody, ReservationOut
 from backend.sight import sight_of
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import check_reservations
 
 
-def reserve(session: Session, principal: Principal, cluster_id: str, body: ReservationBody) -> ClusterReservation:
+def reserve(
+    session: Session, principal: Principal, cluster_id: str, body: ReservationBody
+) -> ClusterReservation:
     """Raises Invalid naming the field, NotFound where there is no such cluster."""
     cluster = get_cluster(session, cluster_id, lock=True)
     now = cluster_seconds(cluster, moment_of(session))
@@ -32,7 +39,9 @@ def reserve(session: Session, principal: Principal, cluster_id: str, body: Reser
         cluster_id=cluster.id,
         gpu_type=body.gpu_type,
         gpu_count=body.gpu_count,
-        start_seconds=now if body.start_at is None else max(seconds_at(cluster, body.start_at), 0.0),
+        start_seconds=now
+        if body.start_at is None
+        else max(seconds_at(cluster, body.start_at), 0.0),
         end_seconds=None if body.end_at is None else seconds_at(cluster, body.end_at),
         owner_id=principal.user_id,
         **_holder(session, cluster, body),
@@ -47,19 +56,29 @@ def reserve(session: Session, principal: Principal, cluster_id: str, body: Reser
 
 def remove(session: Session, cluster_id: str, reservation_id: str) -> None:
     """Raises NotFound. The next round may give its GPUs to anybody."""
-    session.delete(get_reservation(session, get_cluster(session, cluster_id, lock=True).id, reservation_id))
+    session.delete(
+        get_reservation(session, get_cluster(session, cluster_id, lock=True).id, reservation_id)
+    )
 
 
-def show_reservations(session: Session, principal: Principal, cluster: Cluster, rows: Sequence[ClusterReservation]) -> list[ReservationOut]:
+def show_reservations(
+    session: Session, principal: Principal, cluster: Cluster, rows: Sequence[ClusterReservation]
+) -> list[ReservationOut]:
     """Everybody sees what is reserved; for whom, who may see the holder."""
     tenants = tenant_names(session, [row.tenant_id for row in rows if row.tenant_id is not None])
     jobs = [row.job_id for row in rows if row.job_id is not None]
-    ended = set(session.exec(select(Job.id).where(col(Job.id).in_(jobs), col(Job.finished_seconds).is_not(None))))
+    ended = set(
+        session.exec(
+            select(Job.id).where(col(Job.id).in_(jobs), col(Job.finished_seconds).is_not(None))
+        )
+    )
     now, sight = cluster_seconds(cluster, moment_of(session)), sight_of(session, principal, jobs)
     return [
         ReservationOut(
             **row.model_dump(include={"id", "cluster_id", "gpu_type", "gpu_count", "created_at"}),
-            tenant=None if row.tenant_id is None or not principal.may_see(row.tenant_id) else tenants[row.tenant_id],
+            tenant=None
+            if row.tenant_id is None or not principal.may_see(row.tenant_id)
+            else tenants[row.tenant_id],
             job_id=None if row.job_id is None else sight.job(row.job_id),
             start_at=shown_at(cluster, row.start_seconds),
             end_at=None if row.end_seconds is None else shown_at(cluster, row.end_seconds),
@@ -77,21 +96,41 @@ def _state(row: ClusterReservation, now: float) -> Literal["upcoming", "active",
 
 def _holder(session: Session, cluster: Cluster, body: ReservationBody) -> dict[str, Any]:
     if (body.tenant is None) == (body.job_id is None):
-        raise _invalid("/tenant", "either_or", "It is for a tenant or for a job, one of them.", "Name tenant or job_id.", body.tenant)
+        raise _invalid(
+            "/tenant",
+            "either_or",
+            "It is for a tenant or for a job, one of them.",
+            "Name tenant or job_id.",
+            body.tenant,
+        )
     if body.job_id is not None:
         job = session.get(Job, body.job_id)
         if job is None or job.cluster_id != cluster.id or job.finished_seconds is not None:
-            raise _invalid("/job_id", "no_such_job", "The cluster has no job of this id that has not ended.", "See GET /jobs.", body.job_id)
+            raise _invalid(
+                "/job_id",
+                "no_such_job",
+                "The cluster has no job of this id that has not ended.",
+                "See GET /jobs.",
+                body.job_id,
+            )
         return {"job_id": job.id}
     tenant = session.exec(select(Tenant).where(Tenant.name == body.tenant)).first()
     if tenant is None:
-        raise _invalid("/tenant", "unknown_tenant", "There is no tenant of this name.", "Use the name that its jobs show.", body.tenant)
+        raise _invalid(
+            "/tenant",
+            "unknown_tenant",
+            "There is no tenant of this name.",
+            "Use the name that its jobs show.",
+            body.tenant,
+        )
     return {"tenant_id": tenant.id}
 
 
 def _check_times(row: ClusterReservation, now: float) -> None:
     if row.end_seconds is not None and row.end_seconds <= max(row.start_seconds, now):
-        remedy = "Give a time of the cluster's clock that is still to come and after start_at, or none."
+        remedy = (
+            "Give a time of the cluster's clock that is still to come and after start_at, or none."
+        )
         raise _invalid("/end_at", "over", "It would be over before it begins.", remedy, None)
 
 
@@ -99,20 +138,43 @@ def _check_capacity(session: Session, cluster: Cluster, row: ClusterReservation)
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
     there = ", ".join(f"{name} ({count} GPUs)" for name, count in capacity.items())
     if row.gpu_type not in capacity:
-        raise _invalid("/gpu_type", "no_such_gpu_type", "The cluster has no GPUs of this type.", f"Use one of: {there}.", row.gpu_type)
+        raise _invalid(
+            "/gpu_type",
+            "no_such_gpu_type",
+            "The cluster has no GPUs of this type.",
+            f"Use one of: {there}.",
+            row.gpu_type,
+        )
     if row.gpu_count > capacity[row.gpu_type]:
         remedy = f"Give at most {capacity[row.gpu_type]}."
-        raise _invalid("/gpu_count", "exceeds_cluster", "The cluster has fewer GPUs of this type.", remedy, row.gpu_count)
+        raise _invalid(
+            "/gpu_count",
+            "exceeds_cluster",
+            "The cluster has fewer GPUs of this type.",
+            remedy,
+            row.gpu_count,
+        )
 
 
 def _check_all(session: Session, cluster: Cluster, row: ClusterReservation, now: float) -> None:
     """A reservation that the engine would refuse together with the others of its type must not reach a round."""
-    rows = [*(other for other in standing(session, cluster.id, now=now) if other.gpu_type == row.gpu_type), row]
+    rows = [
+        *(
+            other
+            for other in standing(session, cluster.id, now=now)
+            if other.gpu_type == row.gpu_type
+        ),
+        row,
+    ]
     try:
-        check_reservations(engine_reservations(session, rows), engine_cluster(nodes_of(session, cluster.id)))
+        check_reservations(
+            engine_reservations(session, rows), engine_cluster(nodes_of(session, cluster.id))
+        )
     except InputError as error:
         raise invalid_input(error, "/gpu_type") from None
 
 
 def _invalid(pointer: str, code: str, message: str, remedy: str, value: object) -> Invalid:
-    return Invalid(f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)])
+    return Invalid(
+        f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)]
+    )

@@ -20,7 +20,10 @@ class Round(SQLModel, table=True):
     """
 
     __tablename__ = "rounds"
-    __table_args__ = (UniqueConstraint("cluster_id", "number"), Index("ix_rounds_cluster_at", "cluster_id", "at_seconds"))
+    __table_args__ = (
+        UniqueConstraint("cluster_id", "number"),
+        Index("ix_rounds_cluster_at", "cluster_id", "at_seconds"),
+    )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
     cluster_id: str = Field(foreign_key="clusters.id", max_length=40)

@@ -30,15 +30,24 @@ def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
         "job_ids": list(keys.values()),
         "job_names": _names(record, frozenset(others)),
         "pairs": _pairs(record, frozenset(others)),
-        "grants": {sight.job(job_id): _grant(job_id, grant, sight) for job_id, grant in record.get("grants", {}).items()},
-        "reasons": {sight.job(job_id): _reason(job_id, why, sight) for job_id, why in record.get("reasons", {}).items()},
+        "grants": {
+            sight.job(job_id): _grant(job_id, grant, sight)
+            for job_id, grant in record.get("grants", {}).items()
+        },
+        "reasons": {
+            sight.job(job_id): _reason(job_id, why, sight)
+            for job_id, why in record.get("reasons", {}).items()
+        },
         "report": _report(record.get("report", {}), sight),
         "others": others,
     }
 
 
 def _names(record: Record, others: frozenset[int]) -> list[str]:
-    return [OTHER_JOB if row in others else name for row, name in enumerate(record.get("job_names", record["job_ids"]))]
+    return [
+        OTHER_JOB if row in others else name
+        for row, name in enumerate(record.get("job_names", record["job_ids"]))
+    ]
 
 
 def _pairs(record: Record, others: frozenset[int]) -> dict[str, Any]:
@@ -54,15 +63,27 @@ def _pairs(record: Record, others: frozenset[int]) -> dict[str, Any]:
 
 
 def _grant(job_id: str, grant: Record, sight: Sight) -> dict[str, Any]:
-    shown = dict(grant) if sight.may_see(job_id) else {name: grant.get(name) for name in _GRANT_OF_OTHERS} | {"batch": None}
+    shown = (
+        dict(grant)
+        if sight.may_see(job_id)
+        else {name: grant.get(name) for name in _GRANT_OF_OTHERS} | {"batch": None}
+    )
     return shown | {"share_with": [sight.job(partner) for partner in grant.get("share_with", ())]}
 
 
 def _reason(job_id: str, why: Record, sight: Sight) -> dict[str, Any]:
     evidence = sight.evidence(why["evidence"]) if sight.may_see(job_id) else {}
-    return {"code": why["code"], "sentence": sentence_of(why["code"], evidence), "evidence": evidence}
+    return {
+        "code": why["code"],
+        "sentence": sentence_of(why["code"], evidence),
+        "evidence": evidence,
+    }
 
 
 def _report(report: Record, sight: Sight) -> dict[str, Any]:
-    told = {"message": sight.text(report["message"]), "prices": sight.limits(report["prices"])} if report else {}
+    told = (
+        {"message": sight.text(report["message"]), "prices": sight.limits(report["prices"])}
+        if report
+        else {}
+    )
     return {**report, **told}

@@ -16,7 +16,13 @@ from backend.sight import Sight, jobs_named_in, sight_of
 
 
 def list_rounds(
-    session: Session, cluster_id: str, *, after: float | None, before: float | None, limit: int, cursor: str | None
+    session: Session,
+    cluster_id: str,
+    *,
+    after: float | None,
+    before: float | None,
+    limit: int,
+    cursor: str | None,
 ) -> Rows[Round]:
     """Newest first, without records. `after`, `before`: cluster seconds."""
     statement = _without_records().where(*_between(cluster_id, after, before))
@@ -28,10 +34,18 @@ def list_rounds(
 def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
     """With its record. None: the latest. Raises NotFound."""
     statement = select(Round).where(Round.cluster_id == cluster_id)
-    chosen = statement.order_by(col(Round.number).desc()).limit(1) if number is None else statement.where(Round.number == number)
+    chosen = (
+        statement.order_by(col(Round.number).desc()).limit(1)
+        if number is None
+        else statement.where(Round.number == number)
+    )
     found = session.exec(chosen).first()
     if found is None:
-        wanted = "no round yet" if number is None else f"no round {number}; old ones are pruned, and later ones are still to come"
+        wanted = (
+            "no round yet"
+            if number is None
+            else f"no round {number}; old ones are pruned, and later ones are still to come"
+        )
         raise NotFound(f"The cluster has {wanted}.")
     return found
 
@@ -42,33 +56,52 @@ def round_before(session: Session, cluster_id: str, at_seconds: float) -> Round 
     return session.exec(statement.order_by(col(Round.at_seconds).desc()).limit(1)).first()
 
 
-def thinned_rounds(session: Session, cluster_id: str, *, after: float | None, before: float | None, points: int) -> Sequence[Round]:
+def thinned_rounds(
+    session: Session, cluster_id: str, *, after: float | None, before: float | None, points: int
+) -> Sequence[Round]:
     """At most `points` rounds, oldest first, evenly spread over their numbers, the latest among them. Without records."""
     condition = _between(cluster_id, after, before)
-    first, last = session.exec(select(func.min(Round.number), func.max(Round.number)).where(*condition)).one()
+    first, last = session.exec(
+        select(func.min(Round.number), func.max(Round.number)).where(*condition)
+    ).one()
     if first is None or last is None:
         return []
     every = max(-(-(last - first) // max(points - 1, 1)), 1)
     spread = (last - col(Round.number)) % every == 0
-    found: Sequence[Round] = session.exec(_without_records().where(*condition, spread).order_by(col(Round.number))).all()
+    found: Sequence[Round] = session.exec(
+        _without_records().where(*condition, spread).order_by(col(Round.number))
+    ).all()
     return found
 
 
 def latest_at(session: Session, cluster_id: str) -> float | None:
     """Cluster time of the latest round."""
-    statement = select(Round.at_seconds).where(Round.cluster_id == cluster_id).order_by(col(Round.number).desc()).limit(1)
+    statement = (
+        select(Round.at_seconds)
+        .where(Round.cluster_id == cluster_id)
+        .order_by(col(Round.number).desc())
+        .limit(1)
+    )
     return session.exec(statement).first()
 
 
 def rounds_sight(session: Session, principal: Principal, rounds: Sequence[Round]) -> Sight:
     """What a principal sees of the jobs in these rounds, their records apart."""
-    return sight_of(session, principal, jobs_named_in([[found.message, found.prices] for found in rounds]))
+    return sight_of(
+        session, principal, jobs_named_in([[found.message, found.prices] for found in rounds])
+    )
 
 
 def round_sight(session: Session, principal: Principal, found: Round) -> Sight:
     """What a principal sees of the jobs in a round and its record."""
     record = found.record or {}
-    told = [found.message, found.prices, record.get("reasons", {}), record.get("grants", {}), record.get("report", {})]
+    told = [
+        found.message,
+        found.prices,
+        record.get("reasons", {}),
+        record.get("grants", {}),
+        record.get("report", {}),
+    ]
     return sight_of(session, principal, [*record.get("job_ids", ()), *jobs_named_in(told)])
 
 

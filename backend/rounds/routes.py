@@ -12,7 +12,13 @@ from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
 from backend.pagination import Cursor, Limit, Page, link_next
-from backend.rounds.repository import get_round, list_rounds, round_sight, rounds_sight, thinned_rounds
+from backend.rounds.repository import (
+    get_round,
+    list_rounds,
+    round_sight,
+    rounds_sight,
+    thinned_rounds,
+)
 from backend.rounds.schemas import RoundDetailOut, RoundOut, TimelineOut
 from backend.rounds.timeline import timeline
 from backend.web.dependencies import SessionDep
@@ -22,7 +28,9 @@ from backend.web.strict_json import StrictRoute
 router = APIRouter(prefix="/clusters/{cluster_id}", tags=["rounds"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.ROUNDS_READ))]
-RoundNumber = Annotated[str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="Its number, or `latest`.")]
+RoundNumber = Annotated[
+    str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="Its number, or `latest`.")
+]
 
 MAX_POINTS = 2000
 
@@ -49,7 +57,9 @@ def read_rounds(
 
 
 @router.get("/rounds/{number}", operation_id="getRound")
-def read_round(session: SessionDep, principal: Reader, cluster_id: str, number: RoundNumber) -> RoundDetailOut:
+def read_round(
+    session: SessionDep, principal: Reader, cluster_id: str, number: RoundNumber
+) -> RoundDetailOut:
     """One round with the matrix that it was decided on."""
     cluster = get_cluster(session, cluster_id)
     found = get_round(session, cluster.id, None if number == "latest" else int(number))
@@ -67,7 +77,13 @@ def read_timeline(
 ) -> TimelineOut:
     """GPUs in use and jobs over time, reduced to at most `points` rounds."""
     cluster = get_cluster(session, cluster_id)
-    rounds = thinned_rounds(session, cluster.id, after=_seconds(cluster, start), before=_seconds(cluster, end), points=points)
+    rounds = thinned_rounds(
+        session,
+        cluster.id,
+        after=_seconds(cluster, start),
+        before=_seconds(cluster, end),
+        points=points,
+    )
     return timeline(rounds, cluster)
 
 

@@ -90,10 +90,17 @@ def _members(found: Round, cluster: Cluster, sight: Sight) -> dict[str, Any]:
     used, capacity = by_type(found)
     told = {"message": sight.text(found.message), "prices": sight.limits(found.prices)}
     same = found.model_dump(include=_SAME) | told
-    return {**same, "at": shown_at(cluster, found.at_seconds), "gpus_by_type": used, "capacity_by_type": capacity}
+    return {
+        **same,
+        "at": shown_at(cluster, found.at_seconds),
+        "gpus_by_type": used,
+        "capacity_by_type": capacity,
+    }
 
 
 def by_type(found: Round) -> tuple[dict[str, int], dict[str, int]]:
     """GPUs used and usable, by type."""
     stored = found.gpus_by_type
-    return {t: counts["used"] for t, counts in stored.items()}, {t: counts["capacity"] for t, counts in stored.items()}
+    return {t: counts["used"] for t, counts in stored.items()}, {
+        t: counts["capacity"] for t, counts in stored.items()
+    }

@@ -20,7 +20,10 @@ def compared(session: Session, simulation: Simulation, baseline: int | None) -> 
 
     `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
     """
-    outcomes = [_outcome(run, placer_parameters_of(simulation.request, run.position)) for run in _finished(session, simulation)]
+    outcomes = [
+        _outcome(run, placer_parameters_of(simulation.request, run.position))
+        for run in _finished(session, simulation)
+    ]
     if not outcomes:
         raise Conflict("No run has finished yet.", headers={"Retry-After": "1"})
     contestants = list(dict.fromkeys(o.contestant for o in outcomes))
@@ -31,21 +34,33 @@ def _checked(number: int | None, count: int) -> int:
     if number is None:
         return 0
     if not 0 <= number < count:
-        message, remedy = "The simulation has no contestant of this number.", f"Use 0 to {count - 1}."
-        raise Invalid(message, errors=[FieldError("/baseline", "unknown_contestant", message, remedy, number)])
+        message, remedy = (
+            "The simulation has no contestant of this number.",
+            f"Use 0 to {count - 1}.",
+        )
+        raise Invalid(
+            message, errors=[FieldError("/baseline", "unknown_contestant", message, remedy, number)]
+        )
     return number
 
 
 def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRun]:
-    done = (SimulationRun.simulation_id == simulation.id, SimulationRun.state == OperationState.SUCCEEDED.value)
-    return session.exec(select(SimulationRun).where(*done).order_by(col(SimulationRun.position))).all()
+    done = (
+        SimulationRun.simulation_id == simulation.id,
+        SimulationRun.state == OperationState.SUCCEEDED.value,
+    )
+    return session.exec(
+        select(SimulationRun).where(*done).order_by(col(SimulationRun.position))
+    ).all()
 
 
 def _outcome(run: SimulationRun, placer_parameters: Mapping[str, Any]) -> Outcome:
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
     known = chosen({**fair, **summary}, finished=bool(jct))
-    who = Contestant(run.policy, run.placer, _settings(run.policy_parameters), _settings(placer_parameters))
+    who = Contestant(
+        run.policy, run.placer, _settings(run.policy_parameters), _settings(placer_parameters)
+    )
     return Outcome(who, str(run.trace), run.seed, known, jct)
 
 

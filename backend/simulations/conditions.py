@@ -44,7 +44,9 @@ def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASU
 def _fidelity(request: Mapping[str, Any], measured: Measured) -> Fidelity:
     draw = request.get("variability_draw")
     preset = fidelity(request["fidelity"], profiling=request.get("profiling"))
-    return with_draw(preset, None if draw is None else ScoreDraw(draw), measured=measured.variability is not None)
+    return with_draw(
+        preset, None if draw is None else ScoreDraw(draw), measured=measured.variability is not None
+    )
 
 
 def _penalties(given: float | Mapping[str, float] | None) -> Mapping[str, float]:
@@ -77,13 +79,17 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
     with pointing_at("/interference"):
-        check_interference(_interference(body.interference, measured), jobs_per_gpu=body.jobs_per_gpu)
+        check_interference(
+            _interference(body.interference, measured), jobs_per_gpu=body.jobs_per_gpu
+        )
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"):
             check_reservations([_reservation(given.model_dump())], cluster)
     with pointing_at("/reservations"):
-        check_reservations([_reservation(given.model_dump()) for given in body.reservations], cluster)
+        check_reservations(
+            [_reservation(given.model_dump()) for given in body.reservations], cluster
+        )
     return cluster
 
 
@@ -112,7 +118,14 @@ def _check_failures(body: ConditionsBody, nodes: int) -> None:
     if body.failures is not None and nodes / body.failures.mtbf_hours > MAX_FAILURES_PER_HOUR:
         message = f"Of {nodes} nodes more than {MAX_FAILURES_PER_HOUR} would fail in an hour."
         remedy = f"Give at least {nodes / MAX_FAILURES_PER_HOUR:g}, or a smaller cluster."
-        raise Invalid(message, errors=[FieldError("/failures/mtbf_hours", "too_small", message, remedy, body.failures.mtbf_hours)])
+        raise Invalid(
+            message,
+            errors=[
+                FieldError(
+                    "/failures/mtbf_hours", "too_small", message, remedy, body.failures.mtbf_hours
+                )
+            ],
+        )
 
 
 @contextmanager
@@ -141,5 +154,8 @@ def _checked_cluster(shape: str) -> Cluster:
     if cluster.gpu_count > MAX_SIMULATED_GPUS:
         message = "It is larger than this service simulates."
         remedy = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs, or use `maat simulate` on a machine of your own."
-        raise Invalid(message, errors=[FieldError("/cluster", "too_large", message, remedy, cluster.gpu_count)])
+        raise Invalid(
+            message,
+            errors=[FieldError("/cluster", "too_large", message, remedy, cluster.gpu_count)],
+        )
     return cluster

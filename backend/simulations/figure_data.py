@@ -67,13 +67,22 @@ class FiguresOut(BaseModel):
     definitions: dict[str, str]
 
 
-def figures_of(session: Session, principal: Principal, simulation: Simulation, run_ids: Sequence[str]) -> FiguresOut:
+def figures_of(
+    session: Session, principal: Principal, simulation: Simulation, run_ids: Sequence[str]
+) -> FiguresOut:
     """Of these runs, in their order; of the first that have finished where none is named. Raises Invalid for a run that has no result."""
     stored = _results(session, simulation, run_ids)
     sight = results_sight(session, principal, simulation, [result for _, result in stored.values()])
-    results = {run_id: result_seen(result, of_trace(simulation, trace, sight)) for run_id, (trace, result) in stored.items()}
-    definitions: dict[str, str] = next((result["definitions"] for result in results.values() if result.get("definitions")), {})
-    return FiguresOut(runs=[drawn(run_id, result) for run_id, result in results.items()], definitions=definitions)
+    results = {
+        run_id: result_seen(result, of_trace(simulation, trace, sight))
+        for run_id, (trace, result) in stored.items()
+    }
+    definitions: dict[str, str] = next(
+        (result["definitions"] for result in results.values() if result.get("definitions")), {}
+    )
+    return FiguresOut(
+        runs=[drawn(run_id, result) for run_id, result in results.items()], definitions=definitions
+    )
 
 
 def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
@@ -81,14 +90,29 @@ def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
     jobs, fair = result["jobs"], result.get("fairness") or {}
     rho = {job["name"]: job["rho"] for job in jobs if job["rho"] is not None}
     left = [job["name"] for job in jobs if job["finish"] is None]
-    took = [(job["finish"] - job["submit"]) / 3600 for job in jobs if job["finish"] is not None and job["finish"] > job["submit"]]
+    took = [
+        (job["finish"] - job["submit"]) / 3600
+        for job in jobs
+        if job["finish"] is not None and job["finish"] > job["submit"]
+    ]
     return DrawnRun(
         id=run_id,
-        jct_hours=Distribution(points=shares(took, len(took) + len(left), POINTS), known=len(took), jobs=len(took) + len(left)),
-        rho=Distribution(points=shares(list(rho.values()), len(rho) + len(left), POINTS), known=len(rho), jobs=len(rho) + len(left)),
+        jct_hours=Distribution(
+            points=shares(took, len(took) + len(left), POINTS),
+            known=len(took),
+            jobs=len(took) + len(left),
+        ),
+        rho=Distribution(
+            points=shares(list(rho.values()), len(rho) + len(left), POINTS),
+            known=len(rho),
+            jobs=len(rho) + len(left),
+        ),
         worst_rho=fair.get("worst_rho"),
         unfair_fraction=fair.get("unfair_fraction"),
-        worst_off=[JobRho(name=name, rho=rho[name]) for name in sorted(rho, key=lambda name: -rho[name])[:WORST_OFF]],
+        worst_off=[
+            JobRho(name=name, rho=rho[name])
+            for name in sorted(rho, key=lambda name: -rho[name])[:WORST_OFF]
+        ],
         unfinished=left[:MAX_NAMED],
         unfinished_count=len(left),
         gpu_hours_by_type=_summed(job["gpu_hours_by_type"] for job in jobs),
@@ -109,17 +133,37 @@ def _summed(parts: Any) -> dict[str, float]:
     return total
 
 
-def _results(session: Session, simulation: Simulation, run_ids: Sequence[str]) -> dict[str, tuple[int, Any]]:
+def _results(
+    session: Session, simulation: Simulation, run_ids: Sequence[str]
+) -> dict[str, tuple[int, Any]]:
     """Run -> number of its trace, and result."""
-    done = (SimulationRun.simulation_id == simulation.id, SimulationRun.state == OperationState.SUCCEEDED.value)
-    statement = select(SimulationRun.id, SimulationRun.trace, SimulationRun.result).where(*done).order_by(col(SimulationRun.position))
+    done = (
+        SimulationRun.simulation_id == simulation.id,
+        SimulationRun.state == OperationState.SUCCEEDED.value,
+    )
+    statement = (
+        select(SimulationRun.id, SimulationRun.trace, SimulationRun.result)
+        .where(*done)
+        .order_by(col(SimulationRun.position))
+    )
     if not run_ids:
         return _by_run(session.exec(statement.limit(MAX_DRAWN)).all())
     found = _by_run(session.exec(statement.where(col(SimulationRun.id).in_(run_ids))).all())
     for run_id in run_ids:
         if run_id not in found:
             message = "The simulation has no run of this id that has finished."
-            raise Invalid(message, errors=[FieldError("/runs", "unknown_run", message, "Use ids of the simulation's `runs`.", run_id)])
+            raise Invalid(
+                message,
+                errors=[
+                    FieldError(
+                        "/runs",
+                        "unknown_run",
+                        message,
+                        "Use ids of the simulation's `runs`.",
+                        run_id,
+                    )
+                ],
+            )
     return {run_id: found[run_id] for run_id in run_ids}
 
 

@@ -22,12 +22,18 @@ _REMEDY = "Simulate the GPU types of the cluster itself, without tables that lac
 
 def hides_others(workload: Workload, trace: Mapping[str, Any], principal: Principal) -> bool:
     """Whether jobs take part that the principal may not see."""
-    return is_history(trace) and not principal.sees_all_tenants and any(job.tenant != principal.tenant_name for job in workload.jobs)
+    return (
+        is_history(trace)
+        and not principal.sees_all_tenants
+        and any(job.tenant != principal.tenant_name for job in workload.jobs)
+    )
 
 
 def own_part(workload: Workload, principal: Principal) -> Workload:
     """The jobs of the principal's tenant alone."""
-    return replace(workload, jobs=tuple(job for job in workload.jobs if job.tenant == principal.tenant_name))
+    return replace(
+        workload, jobs=tuple(job for job in workload.jobs if job.tenant == principal.tenant_name)
+    )
 
 
 @contextmanager
@@ -43,6 +49,13 @@ def without_naming() -> Iterator[None]:
 
 def unnamed(error: InputError | Invalid) -> Invalid:
     """The same refusal without what it says of the job."""
-    errors = invalid_input(error, f"/{error.field}").errors if isinstance(error, InputError) else error.errors
+    errors = (
+        invalid_input(error, f"/{error.field}").errors
+        if isinstance(error, InputError)
+        else error.errors
+    )
     pointer = errors[0].pointer if errors else ""
-    return Invalid(f"{_MESSAGE} {_REMEDY}", errors=[FieldError(pointer, "another_tenants_job", _MESSAGE, _REMEDY)])
+    return Invalid(
+        f"{_MESSAGE} {_REMEDY}",
+        errors=[FieldError(pointer, "another_tenants_job", _MESSAGE, _REMEDY)],
+    )

@@ -14,7 +14,9 @@ def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def placer_parameters_of(request: Mapping[str, Any], position: int) -> dict[str, Any]:
     """Of the run at this position, from the stored request: every entry of `runs` is played on each trace in turn."""
-    given: dict[str, Any] = request["runs"][position // len(traces_of(request))].get("placer_parameters", {})
+    given: dict[str, Any] = request["runs"][position // len(traces_of(request))].get(
+        "placer_parameters", {}
+    )
     return given
 
 

@@ -40,10 +40,18 @@ router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=Stri
 
 Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
 ChosenJobs = Annotated[
-    list[str], Query(max_length=MAX_CHOSEN_JOBS, description="Names of jobs whose allocations are wanted; may be repeated.")
+    list[str],
+    Query(
+        max_length=MAX_CHOSEN_JOBS,
+        description="Names of jobs whose allocations are wanted; may be repeated.",
+    ),
 ]
 DrawnRuns = Annotated[
-    list[str], Query(max_length=MAX_DRAWN, description="Ids of runs that have finished; may be repeated. The first where absent.")
+    list[str],
+    Query(
+        max_length=MAX_DRAWN,
+        description="Ids of runs that have finished; may be repeated. The first where absent.",
+    ),
 ]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
@@ -64,16 +72,27 @@ def create_simulation(
     def answer(prepared: PreparedSimulation) -> Answer:
         simulation = store_simulation(session, principal, prepared, queue)
         (shown,) = _shown(session, principal, [simulation])
-        return Answer(202, shown, {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"})
+        return Answer(
+            202,
+            shown,
+            {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"},
+        )
 
     once = Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json"))
     return answer_prepared(
-        reading, session, once, settings, prepare=lambda before: prepare_simulation(before, principal, body), answer=answer
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: prepare_simulation(before, principal, body),
+        answer=answer,
     )
 
 
 @router.get("", operation_id="listSimulations")
-def list_simulations(session: SessionDep, principal: Reader, asked: PageAsked) -> Page[SimulationOut]:
+def list_simulations(
+    session: SessionDep, principal: Reader, asked: PageAsked
+) -> Page[SimulationOut]:
     """Newest first."""
     found = newest_owned(session, principal, Simulation, asked)
     return Page(items=_shown(session, principal, found.items), next_cursor=found.next_cursor)
@@ -84,23 +103,36 @@ def read_simulation(session: SessionDep, principal: Reader, simulation_id: str) 
     return _shown(session, principal, [get_simulation(session, principal, simulation_id)])[0]
 
 
-def _shown(session: Session, principal: Principal, simulations: Sequence[Simulation]) -> list[SimulationOut]:
+def _shown(
+    session: Session, principal: Principal, simulations: Sequence[Simulation]
+) -> list[SimulationOut]:
     runs = runs_of(session, [simulation.id for simulation in simulations])
     used = shown_uses(session, [simulation.operation_id for simulation in simulations])
     operations = operations_of(session, simulations)
     sight = simulations_sight(session, principal, simulations, chain.from_iterable(runs.values()))
     return [
-        SimulationOut.of(simulation, operations[simulation.id], runs[simulation.id], used[simulation.operation_id], sight)
+        SimulationOut.of(
+            simulation,
+            operations[simulation.id],
+            runs[simulation.id],
+            used[simulation.operation_id],
+            sight,
+        )
         for simulation in simulations
     ]
 
 
-@router.get("/{simulation_id}/comparison", operation_id="getComparison", response_model=dict[str, Any])
+@router.get(
+    "/{simulation_id}/comparison", operation_id="getComparison", response_model=dict[str, Any]
+)
 def read_comparison(
     session: SessionDep,
     principal: Reader,
     simulation_id: str,
-    baseline: Annotated[int | None, Query(ge=0, description="Number of the contestant that the others are set against.")] = None,
+    baseline: Annotated[
+        int | None,
+        Query(ge=0, description="Number of the contestant that the others are set against."),
+    ] = None,
 ) -> dict[str, Any]:
     """Of every policy and placer the mean and sample standard deviation over the finished runs, and against the baseline the JCT job by job:
     difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
@@ -116,10 +148,19 @@ def read_figures(
     runs: DrawnRuns = [],  # noqa: B006  (FastAPI copies defaults)
 ) -> FiguresOut:
     """What charts draw of the runs named in `runs`, or of the first that have finished: distributions, sums and short series."""
-    return figures_of(session, principal, get_simulation(session, principal, simulation_id), list(dict.fromkeys(runs)))
+    return figures_of(
+        session,
+        principal,
+        get_simulation(session, principal, simulation_id),
+        list(dict.fromkeys(runs)),
+    )
 
 
-@router.get("/{simulation_id}/runs/{run_id}/result", operation_id="getRunResult", response_model=dict[str, Any])
+@router.get(
+    "/{simulation_id}/runs/{run_id}/result",
+    operation_id="getRunResult",
+    response_model=dict[str, Any],
+)
 def read_result(
     session: SessionDep,
     principal: Reader,
@@ -134,5 +175,7 @@ def read_result(
     run = get_run(session, simulation, run_id)
     if run.result is None:
         raise Conflict(f"The run has no result: it is {run.state}.", headers={"Retry-After": "1"})
-    sight = of_trace(simulation, run.trace, results_sight(session, principal, simulation, [run.result]))
+    sight = of_trace(
+        simulation, run.trace, results_sight(session, principal, simulation, [run.result])
+    )
     return JSONResponse(chosen_result(result_seen(run.result, sight), jobs))

@@ -53,13 +53,17 @@ def _told_once(remedy: str) -> WrapValidator:
 MeasurementName = Annotated[str, Field(min_length=1, max_length=400)]
 Interference = Annotated[
     MeasurementName | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)],
-    _told_once(f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements."),
+    _told_once(
+        f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements."
+    ),
 ]
 # That it is at least 1, the library checks.
 Factor = Annotated[float, Field(json_schema_extra={"minimum": 1})]
 LocalityPenalty = Annotated[
     Factor | Annotated[dict[str, Factor], Field(min_length=1, max_length=MAX_PENALTIES)],
-    _told_once('Give a factor of at least 1 for all models, such as 1.7, or one by model, such as {"resnet50": 1.2}.'),
+    _told_once(
+        'Give a factor of at least 1 for all models, such as 1.7, or one by model, such as {"resnet50": 1.2}.'
+    ),
 ]
 # Of the library's enumerations JSON has the values.
 Profiling = Annotated[ProfilingMode, Field(strict=False)]
@@ -99,8 +103,15 @@ class ClusterTrace(Body):
 class FailuresBody(Body):
     """Nodes fail, each by itself, after times in service of this mean; what a job has done since its last checkpoint is lost with its node."""
 
-    mtbf_hours: Annotated[float, Field(ge=LEAST_MTBF_HOURS, le=1_000_000, description="Mean hours that a node is in service.")]
-    repair_seconds: Annotated[float, Field(ge=0, le=31_622_400, description="Until it is in service again.")] = 1800.0
+    mtbf_hours: Annotated[
+        float,
+        Field(
+            ge=LEAST_MTBF_HOURS, le=1_000_000, description="Mean hours that a node is in service."
+        ),
+    ]
+    repair_seconds: Annotated[
+        float, Field(ge=0, le=31_622_400, description="Until it is in service again.")
+    ] = 1800.0
 
 
 class TraceReservationBody(Body):
@@ -111,23 +122,35 @@ class TraceReservationBody(Body):
     tenant: Name | None = None
     job: Name | None = None
     start_seconds: Annotated[float, Field(ge=0, le=MAX_SECONDS)] = 0.0
-    end_seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None = Field(default=None, description="It never ends where absent.")
+    end_seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None = Field(
+        default=None, description="It never ends where absent."
+    )
 
 
 class ConditionsBody(Body):
     """What is simulated under: the same for every run of a simulation and for every point of a sweep."""
 
     name: Name
-    cluster: Annotated[str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")]
+    cluster: Annotated[
+        str, Field(min_length=1, max_length=10_000, description="Such as t4=6x4,rtx=3x8,a100=2x8.")
+    ]
     fidelity: Annotated[str, Field(max_length=100)] = "paper"
     profiling: Profiling | None = Field(
-        default=None, description="What is known of a job before it runs; the fidelity's own mode where absent."
+        default=None,
+        description="What is known of a job before it runs; the fidelity's own mode where absent.",
     )
-    round_seconds: RoundSeconds | None = Field(default=None, description="Each policy's own interval where absent.")
-    rigid_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size.")
-    strong_scaling_share: Share = Field(default=0.0, description="Share of the jobs that keep the trace's batch size alone.")
+    round_seconds: RoundSeconds | None = Field(
+        default=None, description="Each policy's own interval where absent."
+    )
+    rigid_share: Share = Field(
+        default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size."
+    )
+    strong_scaling_share: Share = Field(
+        default=0.0, description="Share of the jobs that keep the trace's batch size alone."
+    )
     jobs_per_gpu: Annotated[int, Field(ge=1, le=MAX_JOBS_PER_GPU)] = Field(
-        default=1, description="How many jobs may share a GPU; above 1, `interference` says what they lose."
+        default=1,
+        description="How many jobs may share a GPU; above 1, `interference` says what they lose.",
     )
     interference: Interference | None = Field(
         default=None,
@@ -154,9 +177,13 @@ class ConditionsBody(Body):
         default=None,
         description="Jobs keep GPU counts and batch sizes that a well-informed owner chose by this rule; the trace's where absent.",
     )
-    tuned_gpus: Annotated[int, Field(ge=1, le=MAX_TUNED_GPUS)] = Field(default=16, description="Most GPUs that a tuned job asks for.")
+    tuned_gpus: Annotated[int, Field(ge=1, le=MAX_TUNED_GPUS)] = Field(
+        default=16, description="Most GPUs that a tuned job asks for."
+    )
     failures: FailuresBody | None = Field(default=None, description="No node fails where absent.")
-    reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(default_factory=list)
+    reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
+        default_factory=list
+    )
 
 
 class RunBody(Body):
@@ -164,7 +191,9 @@ class RunBody(Body):
 
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
-    placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
+    placer: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="The one that suits the policy where absent."
+    )
     placer_parameters: Parameters = Field(default_factory=dict)
     seed: Seed = 0
 
@@ -173,7 +202,8 @@ class SimulationBody(ConditionsBody):
     """Traces on one cluster: every entry of `runs` is played on each of `traces`."""
 
     traces: Annotated[
-        list[Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]], Field(min_length=1, max_length=MAX_TRACES)
+        list[Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]],
+        Field(min_length=1, max_length=MAX_TRACES),
     ]
     runs: Annotated[list[RunBody], Field(min_length=1, max_length=MAX_RUNS)]
 
@@ -216,7 +246,12 @@ class SimulationOut(BaseModel):
 
     @classmethod
     def of(
-        cls, simulation: Simulation, operation: Operation, runs: list[SimulationRun], used: list[UsedOut], sight: Sight
+        cls,
+        simulation: Simulation,
+        operation: Operation,
+        runs: list[SimulationRun],
+        used: list[UsedOut],
+        sight: Sight,
     ) -> SimulationOut:
         given = simulation.model_dump(include={"id", "name", "operation_id", "created_at"})
         state: Any = operation.state
@@ -235,4 +270,6 @@ def without_text(request: dict[str, Any]) -> dict[str, Any]:
 def _shown(trace: dict[str, Any]) -> dict[str, Any]:
     if "text" not in trace:
         return trace
-    return {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": len(trace["text"].encode())}
+    return {name: value for name, value in trace.items() if name != "text"} | {
+        "text_bytes": len(trace["text"].encode())
+    }

@@ -38,17 +38,28 @@ _NOT_TOLD = "Why is not shown."
 _RESERVED = re.compile(r"(reserved for others: [^ ]+ for )(.+)\.$")
 
 
-def simulations_sight(session: Session, principal: Principal, simulations: Iterable[Simulation], runs: Iterable[SimulationRun]) -> Sight:
+def simulations_sight(
+    session: Session,
+    principal: Principal,
+    simulations: Iterable[Simulation],
+    runs: Iterable[SimulationRun],
+) -> Sight:
     """What a principal sees of the jobs that requests and summaries name."""
     told = [*([simulation.request] for simulation in simulations), *([run.summary] for run in runs)]
-    return WHOLE if principal.sees_all_tenants else sight_of(session, principal, jobs_named_in(told))
+    return (
+        WHOLE if principal.sees_all_tenants else sight_of(session, principal, jobs_named_in(told))
+    )
 
 
-def results_sight(session: Session, principal: Principal, simulation: Simulation, results: Iterable[Result]) -> Sight:
+def results_sight(
+    session: Session, principal: Principal, simulation: Simulation, results: Iterable[Result]
+) -> Sight:
     """What a principal sees of the jobs of these results."""
     if principal.sees_all_tenants or not any(map(is_history, traces_of(simulation.request))):
         return WHOLE
-    return sight_of(session, principal, [job["name"] for result in results for job in result["jobs"]])
+    return sight_of(
+        session, principal, [job["name"] for result in results for job in result["jobs"]]
+    )
 
 
 def of_trace(simulation: Simulation, trace: int, sight: Sight) -> Sight:
@@ -66,7 +77,11 @@ def request_seen(request: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
 
 def _reservation(given: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
     job, tenant = given.get("job"), given.get("tenant")
-    return {**given, "job": None if job is None else sight.job(job), "tenant": None if tenant is None else sight.tenant(tenant)}
+    return {
+        **given,
+        "job": None if job is None else sight.job(job),
+        "tenant": None if tenant is None else sight.tenant(tenant),
+    }
 
 
 def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
@@ -74,8 +89,15 @@ def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
     if sight.is_whole:
         return dict(summary)
     waiting: Mapping[str, str] = summary.get("unfinished_because") or {}
-    told = {sight.job(name): _why(why, sight) if sight.may_see(name) else _NOT_TOLD for name, why in waiting.items()}
-    return {**summary, "unfinished_because": told, "notes": [note for note in summary.get("notes") or () if not _names_a_model(note)]}
+    told = {
+        sight.job(name): _why(why, sight) if sight.may_see(name) else _NOT_TOLD
+        for name, why in waiting.items()
+    }
+    return {
+        **summary,
+        "unfinished_because": told,
+        "notes": [note for note in summary.get("notes") or () if not _names_a_model(note)],
+    }
 
 
 def _why(sentence: str, sight: Sight) -> str:
@@ -99,19 +121,29 @@ def result_seen(result: Result, sight: Sight) -> dict[str, Any]:
         "summary": summary_seen(result["summary"], sight),
         "jobs": jobs,
         "gpu_hours_by_model_type": _hours_by_model(jobs),
-        "allocations": {sight.job(name): _stretches(name, given, sight) for name, given in result.get("allocations", {}).items()},
+        "allocations": {
+            sight.job(name): _stretches(name, given, sight)
+            for name, given in result.get("allocations", {}).items()
+        },
     }
 
 
 def _job(job: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
     if sight.may_see(job["name"]):
         return dict(job)
-    return {"name": sight.job(job["name"]), "model": OTHER_MODEL, **{name: job[name] for name in _OF_OTHERS if name in job}}
+    return {
+        "name": sight.job(job["name"]),
+        "model": OTHER_MODEL,
+        **{name: job[name] for name in _OF_OTHERS if name in job},
+    }
 
 
 def _stretches(name: str, given: Sequence[Mapping[str, Any]], sight: Sight) -> list[dict[str, Any]]:
     """Batch sizes tell models apart."""
-    return [dict(stretch) if sight.may_see(name) else {**stretch, "total_batch_size": None} for stretch in given]
+    return [
+        dict(stretch) if sight.may_see(name) else {**stretch, "total_batch_size": None}
+        for stretch in given
+    ]
 
 
 def _hours_by_model(jobs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

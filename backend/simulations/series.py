@@ -23,5 +23,9 @@ def shares(values: Sequence[float], of: int, limit: int = MAX_POINTS) -> list[li
     """[value, share of `of` at or below it], ascending, at most `limit` points with the first and the last: a distribution to draw."""
     ordered = sorted(values)
     count = len(ordered)
-    kept = [round(i * (count - 1) / (limit - 1)) for i in range(limit)] if count > limit else list(range(count))
+    kept = (
+        [round(i * (count - 1) / (limit - 1)) for i in range(limit)]
+        if count > limit
+        else list(range(count))
+    )
     return [[ordered[i], (i + 1) / of] for i in kept]

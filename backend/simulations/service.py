@@ -20,7 +20,14 @@ from backend.operations.models import Operation
 from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
-from backend.simulations.conditions import check_conditions, check_reserved_jobs, check_scores, check_shared_gpus, cluster_of, conditions_of
+from backend.simulations.conditions import (
+    check_conditions,
+    check_reserved_jobs,
+    check_scores,
+    check_shared_gpus,
+    cluster_of,
+    conditions_of,
+)
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
 from backend.simulations.models import Simulation, SimulationRun
@@ -46,23 +53,36 @@ class PreparedSimulation:
     jobs: int
 
 
-def prepare_simulation(session: Session, principal: Principal, body: SimulationBody) -> PreparedSimulation:
+def prepare_simulation(
+    session: Session, principal: Principal, body: SimulationBody
+) -> PreparedSimulation:
     """Reads only, and takes its time: every trace is drawn or read. Raises Invalid naming what cannot be used."""
     request = body.model_dump(mode="json")
     uses = find_uses(session, principal, request)
     found = measured(session, uses, request)
     check_conditions(body, found)
-    refuse(chain(idle_conditions(body), *(_idle_in_run(body, index) for index in range(len(body.runs)))))
+    refuse(
+        chain(
+            idle_conditions(body), *(_idle_in_run(body, index) for index in range(len(body.runs)))
+        )
+    )
     _check_count(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     refuse(_repeated(body.runs))
-    workloads = [_checked_trace(session, principal, request, index, found) for index in range(len(body.traces))]
+    workloads = [
+        _checked_trace(session, principal, request, index, found)
+        for index in range(len(body.traces))
+    ]
     _check_different(workloads)
-    return PreparedSimulation(body, request, uses, len(body.runs) * sum(len(workload) for workload in workloads))
+    return PreparedSimulation(
+        body, request, uses, len(body.runs) * sum(len(workload) for workload in workloads)
+    )
 
 
-def store_simulation(session: Session, principal: Principal, prepared: PreparedSimulation, queue: Queue) -> Simulation:
+def store_simulation(
+    session: Session, principal: Principal, prepared: PreparedSimulation, queue: Queue
+) -> Simulation:
     simulation = _store(session, principal, prepared.body, prepared.request, jobs=prepared.jobs)
     keep_uses(session, prepared.uses, simulation.operation_id)
     runs = len(prepared.body.runs) * len(prepared.body.traces)
@@ -83,7 +103,9 @@ def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
 
 
 def _idle_in_run(body: SimulationBody, index: int) -> Iterator[FieldError]:
-    return idle_parameters(body, body.runs[index].policy_parameters, f"/runs/{index}/policy_parameters")
+    return idle_parameters(
+        body, body.runs[index].policy_parameters, f"/runs/{index}/policy_parameters"
+    )
 
 
 def _send(queue: Queue, simulation_id: str, runs: int) -> None:
@@ -95,18 +117,27 @@ def _send(queue: Queue, simulation_id: str, runs: int) -> None:
 def _check_count(body: SimulationBody) -> None:
     count = len(body.runs) * len(body.traces)
     if count > MAX_RUNS:
-        message, remedy = f"Every run on every trace is {count} runs.", f"Ask for at most {MAX_RUNS}: fewer traces, policies or seeds."
-        raise Invalid(message, errors=[FieldError("/runs", "too_many_runs", message, remedy, count)])
+        message, remedy = (
+            f"Every run on every trace is {count} runs.",
+            f"Ask for at most {MAX_RUNS}: fewer traces, policies or seeds.",
+        )
+        raise Invalid(
+            message, errors=[FieldError("/runs", "too_many_runs", message, remedy, count)]
+        )
 
 
 def _check_different(workloads: Sequence[Workload]) -> None:
     try:
-        check_different([(str(index), workload) for index, workload in enumerate(workloads)], field="traces")
+        check_different(
+            [(str(index), workload) for index, workload in enumerate(workloads)], field="traces"
+        )
     except InputError as error:
         raise invalid_input(error, f"/traces/{error.value}") from None
 
 
-def _checked_trace(session: Session, principal: Principal, request: dict[str, Any], index: int, found: Measured) -> Workload:
+def _checked_trace(
+    session: Session, principal: Principal, request: dict[str, Any], index: int, found: Measured
+) -> Workload:
     """The workload of one trace, checked; a cluster that it names by its name is named by its id from then on."""
     trace, pointer = request["traces"][index], f"/traces/{index}"
     if trace["kind"] == "cluster":
@@ -125,7 +156,13 @@ def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measur
     """Raises Invalid where these jobs could not be simulated as the request has it."""
     cluster = cluster_of(request)
     check_fits(workload, cluster)
-    scenario = Scenario(workload, shipped_models(), cluster, conditions=conditions_of(request, found), seed=request["runs"][0]["seed"])
+    scenario = Scenario(
+        workload,
+        shipped_models(),
+        cluster,
+        conditions=conditions_of(request, found),
+        seed=request["runs"][0]["seed"],
+    )
     check_shared_gpus(scenario)
     check_scores(scenario)
     return scenario
@@ -140,7 +177,11 @@ def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[Simul
     """Their runs in order, without the large results."""
     found: dict[str, list[SimulationRun]] = {simulation_id: [] for simulation_id in simulation_ids}
     without_result: Any = defer(SimulationRun.result, raiseload=True)
-    statement = select(SimulationRun).options(without_result).where(col(SimulationRun.simulation_id).in_(simulation_ids))
+    statement = (
+        select(SimulationRun)
+        .options(without_result)
+        .where(col(SimulationRun.simulation_id).in_(simulation_ids))
+    )
     for run in session.exec(statement.order_by(col(SimulationRun.position))):
         found[run.simulation_id].append(run)
     return found
@@ -160,7 +201,14 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
     for name in jobs:
         if name not in known:
             message = "The run has no job of this name."
-            raise Invalid(message, errors=[FieldError("/jobs", "unknown_job", message, "Use names of the result's `jobs`.", name)])
+            raise Invalid(
+                message,
+                errors=[
+                    FieldError(
+                        "/jobs", "unknown_job", message, "Use names of the result's `jobs`.", name
+                    )
+                ],
+            )
     kept = result.get("allocations", {})
     return {**result, "allocations": {name: kept.get(name, []) for name in jobs}}
 
@@ -168,9 +216,17 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
 def _check_run(run: RunBody, index: int) -> None:
     try:
         check_parts(run.policy, run.policy_parameters, None, {})
-        check_parts(run.policy, run.policy_parameters, run.placer or suiting_placer(run.policy), run.placer_parameters)
+        check_parts(
+            run.policy,
+            run.policy_parameters,
+            run.placer or suiting_placer(run.policy),
+            run.placer_parameters,
+        )
     except Invalid as problem:
-        errors = [FieldError(f"/runs/{index}{e.pointer}", e.code, e.message, e.remedy, e.value, e.row) for e in problem.errors]
+        errors = [
+            FieldError(f"/runs/{index}{e.pointer}", e.code, e.message, e.remedy, e.value, e.row)
+            for e in problem.errors
+        ]
         raise Invalid(problem.detail, errors=errors) from None
 
 
@@ -178,7 +234,13 @@ def cluster_id_of(session: Session, named: str, pointer: str) -> str:
     try:
         return get_cluster(session, named).id
     except NotFound as problem:
-        error = FieldError(f"{pointer}/cluster_id", "unknown_cluster", problem.detail, "Use the id or name of GET /api/v1/clusters.", named)
+        error = FieldError(
+            f"{pointer}/cluster_id",
+            "unknown_cluster",
+            problem.detail,
+            "Use the id or name of GET /api/v1/clusters.",
+            named,
+        )
         raise Invalid(problem.detail, errors=[error]) from None
 
 
@@ -201,16 +263,35 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
             which = "has" if allowed is None else f"has for {', '.join(allowed)} alone"
             message = f"No GPU type of the cluster can run {name}, which the trace {which}."
             remedy = f"It runs on {', '.join(known) or 'no type that is known'}."
-            raise Invalid(message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)])
+            raise Invalid(
+                message,
+                errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)],
+            )
 
 
-def _store(session: Session, principal: Principal, body: SimulationBody, request: dict[str, Any], *, jobs: int) -> Simulation:
+def _store(
+    session: Session,
+    principal: Principal,
+    body: SimulationBody,
+    request: dict[str, Any],
+    *,
+    jobs: int,
+) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
-    operation = Operation(kind="simulation", total=float(jobs), unit="jobs", message="Waiting for the worker.", **owner)
+    operation = Operation(
+        kind="simulation",
+        total=float(jobs),
+        unit="jobs",
+        message="Waiting for the worker.",
+        **owner,
+    )
     simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
     for position, (run, trace) in enumerate(product(body.runs, range(len(body.traces)))):
-        chosen = run.model_dump(exclude={"placer_parameters"}) | {"placer": run.placer or suiting_placer(run.policy), "trace": trace}
+        chosen = run.model_dump(exclude={"placer_parameters"}) | {
+            "placer": run.placer or suiting_placer(run.policy),
+            "trace": trace,
+        }
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation

@@ -27,33 +27,59 @@ def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
             return csv_workload(trace["text"])
         case "cluster":
             return _of_cluster(session, trace["cluster_id"])
-    raise TraceError("is no kind of trace", field="kind", value=trace["kind"], remedy="Use generated, csv or cluster.")
+    raise TraceError(
+        "is no kind of trace",
+        field="kind",
+        value=trace["kind"],
+        remedy="Use generated, csv or cluster.",
+    )
 
 
 def _generated(trace: Mapping[str, Any]) -> Workload:
     drawn = generate(trace["family"], jobs=trace["jobs"], hours=trace["hours"], seed=trace["seed"])
     if len(drawn) > MAX_SIMULATED_JOBS:
-        raise TraceError("would be too many", field="jobs", value=len(drawn), remedy=f"Ask for at most {MAX_SIMULATED_JOBS} jobs.")
+        raise TraceError(
+            "would be too many",
+            field="jobs",
+            value=len(drawn),
+            remedy=f"Ask for at most {MAX_SIMULATED_JOBS} jobs.",
+        )
     return drawn
 
 
 def csv_workload(text: str) -> Workload:
     if "\n" not in text.strip():
         raise TraceError(
-            "is no CSV text of a header and rows", field="text", value=text[:80], remedy="Give a header line and a line per job."
+            "is no CSV text of a header and rows",
+            field="text",
+            value=text[:80],
+            remedy="Give a header line and a line per job.",
         )
-    return read_workload(text, known_models=shipped_models(), max_jobs=MAX_SIMULATED_JOBS, name="csv")
+    return read_workload(
+        text, known_models=shipped_models(), max_jobs=MAX_SIMULATED_JOBS, name="csv"
+    )
 
 
 def _of_cluster(session: Session, cluster_id: str) -> Workload:
     """Every job that the cluster has had, from its first submission on, as it was asked for."""
-    statement = select(Job).where(Job.cluster_id == cluster_id).order_by(col(Job.submitted_seconds), col(Job.id))
+    statement = (
+        select(Job)
+        .where(Job.cluster_id == cluster_id)
+        .order_by(col(Job.submitted_seconds), col(Job.id))
+    )
     jobs = session.exec(statement.limit(MAX_SIMULATED_JOBS)).all()
     _, tenants = names_of(session, jobs)
     if not jobs:
-        raise TraceError("has had no jobs", field="cluster_id", value=cluster_id, remedy="Submit jobs first, or generate a workload.")
+        raise TraceError(
+            "has had no jobs",
+            field="cluster_id",
+            value=cluster_id,
+            remedy="Submit jobs first, or generate a workload.",
+        )
     first = jobs[0].submitted_seconds
-    return Workload("cluster", tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster")
+    return Workload(
+        "cluster", tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster"
+    )
 
 
 def trace_job(job: Job, first: float, tenant: str) -> TraceJob:

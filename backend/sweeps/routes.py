@@ -41,10 +41,19 @@ def create_sweep(
     def answer(prepared: PreparedSweep) -> Answer:
         sweep = store_sweep(session, principal, prepared, queue)
         shown = SweepDetail.whole(whole_of(session, principal, sweep))
-        return Answer(202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"})
+        return Answer(
+            202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"}
+        )
 
     once = Once(principal.user_id, "POST /sweeps", key, body.model_dump(mode="json"))
-    return answer_prepared(reading, session, once, settings, prepare=lambda before: prepare_sweep(before, principal, body), answer=answer)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: prepare_sweep(before, principal, body),
+        answer=answer,
+    )
 
 
 @router.get("", operation_id="listSweeps")

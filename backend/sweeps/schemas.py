@@ -12,7 +12,15 @@ from backend.clusters.schemas import Parameters
 from backend.measurements.schemas import UsedOut
 from backend.operations.models import Operation, OperationState
 from backend.sight import Sight
-from backend.simulations.schemas import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed, State, without_text
+from backend.simulations.schemas import (
+    ClusterTrace,
+    ConditionsBody,
+    CsvTrace,
+    DrawnTrace,
+    Seed,
+    State,
+    without_text,
+)
 from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Timestamp
@@ -26,7 +34,10 @@ class VaryBody(Body):
     """One axis, such as p, round_seconds or rigid_share, and its values. A name that is none is answered with all that there are."""
 
     name: Annotated[str, Field(max_length=100)]
-    values: Annotated[list[float | int | Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=64)]
+    values: Annotated[
+        list[float | int | Annotated[str, Field(max_length=100)]],
+        Field(min_length=1, max_length=64),
+    ]
 
 
 class SweepBody(ConditionsBody):
@@ -35,10 +46,14 @@ class SweepBody(ConditionsBody):
     trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
-    placer: Annotated[str, Field(max_length=100)] | None = Field(default=None, description="The one that suits the policy where absent.")
+    placer: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="The one that suits the policy where absent."
+    )
     placer_parameters: Parameters = Field(default_factory=dict)
     vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
-    seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(default_factory=lambda: [0])
+    seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(
+        default_factory=lambda: [0]
+    )
 
 
 class AxisOut(BaseModel):
@@ -111,16 +126,35 @@ class SweepDetail(SweepOut):
 
     @classmethod
     def whole(cls, whole: Whole) -> SweepDetail:
-        ended = [(member.settings, member.seed, point.figures) for member, point in whole.points if point.figures is not None]
-        rows = [RowOut(settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)) for r in rows_of(ended)]
+        ended = [
+            (member.settings, member.seed, point.figures)
+            for member, point in whole.points
+            if point.figures is not None
+        ]
+        rows = [
+            RowOut(
+                settings=dict(r.settings),
+                seeds=list(r.seeds),
+                mean=dict(r.mean),
+                spread=dict(r.spread),
+            )
+            for r in rows_of(ended)
+        ]
         points = [_point(member, point, whole.operation) for member, point in whole.points]
-        asked = {"request": without_text(request_seen(whole.sweep.request, whole.sight)), "measurements": list(whole.measurements)}
+        asked = {
+            "request": without_text(request_seen(whole.sweep.request, whole.sight)),
+            "measurements": list(whole.measurements),
+        }
         return cls(**_shown(whole.sweep, whole.operation), **asked, points=points, rows=rows)
 
 
 def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
     """A point that waits for another sweep is none that a cancelled one still waits for."""
-    over = operation.state == OperationState.CANCELLED and point.figures is None and point.error is None
+    over = (
+        operation.state == OperationState.CANCELLED
+        and point.figures is None
+        and point.error is None
+    )
     given = member.model_dump(include={"position", "settings", "seed"})
     state: Any = OperationState.CANCELLED.value if over else point.state
     return PointOut(
@@ -139,12 +173,27 @@ def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, 
 
 def _shown(sweep: Sweep, operation: Operation) -> dict[str, Any]:
     given = sweep.model_dump(include={"id", "name", "operation_id", "created_at"})
-    progress = {"state": operation.state, "done": int(operation.done), "total": int(operation.total)}
-    return {**given, **progress, "seeds": sweep.request["seeds"], "axes": [_axis(vary) for vary in sweep.request["vary"]]}
+    progress = {
+        "state": operation.state,
+        "done": int(operation.done),
+        "total": int(operation.total),
+    }
+    return {
+        **given,
+        **progress,
+        "seeds": sweep.request["seeds"],
+        "axes": [_axis(vary) for vary in sweep.request["vary"]],
+    }
 
 
 def _axis(vary: dict[str, Any]) -> AxisOut:
     """Its values as the points' settings have them, however they were written."""
     varied = Varied.of(vary["name"], vary["values"])
     axis = varied.axis
-    return AxisOut(name=axis.name, title=axis.title, unit=axis.unit, logarithmic=axis.logarithmic, values=list(varied.values))
+    return AxisOut(
+        name=axis.name,
+        title=axis.title,
+        unit=axis.unit,
+        logarithmic=axis.logarithmic,
+        values=list(varied.values),
+    )

@@ -24,7 +24,12 @@ from backend.queue import RUN_SWEEP_POINT, Queue
 from backend.sight import jobs_named_in, sight_of
 from backend.simulations.conditions import check_conditions, check_scores
 from backend.simulations.history import hides_others, own_part, without_naming
-from backend.simulations.idle_settings import fixed_and_varied, idle_conditions, idle_parameters, refuse
+from backend.simulations.idle_settings import (
+    fixed_and_varied,
+    idle_conditions,
+    idle_parameters,
+    refuse,
+)
 from backend.simulations.schemas import MAX_SIMULATED_GPUS
 from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.traces import workload_of
@@ -62,11 +67,17 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
     refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
     check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
-    members = _of_history(session, principal, request, found) if body.trace.kind == "cluster" else _members(request, found)
+    members = (
+        _of_history(session, principal, request, found)
+        if body.trace.kind == "cluster"
+        else _members(request, found)
+    )
     return PreparedSweep(body.name, request, uses, members)
 
 
-def store_sweep(session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue) -> Sweep:
+def store_sweep(
+    session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue
+) -> Sweep:
     sweep, waiting = _store(session, principal, prepared.name, prepared.request, prepared.members)
     keep_uses(session, prepared.uses, sweep.operation_id)
     for key in waiting:
@@ -76,10 +87,24 @@ def store_sweep(session: Session, principal: Principal, prepared: PreparedSweep,
 
 def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
     """What the request sets of what a sweep can vary: name of the axis -> where, and to what."""
-    given: dict[str, tuple[str, Any]] = {name: (f"/policy_parameters/{name}", value) for name, value in body.policy_parameters.items()}
-    for name in ("round_seconds", "profiling", "rigid_share", "strong_scaling_share", "locality_penalty", "policy"):
+    given: dict[str, tuple[str, Any]] = {
+        name: (f"/policy_parameters/{name}", value)
+        for name, value in body.policy_parameters.items()
+    }
+    for name in (
+        "round_seconds",
+        "profiling",
+        "rigid_share",
+        "strong_scaling_share",
+        "locality_penalty",
+        "policy",
+    ):
         value = getattr(body, name)
-        if name in body.model_fields_set and value not in (None, 0.0) and not (name == "profiling" and _is_of_fidelity(body)):
+        if (
+            name in body.model_fields_set
+            and value not in (None, 0.0)
+            and not (name == "profiling" and _is_of_fidelity(body))
+        ):
             given[name] = (f"/{name}", value)
     if body.trace.kind == "generated" and body.trace.jobs is not None:
         given["jobs_per_hour"] = ("/trace/jobs", body.trace.jobs)
@@ -98,14 +123,20 @@ def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
 
 def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:
     """The sweep with its points in order."""
-    statement = select(SweepMember, SweepPoint).join(SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key))
+    statement = select(SweepMember, SweepPoint).join(
+        SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key)
+    )
     ordered = statement.where(SweepMember.sweep_id == sweep.id).order_by(col(SweepMember.position))
     used = shown_uses(session, [sweep.operation_id])[sweep.operation_id]
     sight = sight_of(session, principal, jobs_named_in(sweep.request.get("reservations", ())))
-    return Whole(sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used, sight)
+    return Whole(
+        sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used, sight
+    )
 
 
-def _of_history(session: Session, principal: Principal, request: dict[str, Any], found: Measured) -> list[SweepMember]:
+def _of_history(
+    session: Session, principal: Principal, request: dict[str, Any], found: Measured
+) -> list[SweepMember]:
     """The points on the jobs that a cluster has had until now. They become text: the points' contents must not move with later submissions."""
     trace, workload = _history(session, request["trace"]["cluster_id"])
     request["trace"] = {**trace, "text": write_workload(workload)}
@@ -145,20 +176,38 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
         _check_jobs(jobs)
         if point.scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
             most = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs."
-            _refuse("/vary", "The cluster becomes larger than this service simulates.", most, point.scenario.cluster.gpu_count)
+            _refuse(
+                "/vary",
+                "The cluster becomes larger than this service simulates.",
+                most,
+                point.scenario.cluster.gpu_count,
+            )
         if position < len(sweep.seeds):
             check_fits(point.scenario.workload, point.scenario.cluster)
             interference_of(point.scenario)
         if point.seed == sweep.seeds[0]:
             check_scores(point.scenario)
-        members.append(SweepMember(sweep_id="", position=position, point_key=point.key, settings=dict(point.settings), seed=point.seed))
+        members.append(
+            SweepMember(
+                sweep_id="",
+                position=position,
+                point_key=point.key,
+                settings=dict(point.settings),
+                seed=point.seed,
+            )
+        )
     return members
 
 
 def _check_size(sweep: EngineSweep, jobs: int) -> None:
     """`jobs`: at least so many has every point, as far as that is known before any is generated."""
     if sweep.size > MAX_SWEEP_POINTS:
-        _refuse("/vary", "That is more points than one sweep may have.", f"Choose at most {MAX_SWEEP_POINTS}.", sweep.size)
+        _refuse(
+            "/vary",
+            "That is more points than one sweep may have.",
+            f"Choose at most {MAX_SWEEP_POINTS}.",
+            sweep.size,
+        )
     _check_jobs(jobs * sweep.size)
 
 
@@ -191,13 +240,23 @@ def _pointer(field: str, request: dict[str, Any]) -> str:
 
 
 def _store(
-    session: Session, principal: Principal, name: str, request: dict[str, Any], members: list[SweepMember]
+    session: Session,
+    principal: Principal,
+    name: str,
+    request: dict[str, Any],
+    members: list[SweepMember],
 ) -> tuple[Sweep, list[str]]:
     """The sweep, and the keys of the points that are to be played."""
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     keys = sorted({member.point_key for member in members})
     waiting = _want(session, keys)
-    kept = set(session.exec(select(SweepPoint.key).where(col(SweepPoint.key).in_(keys), col(SweepPoint.figures).is_not(None))))
+    kept = set(
+        session.exec(
+            select(SweepPoint.key).where(
+                col(SweepPoint.key).in_(keys), col(SweepPoint.figures).is_not(None)
+            )
+        )
+    )
     done = sum(member.point_key in kept for member in members)
     operation = Operation(
         kind=SWEEP,
@@ -208,7 +267,11 @@ def _store(
         **owner,
     )
     if done == len(members):
-        operation.state, operation.started_at, operation.finished_at = OperationState.SUCCEEDED, utc_now(), utc_now()
+        operation.state, operation.started_at, operation.finished_at = (
+            OperationState.SUCCEEDED,
+            utc_now(),
+            utc_now(),
+        )
         operation.message = "Every point was known already."
     sweep = Sweep(name=name, request=request, operation_id="", **owner)
     begin_operation(session, operation, sweep, result_url="/api/v1/sweeps")
@@ -222,13 +285,21 @@ def _store(
 def _want(session: Session, keys: list[str]) -> list[str]:
     """Have these points played: new ones, and those that failed or were cancelled. The keys that are queued by this."""
     now = utc_now()
-    again = sa.update(SweepPoint).where(col(SweepPoint.key).in_(keys), col(SweepPoint.state).in_(["failed", "cancelled"]))
+    again = sa.update(SweepPoint).where(
+        col(SweepPoint.key).in_(keys), col(SweepPoint.state).in_(["failed", "cancelled"])
+    )
     queued = session.connection().execute(
-        again.values(state="queued", error=None, figures=None, heartbeat_at=now, finished_at=None).returning(col(SweepPoint.key))
+        again.values(
+            state="queued", error=None, figures=None, heartbeat_at=now, finished_at=None
+        ).returning(col(SweepPoint.key))
     )
     waiting = set(queued.scalars())
     insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
     for key in keys:
-        row = insert(SweepPoint).values(key=key, state="queued", heartbeat_at=now).on_conflict_do_nothing(index_elements=["key"])
+        row = (
+            insert(SweepPoint)
+            .values(key=key, state="queued", heartbeat_at=now)
+            .on_conflict_do_nothing(index_elements=["key"])
+        )
         waiting |= set(session.connection().execute(row.returning(col(SweepPoint.key))).scalars())
     return sorted(waiting)

@@ -89,7 +89,9 @@ def parse_json(body: bytes, *, most_values: int = MAX_VALUES, **options: Any) ->
     Raises BodyTooLarge, MalformedRequest, and what json.loads raises. `options`: of json.loads.
     """
     if not is_quickly_parsed(body) and not _has_at_most(body, most_values):
-        raise BodyTooLarge(f"The body holds more than {most_values} values, the most that this server accepts. Send less, or split it.")
+        raise BodyTooLarge(
+            f"The body holds more than {most_values} values, the most that this server accepts. Send less, or split it."
+        )
     return json.loads(body.decode("utf-8"), **options)
 
 
@@ -121,4 +123,6 @@ def _end_of_text(body: bytes, quote: int) -> int:
 
 
 def _too_large(request: Request, most: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body is larger than {most} bytes, the most that {request.method} {request.url.path} accepts.")
+    return BodyTooLarge(
+        f"The body is larger than {most} bytes, the most that {request.method} {request.url.path} accepts."
+    )

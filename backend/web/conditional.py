@@ -20,7 +20,12 @@ _ONE = re.compile(r'(W/)?"([!#-~]*)"')
 
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", max_length=1000, pattern=_TAGS, description='The ETag that you read, such as `"3"`; or several; or `*`.'),
+    Header(
+        alias="If-Match",
+        max_length=1000,
+        pattern=_TAGS,
+        description='The ETag that you read, such as `"3"`; or several; or `*`.',
+    ),
 ]
 
 
@@ -32,7 +37,9 @@ def etag(version: int, moment: object = None) -> str:
 def check_version(if_match: str | None, version: int, moment: object = None) -> None:
     """Raises PreconditionRequired without If-Match, PreconditionFailed where it names only other versions."""
     if if_match is None:
-        raise PreconditionRequired("Send If-Match with the ETag that you read.", current_version=version)
+        raise PreconditionRequired(
+            "Send If-Match with the ETag that you read.", current_version=version
+        )
     check_version_if_sent(if_match, version, moment)
 
 
@@ -42,12 +49,16 @@ def check_version_if_sent(if_match: str | None, version: int, moment: object = N
         return
     if str(version) not in (tag.partition(".")[0] for weak, tag in _tags(if_match) if not weak):
         detail = f"You read version {shown_value(if_match.strip())}; it is version {etag(version)} by now."
-        raise PreconditionFailed(detail, headers={"ETag": etag(version, moment)}, current_version=version)
+        raise PreconditionFailed(
+            detail, headers={"ETag": etag(version, moment)}, current_version=version
+        )
 
 
 def is_known(if_none_match: str, current: str) -> bool:
     """Whether a reader has the answer with this tag already. Weak tags count as the strong ones (RFC 9110, 13.1.2)."""
-    return if_none_match.strip() == "*" or any(f'"{tag}"' == current.removeprefix("W/") for _, tag in _tags(if_none_match))
+    return if_none_match.strip() == "*" or any(
+        f'"{tag}"' == current.removeprefix("W/") for _, tag in _tags(if_none_match)
+    )
 
 
 def _tags(header: str) -> Iterator[tuple[bool, str]]:

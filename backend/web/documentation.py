@@ -38,7 +38,11 @@ def _swagger_page() -> HTMLResponse:
         swagger_js_url=f"{_ASSETS_URL}/swagger-ui-bundle.js",
         swagger_css_url=f"{_ASSETS_URL}/swagger-ui.css",
         swagger_favicon_url=f"{_ASSETS_URL}/favicon.png",
-        swagger_ui_parameters={"displayOperationId": True, "docExpansion": "none", "validatorUrl": None},
+        swagger_ui_parameters={
+            "displayOperationId": True,
+            "docExpansion": "none",
+            "validatorUrl": None,
+        },
     )
 
 

@@ -24,13 +24,23 @@ def install_fallback(app: FastAPI) -> None:
         if allowed:
             detail = f"{request.url.path} takes {allowed}, not {request.method}."
             return problem_response(MethodNotAllowed(detail, headers={"Allow": allowed}), request)
-        return problem_response(NotFound(f"There is nothing at {request.url.path}. /docs lists what there is."), request)
+        return problem_response(
+            NotFound(f"There is nothing at {request.url.path}. /docs lists what there is."), request
+        )
 
     for path in ("/api", "/api/{rest:path}"):
-        app.router.routes.append(Route(path, answer, methods=list(_METHODS), include_in_schema=False))
+        app.router.routes.append(
+            Route(path, answer, methods=list(_METHODS), include_in_schema=False)
+        )
 
 
 def _allowed(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
     """Methods that some route takes at this path; where GET is one, so is HEAD (safe_methods.py)."""
-    taken = {method for method in _METHODS if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)}
-    return [method for method in _METHODS if method in taken or (method == "HEAD" and "GET" in taken)]
+    taken = {
+        method
+        for method in _METHODS
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
+    }
+    return [
+        method for method in _METHODS if method in taken or (method == "HEAD" and "GET" in taken)
+    ]

@@ -34,10 +34,18 @@ class Faults:
             await self._app(scope, receive, send_noting)
         except Exception as error:
             request = Request(scope)
-            log.error("%s %r failed (request %s)", request.method, request.url.path, request.state.request_id, exc_info=error)
+            log.error(
+                "%s %r failed (request %s)",
+                request.method,
+                request.url.path,
+                request.state.request_id,
+                exc_info=error,
+            )
             if started:
                 raise BrokenOff from None
-            problem = InternalError("Maat met an error that it did not expect. The log has it under the request id.")
+            problem = InternalError(
+                "Maat met an error that it did not expect. The log has it under the request id."
+            )
             await problem_response(problem, request)(scope, receive, send)
 
 

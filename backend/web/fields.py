@@ -6,15 +6,27 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
 
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.job import MAX_TEXT
 
 LARGEST_BATCH = 2**31 - 1
 
-_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
-_LIKE_THIS = "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+_LIKE_THIS = (
+    "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
+)
 _TOO_LATE = datetime(9999, 1, 1, tzinfo=UTC)  # sums with a cluster's time must still be dates
 
 
@@ -28,7 +40,9 @@ def _printable(text: str) -> str:
     if text != text.strip():
         raise ValueError("It begins or ends with white space: leave that out")
     if not text.isprintable():
-        raise ValueError("It holds characters that cannot be shown: use letters, digits, spaces and signs")
+        raise ValueError(
+            "It holds characters that cannot be shown: use letters, digits, spaces and signs"
+        )
     return text
 
 
@@ -51,7 +65,9 @@ def _read_moment(given: object) -> object:
 
 
 Moment = Annotated[
-    AwareDatetime, BeforeValidator(_read_moment), Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z.")
+    AwareDatetime,
+    BeforeValidator(_read_moment),
+    Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z."),
 ]
 
 

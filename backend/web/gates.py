@@ -37,7 +37,8 @@ class Gate:
         except TimeoutError:
             waited = f"{self._wait_seconds or 0:g} s"
             raise Unavailable(
-                f"More is asked than this server can answer: no place within {waited}.", headers={"Retry-After": "2"}
+                f"More is asked than this server can answer: no place within {waited}.",
+                headers={"Retry-After": "2"},
             ) from None
         try:
             yield

@@ -12,11 +12,15 @@ MAX_DEPTH = 100
 
 def refuse_deep(text: bytes, value: Any) -> None:
     """`value` is what `text` says. Raises MalformedRequest where it is nested too deeply."""
-    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:  # far cheaper than a look at the value, and true of nearly all
+    if (
+        text.count(b"[") + text.count(b"{") <= MAX_DEPTH
+    ):  # far cheaper than a look at the value, and true of nearly all
         return
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]
+        level = [
+            item for outer in level for item in _inside(outer) if isinstance(item, dict | list)
+        ]
         if not level:
             return
     raise MalformedRequest(f"The body is nested too deeply: at most {MAX_DEPTH} levels are read.")

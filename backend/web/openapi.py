@@ -14,7 +14,10 @@ _FIELD_ERROR = {
     "type": "object",
     "required": ["pointer", "field", "code", "message", "remedy", "value"],
     "properties": {
-        "pointer": {"type": "string", "description": "JSON Pointer into the body, or /name of a parameter."},
+        "pointer": {
+            "type": "string",
+            "description": "JSON Pointer into the body, or /name of a parameter.",
+        },
         "field": {"type": "string"},
         "value": {"description": "What was given, shortened."},
         "code": {"type": "string"},
@@ -26,15 +29,30 @@ _FIELD_ERROR = {
 }
 _PROBLEM = {
     "type": "object",
-    "required": ["type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"],
+    "required": [
+        "type",
+        "title",
+        "status",
+        "detail",
+        "instance",
+        "request_id",
+        "retryable",
+        "errors",
+    ],
     "properties": {
-        "type": {"type": "string", "enum": sorted({f"/problems/{p.slug}" for p in all_problems()} | {"about:blank"})},
+        "type": {
+            "type": "string",
+            "enum": sorted({f"/problems/{p.slug}" for p in all_problems()} | {"about:blank"}),
+        },
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
         "instance": {"type": "string"},
         "request_id": {"type": "string"},
-        "retryable": {"type": "boolean", "description": "Whether the same request may do better in a moment."},
+        "retryable": {
+            "type": "boolean",
+            "description": "Whether the same request may do better in a moment.",
+        },
         "errors": {"type": "array", "items": {"$ref": "#/components/schemas/FieldError"}},
     },
 }
@@ -52,10 +70,14 @@ def install_openapi(app: FastAPI) -> None:
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    document = get_openapi(
+        title=app.title, version=app.version, summary=app.summary, routes=app.routes
+    )
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update({"Problem": _PROBLEM, "FieldError": _FIELD_ERROR})
-    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "maat_..."}}
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "bearerFormat": "maat_..."}
+    }
     document["security"] = [{"token": []}, {}]
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
@@ -75,7 +97,9 @@ def _say_what_is_sent(method: str, parameter: dict[str, Any]) -> None:
     schema = parameter["schema"]
     kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
     if len(kinds) == 1:
-        parameter["schema"] = {name: value for name, value in schema.items() if name != "anyOf"} | kinds[0]
+        parameter["schema"] = {
+            name: value for name, value in schema.items() if name != "anyOf"
+        } | kinds[0]
     if method == "patch" and parameter["name"] == "If-Match":
         parameter["required"] = True
 
@@ -83,8 +107,19 @@ def _say_what_is_sent(method: str, parameter: dict[str, Any]) -> None:
 def _problem_answer() -> dict[str, Any]:
     example = Invalid(
         "/min_gpus: It needs more GPUs of one type than the cluster has. Give at most 24.",
-        errors=[FieldError("/min_gpus", "exceeds_cluster", "It needs more GPUs of one type than the cluster has.", "Give at most 24.", 99)],
+        errors=[
+            FieldError(
+                "/min_gpus",
+                "exceeds_cluster",
+                "It needs more GPUs of one type than the cluster has.",
+                "Give at most 24.",
+                99,
+            )
+        ],
     )
     shown = example.as_json(instance="/api/v1/jobs", request_id="5f2b1c9d0e3a4b67")
-    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {Invalid.slug: {"value": shown}}}
+    content = {
+        "schema": {"$ref": "#/components/schemas/Problem"},
+        "examples": {Invalid.slug: {"value": shown}},
+    }
     return {"description": "A problem (RFC 9457).", "content": {MEDIA_TYPE: content}}

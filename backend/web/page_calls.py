@@ -15,7 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.accounts.identity import principal_of
 from backend.accounts.locality import is_rebound
 from backend.problems import MalformedRequest, Problem, Unauthenticated, shown_value
-from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, announced_bytes, is_large, is_quickly_parsed, parse_json, read_body
+from backend.web.bodies import (
+    PAGE_CALL_BYTES,
+    SMALL_BYTES,
+    announced_bytes,
+    is_large,
+    is_quickly_parsed,
+    parse_json,
+    read_body,
+)
 from backend.web.gates import Gates
 from backend.web.problem_responses import DATABASE_AWAY, database_away, problem_response
 
@@ -65,7 +73,9 @@ class ParsedCall:
         if "page_call" in state:
             call = state["json_body"] = state["page_call"]
             if call["output"] not in scope["app"].state.page_outputs:
-                problem = MalformedRequest(f"No page has a callback with the output {shown_value(call['output'])!r}: load the page again.")
+                problem = MalformedRequest(
+                    f"No page has a callback with the output {shown_value(call['output'])!r}: load the page again."
+                )
                 await problem_response(problem, Request(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -78,7 +88,9 @@ def _is_of_pages(path: str) -> bool:
 async def _read_call(request: Request) -> Any:
     """The call. Raises the Problem that it is. Anybody may send a small one: what it asks the service for, the service answers."""
     if is_rebound(request):
-        raise Unauthenticated("The Host header names another machine than this one. Open Maat by its own address, or send a token.")
+        raise Unauthenticated(
+            "The Host header names another machine than this one. Open Maat by its own address, or send a token."
+        )
     announced = announced_bytes(request.headers)
     if announced is None or announced > SMALL_BYTES:
         await principal_of(request)
@@ -96,8 +108,12 @@ async def _large_body(request: Request) -> Any:
 
 
 async def _body(request: Request) -> Any:
-    body = await read_body(request, min(PAGE_CALL_BYTES, request.app.state.settings.max_upload_bytes))
-    return _parsed(body) if is_quickly_parsed(body) else await anyio.to_thread.run_sync(_parsed, body)
+    body = await read_body(
+        request, min(PAGE_CALL_BYTES, request.app.state.settings.max_upload_bytes)
+    )
+    return (
+        _parsed(body) if is_quickly_parsed(body) else await anyio.to_thread.run_sync(_parsed, body)
+    )
 
 
 def _parsed(body: bytes) -> Any:
@@ -108,16 +124,25 @@ def _parsed(body: bytes) -> Any:
 
 
 def _is_call(body: Any) -> bool:
-    if not isinstance(body, dict) or not isinstance(body.get("output"), str) or "outputs" not in body:
+    if (
+        not isinstance(body, dict)
+        or not isinstance(body.get("output"), str)
+        or "outputs" not in body
+    ):
         return False
     given, changed = (body.get("inputs", []), body.get("state", [])), body.get("changedPropIds", [])
     named = isinstance(changed, list) and all(isinstance(name, str) for name in changed)
-    return named and all(isinstance(entries, list) and all(map(_is_entry, entries)) for entries in given)
+    return named and all(
+        isinstance(entries, list) and all(map(_is_entry, entries)) for entries in given
+    )
 
 
 def _is_entry(entry: Any) -> bool:
     """A property with its component, or several of a pattern."""
-    return all(isinstance(one, dict) and {"id", "property"} <= one.keys() for one in (entry if isinstance(entry, list) else [entry]))
+    return all(
+        isinstance(one, dict) and {"id", "property"} <= one.keys()
+        for one in (entry if isinstance(entry, list) else [entry])
+    )
 
 
 def _said_to_be_parsed(scope: Scope) -> Scope:

@@ -34,14 +34,18 @@ log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 100
 DATABASE_AWAY = (OperationalError, InterfaceError, NoConnection)
-_BY_STATUS: dict[int, type[Problem]] = {c.status: c for c in (MalformedRequest, NotFound, MethodNotAllowed, PayloadTooLarge, Invalid)}
+_BY_STATUS: dict[int, type[Problem]] = {
+    c.status: c for c in (MalformedRequest, NotFound, MethodNotAllowed, PayloadTooLarge, Invalid)
+}
 
 
 def problem_response(problem: Problem, request: Request) -> JSONResponse:
     request_id = getattr(request.state, "request_id", "")
     content = problem.as_json(instance=request.url.path, request_id=request_id)
     headers = {"X-Request-Id": request_id, **problem.headers}
-    return JSONResponse(content, status_code=content["status"], headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(
+        content, status_code=content["status"], headers=headers, media_type=MEDIA_TYPE
+    )
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -62,14 +66,18 @@ async def _on_problem(request: Request, error: Exception) -> JSONResponse:
 
 async def _on_input_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, InputError)  # noqa: S101
-    return problem_response(Invalid(str(error), errors=[input_field_error(error, f"/{error.field}")]), request)
+    return problem_response(
+        Invalid(str(error), errors=[input_field_error(error, f"/{error.field}")]), request
+    )
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     found = error.errors()
     if found and found[0]["type"] == "json_invalid":
-        return problem_response(MalformedRequest(f"The body is no JSON: {found[0]['ctx']['error']}."), request)
+        return problem_response(
+            MalformedRequest(f"The body is no JSON: {found[0]['ctx']['error']}."), request
+        )
     errors = [field_error(one) for one in found[:_MOST_ERRORS]]
     detail = " ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
     more = f" And {len(found) - 3} more." if len(found) > 3 else ""
@@ -82,7 +90,13 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     if kind is not None:
         return problem_response(kind(str(error.detail), headers=error.headers), request)
     phrase = HTTPStatus(error.status_code).phrase
-    problem = InternalError(str(error.detail), headers=error.headers, type="about:blank", title=phrase, status=error.status_code)
+    problem = InternalError(
+        str(error.detail),
+        headers=error.headers,
+        type="about:blank",
+        title=phrase,
+        status=error.status_code,
+    )
     return problem_response(problem, request)
 
 
@@ -91,19 +105,47 @@ async def _on_database_away(request: Request, error: Exception) -> JSONResponse:
 
 
 def database_away(request: Request, error: Exception) -> Problem:
-    said = first_line(error.orig or error) if isinstance(error, DBAPIError) else type(error).__name__
+    said = (
+        first_line(error.orig or error) if isinstance(error, DBAPIError) else type(error).__name__
+    )
     log.error("%s %r: the database does not answer: %s", request.method, request.url.path, said)
-    return Unavailable("The database does not answer, or another writer holds it too long.", headers={"Retry-After": "2"})
+    return Unavailable(
+        "The database does not answer, or another writer holds it too long.",
+        headers={"Retry-After": "2"},
+    )
 
 
 async def _on_collision(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DBAPIError)  # noqa: S101
-    log.warning("%s %r met another request: %s", request.method, request.url.path, first_line(error.orig or error))
-    return problem_response(Conflict("Another request stored the same name or id at the same moment. Look at it, then try again."), request)
+    log.warning(
+        "%s %r met another request: %s",
+        request.method,
+        request.url.path,
+        first_line(error.orig or error),
+    )
+    return problem_response(
+        Conflict(
+            "Another request stored the same name or id at the same moment. Look at it, then try again."
+        ),
+        request,
+    )
 
 
 async def _on_anything_else(request: Request, error: Exception) -> JSONResponse:
-    log.error("%s %r failed (request %s)", request.method, request.url.path, request.state.request_id, exc_info=error)
-    answer = problem_response(InternalError("Maat met an error that it did not expect. The log has it under the request id."), request)
-    answer.headers.update(security_headers(request.app.state.script_hashes))  # this one answer is made outside of all middleware
+    log.error(
+        "%s %r failed (request %s)",
+        request.method,
+        request.url.path,
+        request.state.request_id,
+        exc_info=error,
+    )
+    answer = problem_response(
+        InternalError(
+            "Maat met an error that it did not expect. The log has it under the request id."
+        ),
+        request,
+    )
+    answer.headers.update(
+        security_headers(request.app.state.script_hashes)
+    )  # this one answer is made outside of all middleware
     return answer

@@ -50,7 +50,12 @@ class _WithoutContent:
     async def _start(self, message: Message) -> None:
         headers = MutableHeaders(scope=message)
         tag = headers.get("etag")
-        if self._known is not None and message["status"] == 200 and tag is not None and is_known(self._known, tag):
+        if (
+            self._known is not None
+            and message["status"] == 200
+            and tag is not None
+            and is_known(self._known, tag)
+        ):
             for name in _OF_CONTENT:
                 del headers[name]
             message, self._cut = {**message, "status": 304}, True

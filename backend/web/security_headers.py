@@ -25,7 +25,10 @@ _FIXED = {
 
 def inline_script_hashes(html: str) -> list[str]:
     """What a policy calls the inline scripts of a trusted template: `'sha256-...'` each."""
-    return [f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in _INLINE_SCRIPT.findall(html)]
+    return [
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+        for code in _INLINE_SCRIPT.findall(html)
+    ]
 
 
 def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
@@ -41,7 +44,10 @@ def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
         "form-action": "'self'",
         "frame-ancestors": "'none'",
     }
-    return {"Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()), **_FIXED}
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        **_FIXED,
+    }
 
 
 class SecurityHeaders:

@@ -17,7 +17,14 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from backend.problems import FieldError, Invalid, MalformedRequest, Problem, UnsupportedMediaType, shown_value
+from backend.problems import (
+    FieldError,
+    Invalid,
+    MalformedRequest,
+    Problem,
+    UnsupportedMediaType,
+    shown_value,
+)
 from backend.validation_errors import pointer_part
 from backend.web.before_body import asked_before_body
 from backend.web.bodies import (
@@ -35,7 +42,9 @@ from backend.web.json_depth import refuse_deep
 _CONSTANTS = (b"NaN", b"Infinity")
 _MOST_ERRORS = 100
 _MOST_MEMBERS = 1000
-_UNSTORABLE = "The body holds text with a NUL character or half a surrogate pair, which no text may."
+_UNSTORABLE = (
+    "The body holds text with a NUL character or half a surrogate pair, which no text may."
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,9 @@ class StrictRoute(APIRoute):
                 return await handle(request)
             except Exception as error:
                 # FastAPI wraps whatever reading a body raises: the problem inside says more.
-                if isinstance(error.__cause__, Problem) and not isinstance(error, RequestValidationError):
+                if isinstance(error.__cause__, Problem) and not isinstance(
+                    error, RequestValidationError
+                ):
                     raise error.__cause__ from None
                 raise
 
@@ -100,7 +111,9 @@ class StrictRoute(APIRoute):
 async def _receive(request: StrictRequest, route: APIRoute) -> None:
     """Read the body, large ones a few at a time: they are held in memory until the request is over."""
     gates: Gates = request.app.state.gates
-    request.most_bytes = min(most_bytes_of(route.endpoint), request.app.state.settings.max_upload_bytes)
+    request.most_bytes = min(
+        most_bytes_of(route.endpoint), request.app.state.settings.max_upload_bytes
+    )
     if is_large(announced_bytes(request.headers)):
         await _stack(request).enter_async_context(gates.large.passed())
     _check_type(request, await request.body())
@@ -123,12 +136,22 @@ def _refuse_unknown_parameters(request: Request, route: APIRoute) -> None:
     known = list(dict.fromkeys(_query_names(route.dependant)))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
-        remedy = f"Use one of {', '.join(known)}." if known else "Leave it out: this address takes none."
+        remedy = (
+            f"Use one of {', '.join(known)}." if known else "Leave it out: this address takes none."
+        )
         errors = [
-            FieldError(f"/{pointer_part(name)}", "unknown_parameter", "There is no such query parameter here.", remedy, name)
+            FieldError(
+                f"/{pointer_part(name)}",
+                "unknown_parameter",
+                "There is no such query parameter here.",
+                remedy,
+                name,
+            )
             for name in unknown[:_MOST_ERRORS]
         ]
-        raise Invalid(f"There is no query parameter {shown_value(unknown[0])!r} here. {remedy}", errors=errors)
+        raise Invalid(
+            f"There is no query parameter {shown_value(unknown[0])!r} here. {remedy}", errors=errors
+        )
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
@@ -141,9 +164,15 @@ def _check_type(request: Request, body: bytes) -> None:
     """Raises UnsupportedMediaType for a body that its header does not call JSON."""
     given = request.headers.get("content-type", "")
     kind = given.partition(";")[0].strip().lower()
-    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")) or not body:
+    if (
+        kind == "application/json"
+        or (kind.startswith("application/") and kind.endswith("+json"))
+        or not body
+    ):
         return
-    said = f"The Content-Type is {shown_value(given)}" if given else "There is no Content-Type header"
+    said = (
+        f"The Content-Type is {shown_value(given)}" if given else "There is no Content-Type header"
+    )
     raise UnsupportedMediaType(f"{said}: send JSON with `Content-Type: application/json`.")
 
 
@@ -174,7 +203,13 @@ def _refuse_constants(value: Any) -> None:
 def _constants(value: Any, pointer: str) -> Iterator[FieldError]:
     """Where a body says NaN or Infinity, in its order."""
     if isinstance(value, _NoNumber):
-        yield FieldError(pointer, "no_number", f"{value.name} is no JSON.", "Give a finite number, or leave the field out.", value.name)
+        yield FieldError(
+            pointer,
+            "no_number",
+            f"{value.name} is no JSON.",
+            "Give a finite number, or leave the field out.",
+            value.name,
+        )
     for part, item in _parts(value):
         yield from _constants(item, f"{pointer}/{pointer_part(part)}")
 
@@ -188,7 +223,11 @@ def _refuse_unusable(value: Any) -> None:
             _check_text(held)
         elif isinstance(held, dict):
             _check_members(held, pointer)
-        waiting.extend((item, f"{pointer}/{pointer_part(part)}") for part, item in _parts(held) if isinstance(item, str | dict | list))
+        waiting.extend(
+            (item, f"{pointer}/{pointer_part(part)}")
+            for part, item in _parts(held)
+            if isinstance(item, str | dict | list)
+        )
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -200,8 +239,14 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _check_members(held: dict[str, Any], pointer: str) -> None:
     if len(held) > _MOST_MEMBERS:
-        message, remedy = "It has more members than anything that Maat takes.", f"Give at most {_MOST_MEMBERS}."
-        raise Invalid(f"{message} {remedy}", errors=[FieldError(pointer, "too_long", message, remedy, len(held))])
+        message, remedy = (
+            "It has more members than anything that Maat takes.",
+            f"Give at most {_MOST_MEMBERS}.",
+        )
+        raise Invalid(
+            f"{message} {remedy}",
+            errors=[FieldError(pointer, "too_long", message, remedy, len(held))],
+        )
     for key in held:
         _check_text(key)
 

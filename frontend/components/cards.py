@@ -11,10 +11,17 @@ from dash import dcc, html
 from frontend.api import said
 from frontend.routing import aria
 
-GRAPH_CONFIG: Any = {"displayModeBar": False, "displaylogo": False, "responsive": True, "scrollZoom": False}
+GRAPH_CONFIG: Any = {
+    "displayModeBar": False,
+    "displaylogo": False,
+    "responsive": True,
+    "scrollZoom": False,
+}
 
 
-def card(title: str | None, children: Any, *, aside: Any = None, className: str = "", **more: Any) -> dmc.Paper:
+def card(
+    title: str | None, children: Any, *, aside: Any = None, className: str = "", **more: Any
+) -> dmc.Paper:
     """A titled panel with a hairline."""
     head = (
         [
@@ -29,13 +36,22 @@ def card(title: str | None, children: Any, *, aside: Any = None, className: str 
         else []
     )
     return dmc.Paper(
-        [*head, *(children if isinstance(children, list) else [children])], className=f"card {className}".strip(), withBorder=True, **more
+        [*head, *(children if isinstance(children, list) else [children])],
+        className=f"card {className}".strip(),
+        withBorder=True,
+        **more,
     )
 
 
 def definition(of: str, *, text_id: str) -> dmc.Popover:
     """A button that opens what a figure means. The text comes with the figure: the element `text_id` awaits it."""
-    button: Any = {"component": "button", "type": "button", "className": "define-button", "w": 24, **aria(f"What {of} means")}
+    button: Any = {
+        "component": "button",
+        "type": "button",
+        "className": "define-button",
+        "w": 24,
+        **aria(f"What {of} means"),
+    }
     waiting = "It comes with the first run that finishes."
     text = html.Div(waiting, id=text_id, className="define-text")
     return dmc.Popover(
@@ -52,7 +68,9 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
 
     What it shows stands in words and as a table too: assets/chart_words.js reads them from what is drawn.
     """
-    style = {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
+    style = (
+        {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
+    )
     waiting = {
         "data": [],
         "layout": {
@@ -65,13 +83,17 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
     drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more)
     opens: dict[str, Any] = {"aria-pressed": "false", "aria-label": "Show the chart as a table"}
     toggle = html.Button("Table", className="chart-toggle", type="button", **opens)
-    table = html.Div(className="chart-table", tabIndex=0, role="region", **aria("The chart as a table"))
+    table = html.Div(
+        className="chart-table", tabIndex=0, role="region", **aria("The chart as a table")
+    )
     return html.Div([drawn, toggle, table], className="graph", style=style)
 
 
 def scrolls(content_id: str, content: Any = None, *, label: str) -> html.Div:
     """A place for a table that may be wider than the page: it scrolls, by keys too, and has a name."""
-    return html.Div(content, id=content_id, className="scroll-x", tabIndex=0, role="region", **aria(label))
+    return html.Div(
+        content, id=content_id, className="scroll-x", tabIndex=0, role="region", **aria(label)
+    )
 
 
 def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -> Any:
@@ -87,7 +109,10 @@ def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -
 
 def facts(pairs: Sequence[tuple[str, Any]]) -> html.Dl:
     """Names and values in two columns."""
-    return html.Dl([part for name, value in pairs for part in (html.Dt(name), html.Dd(value))], className="facts")
+    return html.Dl(
+        [part for name, value in pairs for part in (html.Dt(name), html.Dd(value))],
+        className="facts",
+    )
 
 
 def skeleton(height: int) -> dmc.Skeleton:
@@ -97,7 +122,11 @@ def skeleton(height: int) -> dmc.Skeleton:
 def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
     """Nothing here, why, and what to do."""
     return html.Div(
-        [html.Div(title, className="state-title"), html.Div(remedy, className="state-remedy"), *([action] if action is not None else [])],
+        [
+            html.Div(title, className="state-title"),
+            html.Div(remedy, className="state-remedy"),
+            *([action] if action is not None else []),
+        ],
         className="panel-state",
         role="status",
     )
@@ -105,19 +134,29 @@ def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
 
 def folded(title: str, content: Any, *, box_id: str) -> html.Details:
     """A part of a form that is folded away, and still there: what it holds can be filled while nobody sees it."""
-    return html.Details([html.Summary(title), html.Div(content, className="form-stack")], id=box_id, className="folded", open=False)
+    return html.Details(
+        [html.Summary(title), html.Div(content, className="form-stack")],
+        id=box_id,
+        className="folded",
+        open=False,
+    )
 
 
 def missing(title: str, remedy: str, words: str, href: str) -> dmc.Paper:
     """In place of a page whose thing there is none of: why that may be, and the way to those there are."""
-    return card(None, empty_state(title, remedy, action=link_button(words, href, variant="primary")))
+    return card(
+        None, empty_state(title, remedy, action=link_button(words, href, variant="primary"))
+    )
 
 
 def error_state(error: Exception) -> html.Div:
     """What failed, and what to do. The text comes from the service's problem document."""
     title, remedy = said(error)
     return html.Div(
-        [html.Div(["⚠ ", title], className="state-title"), html.Div(remedy, className="state-remedy")],
+        [
+            html.Div(["⚠ ", title], className="state-title"),
+            html.Div(remedy, className="state-remedy"),
+        ],
         className="panel-state failed",
         role="alert",
     )
@@ -126,7 +165,10 @@ def error_state(error: Exception) -> html.Div:
 def page_title(title: Any, *actions: Any, note: Any = None) -> dmc.Group:
     return dmc.Group(
         [
-            dmc.Group([html.H1(title, className="page-title"), *([note] if note is not None else [])], gap=12),
+            dmc.Group(
+                [html.H1(title, className="page-title"), *([note] if note is not None else [])],
+                gap=12,
+            ),
             dmc.Group(list(actions), gap=8),
         ],
         justify="space-between",
@@ -136,4 +178,6 @@ def page_title(title: Any, *actions: Any, note: Any = None) -> dmc.Group:
 
 def link_button(text: str, href: str, *, variant: str = "default") -> dcc.Link:
     """A link that looks like a button and stays a link: it opens in a new tab, and has an address. It leads to the cluster that is shown."""
-    return dcc.Link(text, href=href, className=f"button-link {variant}", id={"to": href, "words": text})
+    return dcc.Link(
+        text, href=href, className=f"button-link {variant}", id={"to": href, "words": text}
+    )

@@ -12,13 +12,38 @@ from frontend.figures.cluster_map import Known, map_changes, message
 from frontend.routing import aria, in_browser
 
 NODE_COLUMNS: list[dict[str, Any]] = [
-    {"field": "name", "headerName": "Node", "width": 150, "minWidth": 96, "sortable": True, "tooltipField": "name"},
-    {"field": "gpu_type", "headerName": "GPU type", "width": 110, "sortable": True, "cellRenderer": "MaatGpus"},
+    {
+        "field": "name",
+        "headerName": "Node",
+        "width": 150,
+        "minWidth": 96,
+        "sortable": True,
+        "tooltipField": "name",
+    },
+    {
+        "field": "gpu_type",
+        "headerName": "GPU type",
+        "width": 110,
+        "sortable": True,
+        "cellRenderer": "MaatGpus",
+    },
     {"field": "gpu_count", "headerName": "GPUs", "width": 76, "sortable": True, **RIGHT},
     {"field": "held", "headerName": "In use", "width": 84, "sortable": True, **RIGHT},
     {"field": "drained", "headerName": "Drained", "width": 92, "sortable": True, **RIGHT},
-    {"field": "stretches", "headerName": "Held by", "flex": 1, "minWidth": 180, "cellRenderer": "MaatHolders"},
-    {"field": "drained", "colId": "service", "headerName": "Service", "width": 92, "cellRenderer": "MaatDrain"},
+    {
+        "field": "stretches",
+        "headerName": "Held by",
+        "flex": 1,
+        "minWidth": 180,
+        "cellRenderer": "MaatHolders",
+    },
+    {
+        "field": "drained",
+        "colId": "service",
+        "headerName": "Service",
+        "width": 92,
+        "cellRenderer": "MaatDrain",
+    },
 ]
 
 
@@ -28,9 +53,21 @@ def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
     A square is as large as the height allows, and never smaller than `smallest_pixels`: then the map scrolls.
     """
     smallest: dict[str, Any] = {"data-smallest": smallest_pixels}
-    drawn = html.Div(id=f"{prefix}-map", className="gpu-map", style={"height": height}, role="group", **aria("Cluster map"), **smallest)
+    drawn = html.Div(
+        id=f"{prefix}-map",
+        className="gpu-map",
+        style={"height": height},
+        role="group",
+        **aria("Cluster map"),
+        **smallest,
+    )
     return html.Div(
-        [drawn, dcc.Store(id=f"{prefix}-drawing"), dcc.Store(id=f"{prefix}-known"), dcc.Store(id=f"{prefix}-map-id", data=f"{prefix}-map")]
+        [
+            drawn,
+            dcc.Store(id=f"{prefix}-drawing"),
+            dcc.Store(id=f"{prefix}-known"),
+            dcc.Store(id=f"{prefix}-map-id", data=f"{prefix}-map"),
+        ]
     )
 
 
@@ -53,7 +90,9 @@ def register_cluster_map(app: Dash, prefix: str, *, grid_id: str | None = None) 
     in_browser(
         app,
         "drawMap",
-        [known, Output(grid_id, "rowData"), Output(grid_id, "rowTransaction")] if grid_id else known,
+        [known, Output(grid_id, "rowData"), Output(grid_id, "rowTransaction")]
+        if grid_id
+        else known,
         Input(f"{prefix}-drawing", "data"),
         State(f"{prefix}-map-id", "data"),
         prevent_initial_call=True,

@@ -10,4 +10,11 @@ import dash_mantine_components as dmc
 def dialog(dialog_id: str, title: str, children: Any, **more: Any) -> dmc.Modal:
     """Closed until `opened`. Its button to close it has a name for those who do not see its cross."""
     closes: Any = {"aria-label": "Close"}
-    return dmc.Modal(children, id=dialog_id, title=title, closeButtonProps=closes, transitionProps={"duration": 0}, **more)
+    return dmc.Modal(
+        children,
+        id=dialog_id,
+        title=title,
+        closeButtonProps=closes,
+        transitionProps={"duration": 0},
+        **more,
+    )

@@ -73,7 +73,11 @@ def reason_words(code: str) -> str:
 
 def evidence_words(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and value of everything that is known."""
-    return [(LABELS.get(name, name.replace("_", " ")), _value(name, value)) for name, value in evidence.items() if value is not None]
+    return [
+        (LABELS.get(name, name.replace("_", " ")), _value(name, value))
+        for name, value in evidence.items()
+        if value is not None
+    ]
 
 
 def _value(name: str, value: Any) -> str:

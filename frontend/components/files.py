@@ -18,7 +18,9 @@ class NoText(ValueError):
     """A file that is no text. Its message names the file."""
 
 
-def file_box(box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str) -> dcc.Upload:
+def file_box(
+    box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str
+) -> dcc.Upload:
     """Files that are too large are refused by name: assets/maat.js reads here how large one may be."""
     limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES}
     target = html.Div(
@@ -30,9 +32,14 @@ def file_box(box_id: str, *, words: str, choose: str, accept: str, several: bool
     return dcc.Upload(target, id=box_id, accept=accept, multiple=several, max_size=MAX_FILE_BYTES)
 
 
-async def texts_in(contents: str | Sequence[str], names: str | Sequence[str] | None) -> list[tuple[str, str]]:
+async def texts_in(
+    contents: str | Sequence[str], names: str | Sequence[str] | None
+) -> list[tuple[str, str]]:
     """(name, text) of every chosen file, in their order. Raises NoText."""
-    return [await _text_in(content, name) for content, name in zip(_listed(contents), _listed(names), strict=True)]
+    return [
+        await _text_in(content, name)
+        for content, name in zip(_listed(contents), _listed(names), strict=True)
+    ]
 
 
 async def _text_in(content: str, name: str) -> tuple[str, str]:

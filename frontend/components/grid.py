@@ -14,7 +14,12 @@ RIGHT = {"type": "rightAligned"}
 
 
 def grid(
-    grid_id: str, columns: Sequence[dict[str, Any]], *, height: str = "auto", options: dict[str, Any] | None = None, **more: Any
+    grid_id: str,
+    columns: Sequence[dict[str, Any]],
+    *,
+    height: str = "auto",
+    options: dict[str, Any] | None = None,
+    **more: Any,
 ) -> dag.AgGrid:
     """A grid; rows come as plain data, text is never read as markup."""
     style = {"height": None if height == "auto" else height, "width": "100%"}

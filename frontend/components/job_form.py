@@ -29,8 +29,16 @@ LABELS = {
     "promised_seconds": "Promised for a batch (s)",
 }
 FIELDS = tuple(LABELS)
-ADAPTIVITY = (("adaptive", "GPUs and batch size"), ("strong-scaling", "GPUs only"), ("rigid", "Nothing"))
-KINDS = (("training", "Training"), ("batch-inference", "Batch inference"), ("latency-inference", "Latency-bound inference"))
+ADAPTIVITY = (
+    ("adaptive", "GPUs and batch size"),
+    ("strong-scaling", "GPUs only"),
+    ("rigid", "Nothing"),
+)
+KINDS = (
+    ("training", "Training"),
+    ("batch-inference", "Batch inference"),
+    ("latency-inference", "Latency-bound inference"),
+)
 LATENCY = "latency-inference"
 MOST_WORK = 1000
 EMPTY_NAME = "Give the job a name."
@@ -47,7 +55,11 @@ def meaningless(adaptivity: str, kind: str) -> set[str]:
         "strong-scaling": {"gpu_count", "max_batch_size"},
         "adaptive": {"gpu_count", "batch_size"},
     }[adaptivity]
-    return (by_adaptivity - {"batch_size"} | {"max_batch_size"}) if kind == LATENCY else by_adaptivity | {"promised_seconds"}
+    return (
+        (by_adaptivity - {"batch_size"} | {"max_batch_size"})
+        if kind == LATENCY
+        else by_adaptivity | {"promised_seconds"}
+    )
 
 
 def capacity_of(state: ClusterState) -> dict[str, int]:
@@ -61,19 +73,34 @@ def capacity_of(state: ClusterState) -> dict[str, int]:
 def types_of(model: Mapping[str, Any] | None, capacity: Capacity | None) -> list[str]:
     """GPU types on which the model runs and of which the cluster has enough for a replica; every type that it runs on where no cluster is known."""
     fits = (model or {}).get("gpu_types", ())
-    return [fit["gpu_type"] for fit in fits if not capacity or capacity.get(fit["gpu_type"], 0) >= fit["gpus_per_replica"]]
+    return [
+        fit["gpu_type"]
+        for fit in fits
+        if not capacity or capacity.get(fit["gpu_type"], 0) >= fit["gpus_per_replica"]
+    ]
 
 
-def most_gpus(model: Mapping[str, Any] | None, chosen: Sequence[str] | None, capacity: Capacity | None) -> int | None:
+def most_gpus(
+    model: Mapping[str, Any] | None, chosen: Sequence[str] | None, capacity: Capacity | None
+) -> int | None:
     """The most GPUs of one type that the job could hold; None where no cluster is known."""
-    usable = [capacity[name] for name in types_of(model, capacity) if not chosen or name in chosen] if capacity else []
+    usable = (
+        [capacity[name] for name in types_of(model, capacity) if not chosen or name in chosen]
+        if capacity
+        else []
+    )
     return max(usable, default=None)
 
 
-def unfinished(values: Values, model: Mapping[str, Any] | None, capacity: Capacity | None) -> dict[str, str]:
+def unfinished(
+    values: Values, model: Mapping[str, Any] | None, capacity: Capacity | None
+) -> dict[str, str]:
     """All that the form itself can see, by field. The service checks everything again."""
     empty = meaningless(values["adaptivity"], values["workload_kind"])
-    found = {"name": "" if (values["name"] or "").strip() else EMPTY_NAME, "model": "" if values["model"] else "Choose a model."}
+    found = {
+        "name": "" if (values["name"] or "").strip() else EMPTY_NAME,
+        "model": "" if values["model"] else "Choose a model.",
+    }
     found |= _counts(values, most_gpus(model, values["gpu_types"], capacity))
     found |= _batches(values, model)
     if not _positive(values["promised_seconds"]):
@@ -89,9 +116,15 @@ def _counts(values: Values, most: int | None) -> dict[str, str]:
     for field in ("gpu_count", "min_gpus"):
         value = values[field]
         if not _positive(value):
-            found[field] = "Say how many GPUs it needs." if field == "gpu_count" else "Give a whole number from 1 up."
+            found[field] = (
+                "Say how many GPUs it needs."
+                if field == "gpu_count"
+                else "Give a whole number from 1 up."
+            )
         elif most is not None and value > most:
-            found[field] = f"The cluster has at most {plural(most, 'GPU')} of one type that this job may use."
+            found[field] = (
+                f"The cluster has at most {plural(most, 'GPU')} of one type that this job may use."
+            )
     least, limit = values["min_gpus"], values["max_gpus"]
     if limit not in ("", None) and not _positive(limit):
         found["max_gpus"] = "Give a whole number from 1 up, or leave it empty."
@@ -109,9 +142,13 @@ def _batches(values: Values, model: Mapping[str, Any] | None) -> dict[str, str]:
     if kind == LATENCY and batch in ("", None):
         found["batch_size"] = "Say how many requests are answered together."
     elif batch not in ("", None) and not low <= batch <= high:
-        found["batch_size"] = f"Give {count(low)} to {count(high)}: at those the model was measured."
+        found["batch_size"] = (
+            f"Give {count(low)} to {count(high)}: at those the model was measured."
+        )
     if limit not in ("", None) and not model["initial_batch_size"] <= limit <= high:
-        found["max_batch_size"] = f"Give {count(model['initial_batch_size'])} to {count(high)}, or leave it empty."
+        found["max_batch_size"] = (
+            f"Give {count(model['initial_batch_size'])} to {count(high)}, or leave it empty."
+        )
     return found
 
 
@@ -119,7 +156,9 @@ def refused(problems: Sequence[FieldProblem]) -> dict[str, str]:
     """What the service said, by field, with the form's labels in place of its own names."""
     found: dict[str, str] = {}
     for problem in problems:
-        field = problem.field if problem.field in LABELS else problem.pointer.strip("/").split("/")[0]
+        field = (
+            problem.field if problem.field in LABELS else problem.pointer.strip("/").split("/")[0]
+        )
         if field in LABELS:
             words = in_form_words(worded(problem, empty_name=EMPTY_NAME))
             found[field] = " ".join(filter(None, (found.get(field), words)))
@@ -132,34 +171,57 @@ def in_form_words(text: str) -> str:
     return re.sub(rf"\b({names})\b", lambda found: f"“{LABELS[found[1]].split(' (')[0]}”", text)
 
 
-def still_wrong(values: Values, told: Mapping[str, Any], model: Mapping[str, Any] | None, capacity: Capacity | None) -> dict[str, str]:
+def still_wrong(
+    values: Values,
+    told: Mapping[str, Any],
+    model: Mapping[str, Any] | None,
+    capacity: Capacity | None,
+) -> dict[str, str]:
     """Of what was told at the last press, what no change has mended; with what the form sees itself. `told`: `values` then and `errors`."""
     before = told["values"]
-    unchanged = {field: words for field, words in told["errors"].items() if values[field] == before[field]}
+    unchanged = {
+        field: words for field, words in told["errors"].items() if values[field] == before[field]
+    }
     if any(values[field] != before[field] for field in ("adaptivity", "workload_kind")):
         unchanged = {}
     return unchanged | unfinished(values, model, capacity)
 
 
-def body_of(values: Values, *, preemptible: bool, cluster_id: str | None, own_batch: int | None = None) -> JobBody:
+def body_of(
+    values: Values, *, preemptible: bool, cluster_id: str | None, own_batch: int | None = None
+) -> JobBody:
     """The form as the API's body: empty fields are left out, fields that mean nothing for this kind of job too.
 
     `own_batch`: of the model, which stands for a fixed batch that was left empty.
     """
     empty = meaningless(values["adaptivity"], values["workload_kind"])
-    body = {name: value for name, value in values.items() if name not in empty and value not in ("", None, [])}
+    body = {
+        name: value
+        for name, value in values.items()
+        if name not in empty and value not in ("", None, [])
+    }
     if "batch_size" not in empty and values["workload_kind"] != LATENCY and own_batch is not None:
         body.setdefault("batch_size", own_batch)
     if cluster_id and cluster_id != NO_CLUSTER:
         body["cluster_id"] = cluster_id
-    return {"name": values["name"] or "", "model": values["model"] or "", **body, "preemptible": preemptible}  # type: ignore[typeddict-item]
+    return {
+        "name": values["name"] or "",
+        "model": values["model"] or "",
+        **body,
+        "preemptible": preemptible,
+    }  # type: ignore[typeddict-item]
 
 
 def values_like(job: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The form filled as a job was declared, with some of it changed. An id of one's own is unique, so it is left empty."""
     given = {**job, **changes, "external_id": ""}
     return {
-        field: [] if field == "gpu_types" and given[field] is None else "" if given[field] is None else given[field] for field in FIELDS
+        field: []
+        if field == "gpu_types" and given[field] is None
+        else ""
+        if given[field] is None
+        else given[field]
+        for field in FIELDS
     }
 
 

@@ -30,11 +30,19 @@ def name_field(prefix: str, value: str) -> dmc.TextInput:
 
 
 def cluster_field(prefix: str) -> dmc.TextInput:
-    return dmc.TextInput(id=f"{prefix}-cluster", label="Cluster (GPU type = nodes × GPUs)", value=CLUSTER)
+    return dmc.TextInput(
+        id=f"{prefix}-cluster", label="Cluster (GPU type = nodes × GPUs)", value=CLUSTER
+    )
 
 
 def seeds_field(prefix: str, value: str, *, says: str | None = None) -> dmc.TextInput:
-    return dmc.TextInput(id=f"{prefix}-seeds", label=SEEDS_LABEL, description=says, value=value, placeholder=SEEDS_EXAMPLE)
+    return dmc.TextInput(
+        id=f"{prefix}-seeds",
+        label=SEEDS_LABEL,
+        description=says,
+        value=value,
+        placeholder=SEEDS_EXAMPLE,
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,9 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
             "errors": {name: Output(f"{prefix}-{name}", "error") for name in form.errors},
             "parameters": Output(every(prefix), "error"),
             "csv": Output(f"{prefix}-csv-error", "children", allow_duplicate=True),
-            "reservations": Output(f"{prefix}-reservations-error", "children", allow_duplicate=True),
+            "reservations": Output(
+                f"{prefix}-reservations-error", "children", allow_duplicate=True
+            ),
             "open": Output(f"{prefix}-conditions", "open"),
             "open_parameters": Output(f"{prefix}-parameters-box", "open"),
             "problem": Output(f"{prefix}-problem", "children"),
@@ -73,7 +83,8 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
         },
         inputs={"clicks": Input(f"{prefix}-button", "n_clicks")},
         state={
-            "values": {name: State(f"{prefix}-{name}", "value") for name in form.fields} | conditions.condition_states(prefix),
+            "values": {name: State(f"{prefix}-{name}", "value") for name in form.fields}
+            | conditions.condition_states(prefix),
             "parameters": parameter_states(prefix),
             "texts": State(f"{prefix}-text", "data"),
             "cluster_id": State("cluster-select", "value"),
@@ -101,7 +112,9 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
             async with api.visitor() as maat:
                 begun = await maat.send(form.call(body, key))
         except Failure as error:
-            beside, problem = spread(error, lambda found: form.place(found, body), empty_name=form.empty_name)
+            beside, problem = spread(
+                error, lambda found: form.place(found, body), empty_name=form.empty_name
+            )
             return _answered(form, values, beside, problem=problem, key=uuid4().hex)
         return _answered(form, values, {}, go=f"{form.address}/{begun['id']}")
 
@@ -109,11 +122,21 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
 def _untouched(errors: Sequence[str], parameters: int) -> dict[str, Any]:
     """Nothing happened. `parameters`: how many fields there are of them."""
     rest = ("csv", "reservations", "open", "open_parameters", "problem", "go", "key")
-    return {"errors": dict.fromkeys(errors, no_update), "parameters": [no_update] * parameters, **dict.fromkeys(rest, no_update)}
+    return {
+        "errors": dict.fromkeys(errors, no_update),
+        "parameters": [no_update] * parameters,
+        **dict.fromkeys(rest, no_update),
+    }
 
 
 def _answered(
-    form: LaboratoryForm, values: Form, beside: Mapping[str, str], *, problem: Any = None, go: Any = no_update, key: Any = no_update
+    form: LaboratoryForm,
+    values: Form,
+    beside: Mapping[str, str],
+    *,
+    problem: Any = None,
+    go: Any = no_update,
+    key: Any = no_update,
 ) -> dict[str, Any]:
     """What was refused beside its fields, unfolding them where they are folded away; or where to go."""
     folded = {"reservations", *conditions.ERRORS} & beside.keys()

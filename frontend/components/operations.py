@@ -27,9 +27,16 @@ def progress(operation: Mapping[str, Any], *, failed: str) -> Any:
     if operation["state"] in FINAL_STATES:
         return None
     done, total = operation["done"], operation["total"]
-    words = f"{number(done)} of {number(total)} {operation['unit']}" if total else "waits for a worker"
-    line = [html.Span(operation["message"] or operation["state"]), html.Span(words, className="caption")]
-    bar = dmc.Progress(value=100 * done / total if total else 0, size="sm", mt=6, **aria("Progress"))
+    words = (
+        f"{number(done)} of {number(total)} {operation['unit']}" if total else "waits for a worker"
+    )
+    line = [
+        html.Span(operation["message"] or operation["state"]),
+        html.Span(words, className="caption"),
+    ]
+    bar = dmc.Progress(
+        value=100 * done / total if total else 0, size="sm", mt=6, **aria("Progress")
+    )
     return card(None, [dmc.Group(line, justify="space-between"), bar], mb=12)
 
 
@@ -39,7 +46,13 @@ def actions(prefix: str, operation: Mapping[str, Any], again: str, href: str) ->
         return link_button(again, href)
     if operation["cancel_requested"]:
         return html.Span("cancelling", className="caption")
-    return dmc.Button("Cancel", id=f"{prefix}-cancel", variant="default", size="xs", **presses(f"{prefix}-cancelled"))
+    return dmc.Button(
+        "Cancel",
+        id=f"{prefix}-cancel",
+        variant="default",
+        size="xs",
+        **presses(f"{prefix}-cancelled"),
+    )
 
 
 def cancel_stores(prefix: str) -> list[dcc.Store]:
@@ -47,7 +60,9 @@ def cancel_stores(prefix: str) -> list[dcc.Store]:
     return [dcc.Store(id=f"{prefix}-cancelled"), dcc.Store(id=f"{prefix}-cancelling")]
 
 
-def register_cancel(app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str) -> None:
+def register_cancel(
+    app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str
+) -> None:
     """The callback of the button of `actions`; what draws it has `{prefix}-cancelling` among its inputs, and draws it anew at once.
 
     `find`: the call for what has the operation.

@@ -24,13 +24,21 @@ Chosen = Mapping[str, Mapping[str, Any]]  # `policy:sia` -> parameter -> value
 
 def parameter_fields(prefix: str) -> html.Details:
     """`prefix`: of every id."""
-    fields = html.Div(html.Div("Choose a policy first.", className="hint"), id=f"{prefix}-parameters", className="form-stack")
+    fields = html.Div(
+        html.Div("Choose a policy first.", className="hint"),
+        id=f"{prefix}-parameters",
+        className="form-stack",
+    )
     return folded("Parameters of policies and placers", fields, box_id=f"{prefix}-parameters-box")
 
 
 def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:
     """`policies`, `placers`: the fields that choose them."""
-    chosen = {"policies": Input(policies, "value"), "placers": Input(placers, "value"), "fidelity": Input(f"{prefix}-fidelity", "value")}
+    chosen = {
+        "policies": Input(policies, "value"),
+        "placers": Input(placers, "value"),
+        "fidelity": Input(f"{prefix}-fidelity", "value"),
+    }
 
     @app.callback(
         Output(f"{prefix}-parameters", "children"),
@@ -42,14 +50,22 @@ def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, plac
         try:
             async with api.visitor() as maat:
                 known, places, presets = await asyncio.gather(
-                    maat.send(calls.policies()), maat.send(calls.placers()), maat.send(calls.fidelities())
+                    maat.send(calls.policies()),
+                    maat.send(calls.placers()),
+                    maat.send(calls.fidelities()),
                 )
         except Failure:
             return no_update
         preset = next((one for one in presets["items"] if one["name"] == chosen["fidelity"]), None)
         wanted = _listed(chosen["policies"])
-        described = [(f"policy:{one['name']}", one) for one in known["items"] if one["name"] in wanted]
-        described += [(f"placer:{one['name']}", one) for one in places["items"] if one["name"] in _listed(chosen["placers"])]
+        described = [
+            (f"policy:{one['name']}", one) for one in known["items"] if one["name"] in wanted
+        ]
+        described += [
+            (f"placer:{one['name']}", one)
+            for one in places["items"]
+            if one["name"] in _listed(chosen["placers"])
+        ]
         return groups(prefix, described, preset, parameters_of(given))
 
 
@@ -66,13 +82,21 @@ def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:
         return [{"value": placer["name"], "label": placer["title"]} for placer in known]
 
 
-def groups(prefix: str, described: Sequence[tuple[str, Described]], preset: Fidelity | None, given: Chosen) -> list[Any]:
+def groups(
+    prefix: str, described: Sequence[tuple[str, Described]], preset: Fidelity | None, given: Chosen
+) -> list[Any]:
     """A titled group of fields for each that has parameters."""
     shown = [
         html.Fieldset(
             [
                 html.Legend(f"{one['title']} ({owner.partition(':')[0]})", className="caption"),
-                html.Div([_field(prefix, owner, p, preset, given.get(owner, {})) for p in one["parameters"]], className="form-row wide"),
+                html.Div(
+                    [
+                        _field(prefix, owner, p, preset, given.get(owner, {}))
+                        for p in one["parameters"]
+                    ],
+                    className="form-row wide",
+                ),
             ],
             className="parameter-group",
         )
@@ -82,7 +106,9 @@ def groups(prefix: str, described: Sequence[tuple[str, Described]], preset: Fide
     return shown or [html.Div("What is chosen has no parameters.", className="hint")]
 
 
-def _field(prefix: str, owner: str, parameter: Parameter, preset: Fidelity | None, given: Mapping[str, Any]) -> Any:
+def _field(
+    prefix: str, owner: str, parameter: Parameter, preset: Fidelity | None, given: Mapping[str, Any]
+) -> Any:
     """Empty: its default, or what the fidelity sets, which stands in it as a placeholder."""
     name = parameter["name"]
     label = name.replace("_", " ") + (f" ({parameter['unit']})" if parameter["unit"] else "")
@@ -134,7 +160,13 @@ def placeholder(owner: str, parameter: Parameter, preset: Fidelity | None) -> st
 def _words(value: Any) -> str:
     if value is None:
         return "none"
-    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        ("yes" if value else "no")
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def parameter_states(prefix: str) -> dict[str, State]:
@@ -152,7 +184,9 @@ def parameters_of(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for field_id, value in zip(given["ids"], given["values"], strict=True):
         if value not in (None, ""):
-            found.setdefault(field_id["of"], {})[field_id["name"]] = YES_NO.get(value, value) if isinstance(value, str) else value
+            found.setdefault(field_id["of"], {})[field_id["name"]] = (
+                YES_NO.get(value, value) if isinstance(value, str) else value
+            )
     return found
 
 
@@ -165,7 +199,10 @@ def told_parameters(request: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The parameters that a request sets of its policy and of its placer, in words."""
     owners = ((name, request.get(f"{name}_parameters") or {}) for name in ("policy", "placer"))
     return [
-        (f"Parameters of the {name}", ", ".join(f"{key.replace('_', ' ')} {_words(value)}" for key, value in given.items()))
+        (
+            f"Parameters of the {name}",
+            ", ".join(f"{key.replace('_', ' ')} {_words(value)}" for key, value in given.items()),
+        )
         for name, given in owners
         if given
     ]

@@ -25,18 +25,33 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Any]:
     return [
         html.Div(
             [
-                dmc.NumberInput(id=f"{prefix}-reserve-gpus", label="GPUs", value=4, min=1, allowDecimal=False),
+                dmc.NumberInput(
+                    id=f"{prefix}-reserve-gpus", label="GPUs", value=4, min=1, allowDecimal=False
+                ),
                 dmc.TextInput(id=f"{prefix}-reserve-type", label="GPU type", placeholder="a100"),
                 holder,
-                dmc.TextInput(id=f"{prefix}-reserve-holder", label="Whose", placeholder=job_placeholder),
+                dmc.TextInput(
+                    id=f"{prefix}-reserve-holder", label="Whose", placeholder=job_placeholder
+                ),
             ],
             className="form-row narrow",
         ),
         html.Div(
             [
-                dmc.NumberInput(id=f"{prefix}-reserve-from", label="From (h)", value=0, min=0, step=1),
-                dmc.NumberInput(id=f"{prefix}-reserve-until", label="Until (h)", placeholder="no end", value="", min=0, step=1),
-                dmc.Button("Reserve", id=f"{prefix}-reserve-add", n_clicks=0, variant="default", mt=22),
+                dmc.NumberInput(
+                    id=f"{prefix}-reserve-from", label="From (h)", value=0, min=0, step=1
+                ),
+                dmc.NumberInput(
+                    id=f"{prefix}-reserve-until",
+                    label="Until (h)",
+                    placeholder="no end",
+                    value="",
+                    min=0,
+                    step=1,
+                ),
+                dmc.Button(
+                    "Reserve", id=f"{prefix}-reserve-add", n_clicks=0, variant="default", mt=22
+                ),
             ],
             className="form-row narrow",
         ),
@@ -69,4 +84,8 @@ def held_for(start_seconds: float, end_seconds: float | None) -> str:
     """`from 2 h until 10 h`, `always`."""
     if end_seconds is None:
         return f"from {duration(start_seconds)} on" if start_seconds else "always"
-    return f"from {duration(start_seconds)} until {duration(end_seconds)}" if start_seconds else f"until {duration(end_seconds)}"
+    return (
+        f"from {duration(start_seconds)} until {duration(end_seconds)}"
+        if start_seconds
+        else f"until {duration(end_seconds)}"
+    )

@@ -42,13 +42,18 @@ def state_text(state: str) -> str:
 def state_chip(state: str) -> html.Span:
     """The state as a chip: glyph, word, hue."""
     look = STATES.get(state, StateLook("?", "gray"))
-    return html.Span([html.Span(look.glyph, className="state-glyph"), state], className=f"state state-{look.hue}")
+    return html.Span(
+        [html.Span(look.glyph, className="state-glyph"), state], className=f"state state-{look.hue}"
+    )
 
 
 def gpu_chip(gpu_type: str, text: str | None = None) -> dmc.Group:
     """A GPU type with its colour, the same in every chart."""
     return dmc.Group(
-        [html.Span(className="swatch", style={"backgroundColor": gpu_colour(gpu_type)}), html.Span(text or gpu_type)],
+        [
+            html.Span(className="swatch", style={"backgroundColor": gpu_colour(gpu_type)}),
+            html.Span(text or gpu_type),
+        ],
         gap=6,
         wrap="nowrap",
     )

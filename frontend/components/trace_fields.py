@@ -20,7 +20,9 @@ COLUMNS = (
 )
 
 
-def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False) -> list[Any]:
+def trace_fields(
+    prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False
+) -> list[Any]:
     """`prefix`: of every id. `seed` None: the form asks for the trace's seed elsewhere. `several`: one may ask for more than one trace."""
     generated = [
         dmc.Select(
@@ -31,12 +33,27 @@ def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None, seve
             allowDeselect=False,
         ),
         dmc.NumberInput(id=f"{prefix}-jobs", label="Jobs", value=jobs, min=1, allowDecimal=False),
-        dmc.NumberInput(id=f"{prefix}-hours", label="Arrive within (h)", value=hours, min=0, step=0.5),
+        dmc.NumberInput(
+            id=f"{prefix}-hours", label="Arrive within (h)", value=hours, min=0, step=0.5
+        ),
     ]
     if seed is not None:
-        generated.append(dmc.NumberInput(id=f"{prefix}-seed", label="Trace seed", value=seed, min=0, allowDecimal=False))
+        generated.append(
+            dmc.NumberInput(
+                id=f"{prefix}-seed", label="Trace seed", value=seed, min=0, allowDecimal=False
+            )
+        )
     if several:
-        generated.append(dmc.NumberInput(id=f"{prefix}-draws", label="Draws", value=1, min=1, max=MAX_TRACES, allowDecimal=False))
+        generated.append(
+            dmc.NumberInput(
+                id=f"{prefix}-draws",
+                label="Draws",
+                value=1,
+                min=1,
+                max=MAX_TRACES,
+                allowDecimal=False,
+            )
+        )
     kind = dmc.SegmentedControl(
         id=f"{prefix}-kind",
         data=[{"value": value, "label": label} for value, label in KINDS],
@@ -56,10 +73,21 @@ def trace_fields(prefix: str, *, jobs: int, hours: float, seed: int | None, seve
 
 
 def _upload(prefix: str, *, several: bool) -> list[Any]:
-    what = ("Drop workload CSVs here, or ", "choose files") if several else ("Drop a workload CSV here, or ", "choose a file")
+    what = (
+        ("Drop workload CSVs here, or ", "choose files")
+        if several
+        else ("Drop a workload CSV here, or ", "choose a file")
+    )
     accept = ".csv,text/csv,text/plain"
     return [
-        file_box(f"{prefix}-upload", words=what[0], choose=what[1], accept=accept, several=several, label="Choose a workload CSV"),
+        file_box(
+            f"{prefix}-upload",
+            words=what[0],
+            choose=what[1],
+            accept=accept,
+            several=several,
+            label="Choose a workload CSV",
+        ),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
     ]
@@ -83,30 +111,43 @@ def register_trace_fields(app: Dash, prefix: str) -> None:
         State(f"{prefix}-upload", "filename"),
         prevent_initial_call=True,
     )
-    async def take_files(contents: str | list[str] | None, filename: str | list[str] | None) -> tuple[Any, Any, Any]:
+    async def take_files(
+        contents: str | list[str] | None, filename: str | list[str] | None
+    ) -> tuple[Any, Any, Any]:
         if not contents:
             return no_update, no_update, no_update
         try:
             files = await texts_in(contents, filename)
         except NoText as wrong:
             return None, "", str(wrong)
-        return [text for _, text in files], "; ".join(f"{name}: {text.count(chr(10))} lines" for name, text in files), ""
+        return (
+            [text for _, text in files],
+            "; ".join(f"{name}: {text.count(chr(10))} lines" for name, text in files),
+            "",
+        )
 
 
-def traces_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> list[dict[str, object]]:
+def traces_of(
+    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+) -> list[dict[str, object]]:
     """The API's traces of a form: one per file, or per draw of a generated one, each with the next seed."""
     match form["kind"]:
         case "csv":
             return [{"kind": "csv", "text": text} for text in texts or []]
         case "cluster":
             return [{"kind": "cluster", "cluster_id": cluster_id}]
-    drawn = {"kind": "generated", **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form}}
+    drawn = {
+        "kind": "generated",
+        **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form},
+    }
     if not isinstance(form.get("draws"), int) or not isinstance(form.get("seed"), int):
         return [drawn]
     return [drawn | {"seed": form["seed"] + draw} for draw in range(form["draws"])]
 
 
-def missing_trace(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
+def missing_trace(
+    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+) -> dict[str, str]:
     """What the form itself can see to be missing, by field."""
     if form["kind"] == "csv" and not texts:
         return {"csv": "Choose a workload CSV first."}

@@ -22,7 +22,9 @@ def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> 
     return drawn
 
 
-def message_figure(scheme: str | None, title: str, remedy: str, *, height: int | None = None, failed: bool = False) -> go.Figure:
+def message_figure(
+    scheme: str | None, title: str, remedy: str, *, height: int | None = None, failed: bool = False
+) -> go.Figure:
     """What stands where a chart cannot: what is the case, and what to do. Names no axes, for it has none."""
     colours = palette(scheme)
     drawn = go.Figure(layout={"template": template(scheme), "height": height})
@@ -41,11 +43,19 @@ def message_figure(scheme: str | None, title: str, remedy: str, *, height: int |
     return drawn
 
 
-def empty_figure(scheme: str | None, title: str, remedy: str, *, height: int | None = None) -> go.Figure:
+def empty_figure(
+    scheme: str | None, title: str, remedy: str, *, height: int | None = None
+) -> go.Figure:
     return message_figure(scheme, title, remedy, height=height)
 
 
-def error_figure(scheme: str | None, title: str, remedy: str = "Reload the page to try again.", *, height: int | None = None) -> go.Figure:
+def error_figure(
+    scheme: str | None,
+    title: str,
+    remedy: str = "Reload the page to try again.",
+    *,
+    height: int | None = None,
+) -> go.Figure:
     return message_figure(scheme, title, remedy, height=height, failed=True)
 
 
@@ -58,7 +68,14 @@ def thinned(points: Sequence[object], limit: int = MAX_POINTS) -> list[int]:
 
 
 def step_line(
-    name: str, x: Sequence[object], y: Sequence[object], *, colour: str, dash: str = "solid", width: float = 2, **more: object
+    name: str,
+    x: Sequence[object],
+    y: Sequence[object],
+    *,
+    colour: str,
+    dash: str = "solid",
+    width: float = 2,
+    **more: object,
 ) -> go.Scatter:
     """A line that holds its value until the next round."""
     kept = thinned(x)
@@ -73,7 +90,12 @@ def step_line(
 
 
 def label_or_legend(
-    drawn: go.Figure, scheme: str | None, ends: Mapping[str, tuple[object, float, str]], *, span: float, x: tuple[object, object]
+    drawn: go.Figure,
+    scheme: str | None,
+    ends: Mapping[str, tuple[object, float, str]],
+    *,
+    span: float,
+    x: tuple[object, object],
 ) -> None:
     """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis; `x`: its ends,
     set because a label would else stretch the axis.
@@ -107,15 +129,30 @@ def whole_ticks(highest: float) -> dict[str, float]:
     return {"dtick": 1} if highest <= 6 else {}
 
 
-def rule(drawn: go.Figure, scheme: str | None, *, x: float | None = None, y: float | None = None, text: str) -> None:
+def rule(
+    drawn: go.Figure,
+    scheme: str | None,
+    *,
+    x: float | None = None,
+    y: float | None = None,
+    text: str,
+) -> None:
     """A reference line with its name (rho = 1, capacity)."""
     colours = palette(scheme)
     line = {"color": colours.muted, "width": 1, "dash": "dot"}
     if x is not None:
         drawn.add_vline(
-            x=x, line=line, annotation_text=text, annotation_position="bottom right", annotation_font={"size": 12, "color": colours.muted}
+            x=x,
+            line=line,
+            annotation_text=text,
+            annotation_position="bottom right",
+            annotation_font={"size": 12, "color": colours.muted},
         )
     if y is not None:
         drawn.add_hline(
-            y=y, line=line, annotation_text=text, annotation_position="top left", annotation_font={"size": 12, "color": colours.muted}
+            y=y,
+            line=line,
+            annotation_text=text,
+            annotation_position="top left",
+            annotation_font={"size": 12, "color": colours.muted},
         )

@@ -51,10 +51,14 @@ class Known(TypedDict):
 
 def node_drawings(cells: Sequence[Mapping[str, Any]]) -> list[NodeDrawing]:
     """The nodes in the order of their GPUs' numbers. `cells`: the GPUs of a cluster's state."""
-    return [_node(name, list(gpus)) for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))]
+    return [
+        _node(name, list(gpus)) for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))
+    ]
 
 
-def map_changes(cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str) -> dict[str, Any] | None:
+def map_changes(
+    cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str
+) -> dict[str, Any] | None:
     """What a browser that has drawn `known` lacks of the map; None where that is nothing.
 
     `nodes` holds the changed ones by their place among the `count` that there are, `digests` what to know them by, `looks` the colours.
@@ -62,7 +66,11 @@ def map_changes(cells: Sequence[Mapping[str, Any]], known: Known | None, *, sche
     nodes = node_drawings(cells)
     digests = [_digest(node) for node in nodes]
     before = known["digests"] if known else []
-    changed = [place for place, digest in enumerate(digests) if place >= len(before) or before[place] != digest]
+    changed = [
+        place
+        for place, digest in enumerate(digests)
+        if place >= len(before) or before[place] != digest
+    ]
     if known and not changed and len(before) == len(nodes) and known["scheme"] == scheme:
         return None
     return {
@@ -86,8 +94,18 @@ def looks(cells: Sequence[Mapping[str, Any]], *, scheme: str) -> dict[str, Any]:
     types = []
     for name in gpu_order(str(cell["gpu_type"]) for cell in cells):
         base = gpu_colour(name)
-        shades = [base, *(mix(base, colours.card, part) for part in (0.32, 0.56)), *(mix(base, depth, part) for part in (0.24, 0.42))]
-        types.append({"name": name, "colour": base, "shades": [{"fill": fill, "ink": readable_on(fill)} for fill in shades]})
+        shades = [
+            base,
+            *(mix(base, colours.card, part) for part in (0.32, 0.56)),
+            *(mix(base, depth, part) for part in (0.24, 0.42)),
+        ]
+        types.append(
+            {
+                "name": name,
+                "colour": base,
+                "shades": [{"fill": fill, "ink": readable_on(fill)} for fill in shades],
+            }
+        )
     return {"types": types}
 
 
@@ -107,13 +125,25 @@ def _node(name: str, gpus: Sequence[Mapping[str, Any]]) -> NodeDrawing:
 def _stretches(gpus: Sequence[Mapping[str, Any]]) -> list[Stretch]:
     """Neighbours differ in shade: a job's own follows from its id, and is the next one where the job at its left has the same."""
     found: list[Stretch] = []
-    for (kind, name, job), side_by_side in groupby(enumerate(gpus), key=lambda item: _holder(item[1])):
+    for (kind, name, job), side_by_side in groupby(
+        enumerate(gpus), key=lambda item: _holder(item[1])
+    ):
         places = [place for place, _ in side_by_side]
         shade = crc32((job or name).encode()) % SHADES if kind == "job" else 0
         if found and found[-1]["kind"] == kind and found[-1]["shade"] == shade:
             shade = (shade + 1) % SHADES
         tenant = gpus[places[0]].get("tenant")
-        found.append({"first": places[0], "count": len(places), "kind": kind, "name": name, "job": job, "tenant": tenant, "shade": shade})
+        found.append(
+            {
+                "first": places[0],
+                "count": len(places),
+                "kind": kind,
+                "name": name,
+                "job": job,
+                "tenant": tenant,
+                "shade": shade,
+            }
+        )
     return found
 
 

@@ -25,10 +25,18 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     names = [contestant["name"] for contestant in comparison["contestants"]]
     if not paired:
         return empty_figure(
-            scheme, "Nothing to set against each other", "Simulate two policies, or several seeds of one trace.", height=200
+            scheme,
+            "Nothing to set against each other",
+            "Simulate two policies, or several seeds of one trace.",
+            height=200,
         )
     height = MARGIN_HEIGHT + ROW_HEIGHT * len(paired)
-    drawn = figure(scheme, x=f"JCT relative to {escape(names[comparison['baseline']])}, geometric mean over jobs", y="", height=height)
+    drawn = figure(
+        scheme,
+        x=f"JCT relative to {escape(names[comparison['baseline']])}, geometric mean over jobs",
+        y="",
+        height=height,
+    )
     drawn.add_vline(x=1, line={"color": palette(scheme).muted, "width": 1, "dash": "dot"})
     for row in paired:
         drawn.add_trace(_interval(row, names[row["contestant"]], palette(scheme).muted))
@@ -43,7 +51,13 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
 
 def _interval(row: Mapping[str, Any], name: str, neutral: str) -> go.Scatter:
     ratio = row["ratio"]
-    side = "not told apart" if ratio["low"] <= 1 <= ratio["high"] else "faster" if ratio["high"] < 1 else "slower"
+    side = (
+        "not told apart"
+        if ratio["low"] <= 1 <= ratio["high"]
+        else "faster"
+        if ratio["high"] < 1
+        else "slower"
+    )
     colour = COLOURS.get(side, neutral)
     spread = {
         "type": "data",

@@ -13,12 +13,25 @@ from frontend.formatting import number
 from frontend.theme import gpu_colour, gpu_order
 
 
-def goodput_figure(series: Sequence[Mapping[str, Any]], *, scheme: str | None, height: int = 320, learns: bool = True) -> go.Figure:
+def goodput_figure(
+    series: Sequence[Mapping[str, Any]],
+    *,
+    scheme: str | None,
+    height: int = 320,
+    learns: bool = True,
+) -> go.Figure:
     """Lines with points: GPUs x goodput (effective samples/s; of inference samples/s), one per GPU type; the hover tells the batch plan."""
     lines = {str(line["gpu_type"]): line["points"] for line in series if line["points"]}
     if not lines:
-        return empty_figure(scheme, "No GPU type can run this", "Widen the GPU counts or the batch size.", height=height)
-    drawn = figure(scheme, x="GPUs", y=f"Goodput ({'effective ' if learns else ''}samples/s)", height=height)
+        return empty_figure(
+            scheme,
+            "No GPU type can run this",
+            "Widen the GPU counts or the batch size.",
+            height=height,
+        )
+    drawn = figure(
+        scheme, x="GPUs", y=f"Goodput ({'effective ' if learns else ''}samples/s)", height=height
+    )
     ends = {}
     for name in gpu_order(lines):
         points = lines[name]

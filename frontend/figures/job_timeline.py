@@ -25,11 +25,20 @@ def job_timeline_figure(
 ) -> go.Figure:
     """Two step charts on one axis of cluster time: GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
     end = finished_at or now
-    spans = [span for span in spans if _instant(span["to_at"] or end) > _instant(span["from_at"])]  # one without length has no path
+    spans = [
+        span for span in spans if _instant(span["to_at"] or end) > _instant(span["from_at"])
+    ]  # one without length has no path
     if not spans or _instant(end) <= _instant(submitted_at):
-        return empty_figure(scheme, "This job holds no GPU yet", "Its GPU type and count show here from its first round on.", height=height)
+        return empty_figure(
+            scheme,
+            "This job holds no GPU yet",
+            "Its GPU type and count show here from its first round on.",
+            height=height,
+        )
     colours = palette(scheme)
-    drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4])
+    drawn = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4]
+    )
     kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
         x, y, text = _bars(kept, name, end)
@@ -64,10 +73,22 @@ def job_timeline_figure(
         row=2,
         col=1,
     )
-    drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", margin={"t": 36})
+    drawn.update_layout(
+        template=template(scheme),
+        height=height,
+        showlegend=True,
+        uirevision="keep",
+        margin={"t": 36},
+    )
     drawn.update_xaxes(type="date", range=[submitted_at, end])
     drawn.update_xaxes(title_text="Cluster time", row=2, col=1)
-    drawn.update_yaxes(title_text="GPUs held", rangemode="tozero", **whole_ticks(max(span["gpu_count"] for span in kept)), row=1, col=1)
+    drawn.update_yaxes(
+        title_text="GPUs held",
+        rangemode="tozero",
+        **whole_ticks(max(span["gpu_count"] for span in kept)),
+        row=1,
+        col=1,
+    )
     drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)
     return drawn
 
@@ -76,7 +97,9 @@ def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _bars(spans: Sequence[Mapping[str, Any]], name: str, end: str) -> tuple[list[str | None], list[float | None], list[str]]:
+def _bars(
+    spans: Sequence[Mapping[str, Any]], name: str, end: str
+) -> tuple[list[str | None], list[float | None], list[str]]:
     x: list[str | None] = []
     y: list[float | None] = []
     text: list[str] = []
@@ -91,7 +114,9 @@ def _bars(spans: Sequence[Mapping[str, Any]], name: str, end: str) -> tuple[list
     return x, y, text
 
 
-def _batches(spans: Sequence[Mapping[str, Any]], end: str) -> tuple[list[str | None], list[float | None], list[str]]:
+def _batches(
+    spans: Sequence[Mapping[str, Any]], end: str
+) -> tuple[list[str | None], list[float | None], list[str]]:
     x: list[str | None] = []
     y: list[float | None] = []
     text: list[str] = []

@@ -26,11 +26,23 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     """
     names = [str(name) for name in record["job_names"]]
     configurations = record["configurations"]
-    if names and configurations and len(record.get("others", ())) == len(names) and not record["pairs"]["job"]:
-        return empty_figure(scheme, "Only jobs of other tenants waited in this round", "What they would make of GPUs is not shown.")
+    if (
+        names
+        and configurations
+        and len(record.get("others", ())) == len(names)
+        and not record["pairs"]["job"]
+    ):
+        return empty_figure(
+            scheme,
+            "Only jobs of other tenants waited in this round",
+            "What they would make of GPUs is not shown.",
+        )
     if not names or not configurations or not record["pairs"]["job"]:
         return empty_figure(
-            scheme, "No job was active in this round", "The matrix shows from the first round with a job that can run.", height=EMPTY_PIXELS
+            scheme,
+            "No job was active in this round",
+            "The matrix shows from the first round with a job that can run.",
+            height=EMPTY_PIXELS,
         )
     shown = range(first, min(first + MAX_JOBS, len(names)))
     columns = _columns(record, shown)
@@ -44,13 +56,24 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
             [
                 _hover_of_other(names[job], configurations[column], record["chosen"][job] == column)
                 if job in others
-                else _hover(names[job], configurations[column], cells.get((job, column)), best.get(job), record["chosen"][job] == column)
+                else _hover(
+                    names[job],
+                    configurations[column],
+                    cells.get((job, column)),
+                    best.get(job),
+                    record["chosen"][job] == column,
+                )
                 for column in columns
             ]
         )
     labels = [_label(configurations[column]) for column in columns]
     rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
-    drawn = figure(scheme, x="Configuration (GPU type, GPUs; nodes where more than one)", y="Job", height=max(280, 19 * len(rows) + 120))
+    drawn = figure(
+        scheme,
+        x="Configuration (GPU type, GPUs; nodes where more than one)",
+        y="Job",
+        height=max(280, 19 * len(rows) + 120),
+    )
     drawn.add_trace(
         go.Heatmap(
             z=z,
@@ -75,7 +98,12 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     )
     _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
     _frame_the_chosen(
-        drawn, [(columns.index(record["chosen"][job]), row) for row, job in enumerate(shown) if record["chosen"][job] in columns]
+        drawn,
+        [
+            (columns.index(record["chosen"][job]), row)
+            for row, job in enumerate(shown)
+            if record["chosen"][job] in columns
+        ],
     )
     drawn.update_xaxes(
         tickvals=list(range(len(columns))),
@@ -85,8 +113,15 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         side="top",
         range=[-0.5, len(columns) - 0.5],
     )
-    drawn.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], showgrid=False)
-    drawn.update_layout(hovermode="closest", meta={"chosen": sum(choice is not None for choice in record["chosen"])})
+    drawn.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=rows,
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+    )
+    drawn.update_layout(
+        hovermode="closest", meta={"chosen": sum(choice is not None for choice in record["chosen"])}
+    )
     return drawn
 
 
@@ -96,7 +131,9 @@ def _cells(record: Mapping[str, Any]) -> dict[tuple[int, int], tuple[float, floa
     utilities: Sequence[float | None] = pairs.get("utility") or [None] * len(pairs["job"])
     return {
         (job, column): (goodput, utility)
-        for job, column, goodput, utility in zip(pairs["job"], pairs["column"], pairs["goodput"], utilities, strict=True)
+        for job, column, goodput, utility in zip(
+            pairs["job"], pairs["column"], pairs["goodput"], utilities, strict=True
+        )
         if goodput is not None
     }
 
@@ -110,7 +147,13 @@ def _by_job(cells: Mapping[tuple[int, int], tuple[float, float | None]]) -> dict
 
 def _columns(record: Mapping[str, Any], shown: range) -> list[int]:
     """Columns that some shown job can use, in the table's order: at most MAX_COLUMNS, the chosen ones always among them."""
-    used = sorted({column for job, column in zip(record["pairs"]["job"], record["pairs"]["column"], strict=True) if job in shown})
+    used = sorted(
+        {
+            column
+            for job, column in zip(record["pairs"]["job"], record["pairs"]["column"], strict=True)
+            if job in shown
+        }
+    )
     chosen = {record["chosen"][job] for job in shown} - {None}
     if len(used) <= MAX_COLUMNS:
         return sorted({*used, *chosen})
@@ -121,22 +164,34 @@ def _share(cell: tuple[float, float | None] | None, best: float | None) -> float
     return None if cell is None or not best else cell[0] / best
 
 
-def _hover(job: str, configuration: Mapping[str, Any], cell: tuple[float, float | None] | None, best: float | None, chosen: bool) -> str:
+def _hover(
+    job: str,
+    configuration: Mapping[str, Any],
+    cell: tuple[float, float | None] | None,
+    best: float | None,
+    chosen: bool,
+) -> str:
     head = f"{escape(job)}<br>{_label(configuration)}"
     if cell is None:
         return f"{head}<br>cannot run here"
     utility = "" if cell[1] is None else f"<br>utility {number(cell[1])}"
     share = "" if not best else f" ({cell[0] / best:.0%} of its best)"
-    return f"{head}<br>goodput {number(cell[0])} effective samples/s{share}{utility}" + ("<br>chosen" if chosen else "")
+    return f"{head}<br>goodput {number(cell[0])} effective samples/s{share}{utility}" + (
+        "<br>chosen" if chosen else ""
+    )
 
 
 def _hover_of_other(job: str, configuration: Mapping[str, Any], chosen: bool) -> str:
-    return f"{escape(job)}<br>{_label(configuration)}<br>" + ("chosen" if chosen else "what it would make of this is not shown")
+    return f"{escape(job)}<br>{_label(configuration)}<br>" + (
+        "chosen" if chosen else "what it would make of this is not shown"
+    )
 
 
 def _label(configuration: Mapping[str, Any]) -> str:
     nodes = configuration.get("node_count") or 1
-    return f"{escape(str(configuration['gpu_type']))} {configuration['gpu_count']}" + (f" · {nodes}n" if nodes > 1 else "")
+    return f"{escape(str(configuration['gpu_type']))} {configuration['gpu_count']}" + (
+        f" · {nodes}n" if nodes > 1 else ""
+    )
 
 
 def _short(name: str, length: int = 22) -> str:
@@ -146,7 +201,14 @@ def _short(name: str, length: int = 22) -> str:
 
 def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, rows: int) -> None:
     drawn.add_shape(
-        type="rect", x0=-0.5, x1=columns - 0.5, y0=-0.5, y1=rows - 0.5, fillcolor=palette(scheme).free, line={"width": 0}, layer="below"
+        type="rect",
+        x0=-0.5,
+        x1=columns - 0.5,
+        y0=-0.5,
+        y1=rows - 0.5,
+        fillcolor=palette(scheme).free,
+        line={"width": 0},
+        layer="below",
     )
 
 

@@ -26,23 +26,37 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
 
 def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None) -> go.Figure:
     """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
-    priced = sorted((entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds)
+    priced = sorted(
+        (entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds
+    )
     priced = [(number, prices) for number, prices in priced if prices]
     types = gpu_order(name for _, prices in priced for name in prices)
     if not types:
-        return empty_figure(scheme, "No prices yet", "Policies that solve a programme give one price per GPU type and round.")
+        return empty_figure(
+            scheme,
+            "No prices yet",
+            "Policies that solve a programme give one price per GPU type and round.",
+        )
     drawn = figure(scheme, x="Round", y="Price (objective per GPU)")
     numbers = [number for number, _ in priced]
     ends, highest = {}, 0.0
     for name in types:
         values = [prices.get(name) for _, prices in priced]
         drawn.add_trace(
-            step_line(name, numbers, values, colour=gpu_colour(name), hovertemplate="%{y:.4g} " + escape(name) + "<extra></extra>")
+            step_line(
+                name,
+                numbers,
+                values,
+                colour=gpu_colour(name),
+                hovertemplate="%{y:.4g} " + escape(name) + "<extra></extra>",
+            )
         )
         known = [value for value in values if value is not None]
         ends[name] = (numbers[-1], known[-1], gpu_colour(name))
         highest = max([highest, *known])
     scarce = highest > NO_PRICE
     drawn.update_yaxes(**({"rangemode": "tozero"} if scarce else {"range": [0, 1]}))
-    label_or_legend(drawn, scheme, ends, span=highest if scarce else 1.0, x=(numbers[0], numbers[-1]))
+    label_or_legend(
+        drawn, scheme, ends, span=highest if scarce else 1.0, x=(numbers[0], numbers[-1])
+    )
     return drawn

@@ -22,29 +22,62 @@ TICKS = [step * 10.0**power for power in range(-5, 5) for step in (1, 2, 5)]
 SPARSE_TICKS = [10.0**power for power in range(-5, 5)]
 
 
-def paired_figure(results: Mapping[str, Result], *, scheme: str | None, height: int = 320) -> go.Figure:
+def paired_figure(
+    results: Mapping[str, Result], *, scheme: str | None, height: int = 320
+) -> go.Figure:
     """Scatter, both axes logarithmic: JCT (hours) under the first run x under the second, one point per job, one colour and mark per model.
 
     Above the line of equal JCT the first run served the job sooner.
     """
     if len(results) < 2:
-        return empty_figure(scheme, "Two runs are needed", "Choose another second run, or simulate several policies.", height=height)
+        return empty_figure(
+            scheme,
+            "Two runs are needed",
+            "Choose another second run, or simulate several policies.",
+            height=height,
+        )
     (first, one), (second, other) = list(results.items())[:2]
     pairs = _paired_hours(one, other)
     if not pairs:
-        return empty_figure(scheme, "No job finished in both runs", "Choose two runs in which jobs have finished.", height=height)
-    drawn = figure(scheme, x=f"JCT under {escape(first)} (hours)", y=f"JCT under {escape(second)} (hours)", height=height)
+        return empty_figure(
+            scheme,
+            "No job finished in both runs",
+            "Choose two runs in which jobs have finished.",
+            height=height,
+        )
+    drawn = figure(
+        scheme,
+        x=f"JCT under {escape(first)} (hours)",
+        y=f"JCT under {escape(second)} (hours)",
+        height=height,
+    )
     values = [value for _, _, x, y in pairs for value in (x, y)]
     low, high = min(values) / 1.2, max(values) * 1.2
     line = {"color": palette(scheme).muted, "width": 1, "dash": "dot"}
-    drawn.add_trace(go.Scatter(name="equal JCT", x=[low, high], y=[low, high], mode="lines", line=line, hoverinfo="skip"))
+    drawn.add_trace(
+        go.Scatter(
+            name="equal JCT",
+            x=[low, high],
+            y=[low, high],
+            mode="lines",
+            line=line,
+            hoverinfo="skip",
+        )
+    )
     for index, model in enumerate(sorted({model for _, model, _, _ in pairs})):
-        drawn.add_trace(_points([pair for pair in pairs if pair[1] == model], model, index, (first, second)))
+        drawn.add_trace(
+            _points([pair for pair in pairs if pair[1] == model], model, index, (first, second))
+        )
     ticks = TICKS if high / low < 300 else SPARSE_TICKS
     for update in (drawn.update_xaxes, drawn.update_yaxes):
         update(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     sooner, later = sum(x < y for *_, x, y in pairs), sum(x > y for *_, x, y in pairs)
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40}, meta={"sooner": sooner, "later": later, "jobs": len(pairs)})
+    drawn.update_layout(
+        showlegend=True,
+        hovermode="closest",
+        margin={"t": 40},
+        meta={"sooner": sooner, "later": later, "jobs": len(pairs)},
+    )
     return drawn
 
 
@@ -62,7 +95,9 @@ def _jct_hours(job: Mapping[str, Any]) -> float | None:
     return float(job["finish"] - job["submit"]) / 3600
 
 
-def _points(pairs: Sequence[tuple[str, str, float, float]], model: str, index: int, runs: tuple[str, str]) -> go.Scatter:
+def _points(
+    pairs: Sequence[tuple[str, str, float, float]], model: str, index: int, runs: tuple[str, str]
+) -> go.Scatter:
     kept = [pairs[i] for i in thinned(pairs)]
     words = [
         f"{escape(told_job(name))}<br>{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}"
@@ -74,21 +109,36 @@ def _points(pairs: Sequence[tuple[str, str, float, float]], model: str, index: i
         y=[y for _, _, _, y in kept],
         text=words,
         mode="markers",
-        marker={"size": 8, "opacity": 0.75, "color": SERIES[index % len(SERIES)], "symbol": SYMBOLS[index % len(SYMBOLS)]},
+        marker={
+            "size": 8,
+            "opacity": 0.75,
+            "color": SERIES[index % len(SERIES)],
+            "symbol": SYMBOLS[index % len(SYMBOLS)],
+        },
         hovertemplate="%{text}<extra></extra>",
     )
 
 
-def allocations_figure(results: Mapping[str, Result], jobs: Sequence[str], *, scheme: str | None) -> go.Figure:
+def allocations_figure(
+    results: Mapping[str, Result], jobs: Sequence[str], *, scheme: str | None
+) -> go.Figure:
     """One column per run, one row per job: time (hours) x GPUs held, coloured by GPU type; below them the active jobs of the whole cluster.
 
     Where nothing is drawn the job held no GPU. All columns share one time axis, the rows of a job one GPU axis.
     """
     rows = len(jobs) + 1
     height = MARGIN_HEIGHT + ROW_HEIGHT * rows
-    held = {name: {job: result["allocations"].get(job, []) for job in jobs} for name, result in results.items()}
+    held = {
+        name: {job: result["allocations"].get(job, []) for job in jobs}
+        for name, result in results.items()
+    }
     if not any(stretches for of_run in held.values() for stretches in of_run.values()):
-        return empty_figure(scheme, "No allocations to show", "Choose jobs above that held GPUs in a run that has finished.", height=280)
+        return empty_figure(
+            scheme,
+            "No allocations to show",
+            "Choose jobs above that held GPUs in a run that has finished.",
+            height=280,
+        )
     drawn = make_subplots(
         rows=rows,
         cols=len(results),
@@ -108,13 +158,28 @@ def allocations_figure(results: Mapping[str, Result], jobs: Sequence[str], *, sc
 
 
 def _dressed(
-    drawn: go.Figure, results: Mapping[str, Result], held: Mapping[str, Mapping[str, Any]], *, scheme: str | None, height: int
+    drawn: go.Figure,
+    results: Mapping[str, Result],
+    held: Mapping[str, Mapping[str, Any]],
+    *,
+    scheme: str | None,
+    height: int,
 ) -> go.Figure:
-    stretches = [stretch for of_run in held.values() for of_job in of_run.values() for stretch in of_job]
+    stretches = [
+        stretch for of_run in held.values() for of_job in of_run.values() for stretch in of_job
+    ]
     begin, end = min(s["start"] for s in stretches) / 3600, max(s["end"] for s in stretches) / 3600
-    most_active = max((point[1] for result in results.values() for point in result["contention"]), default=1)
+    most_active = max(
+        (point[1] for result in results.values() for point in result["contention"]), default=1
+    )
     rows, pad = len(next(iter(held.values()))) + 1, 0.01 * max(end - begin, 1e-3)
-    drawn.update_layout(template=template(scheme), height=height, showlegend=True, uirevision="keep", hovermode="closest")
+    drawn.update_layout(
+        template=template(scheme),
+        height=height,
+        showlegend=True,
+        uirevision="keep",
+        hovermode="closest",
+    )
     drawn.update_layout(margin={"t": 64}, legend={"y": 1, "yref": "container", "yanchor": "top"})
     drawn.update_annotations(font={"size": 12, "color": palette(scheme).muted})
     drawn.update_xaxes(range=[begin - pad, end + pad])
@@ -136,7 +201,13 @@ def _titles(results: Mapping[str, Result], jobs: Sequence[str]) -> list[str]:
 
 
 def _title(run: str, told: Mapping[str, Any] | None, job: str) -> str:
-    ended = "" if told is None else " · not finished" if told["finish"] is None else f" · JCT {duration(told['finish'] - told['submit'])}"
+    ended = (
+        ""
+        if told is None
+        else " · not finished"
+        if told["finish"] is None
+        else f" · JCT {duration(told['finish'] - told['submit'])}"
+    )
     return f"{escape(run)}: {escape(told_job(job))}{ended}"
 
 
@@ -183,7 +254,11 @@ def _area(stretches: Sequence[Mapping[str, Any]], kind: str) -> go.Scatter:
 
 
 def _words(stretch: Mapping[str, Any]) -> str:
-    batch = "" if stretch["total_batch_size"] is None else f"<br>batch of {stretch['total_batch_size']} samples"
+    batch = (
+        ""
+        if stretch["total_batch_size"] is None
+        else f"<br>batch of {stretch['total_batch_size']} samples"
+    )
     nodes = f"{stretch['node_count']} node{'' if stretch['node_count'] == 1 else 's'}"
     return f"{stretch['gpu_count']} × {escape(stretch['gpu_type'])} on {nodes}, {duration(stretch['end'] - stretch['start'])}{batch}"
 
@@ -192,4 +267,12 @@ def _active(name: str, result: Result, scheme: str | None) -> go.Scatter:
     points = result["contention"]
     x, y = [point[0] / 3600 for point in points], [point[1] for point in points]
     hover = f"%{{y}} active jobs, {escape(name)}<extra></extra>"
-    return step_line("active jobs", x, y, colour=palette(scheme).muted, width=1, showlegend=False, hovertemplate=hover)
+    return step_line(
+        "active jobs",
+        x,
+        y,
+        colour=palette(scheme).muted,
+        width=1,
+        showlegend=False,
+        hovertemplate=hover,
+    )

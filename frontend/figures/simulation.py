@@ -22,7 +22,9 @@ def _style(index: int) -> tuple[str, str]:
     return SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
 
 
-def _cdf_figure(lines: Mapping[str, Distribution], *, x: str, scheme: str | None, height: int, log: bool = False) -> go.Figure:
+def _cdf_figure(
+    lines: Mapping[str, Distribution], *, x: str, scheme: str | None, height: int, log: bool = False
+) -> go.Figure:
     """Step lines: value x share of jobs at or below it. Fewer than FEW_JOBS jobs are drawn as points as well: a curve would promise too much.
 
     A line ends below 1 by the share of the jobs whose value nobody knows.
@@ -43,7 +45,9 @@ def _cdf_figure(lines: Mapping[str, Distribution], *, x: str, scheme: str | None
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    ends = [value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])]
+    ends = [
+        value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])
+    ]
     drawn.update_xaxes(**(_log_axis(ends) if log else {"rangemode": "tozero"}))
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
@@ -73,7 +77,9 @@ def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int 
     return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height, log=True)
 
 
-def fairness_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
+def fairness_figure(
+    runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
+) -> go.Figure:
     """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule. Right of it a job was worse off than alone on its share."""
     rho = {name: run["rho"] for name, run in runs.items() if run["rho"]["points"]}
     if not rho:
@@ -83,7 +89,9 @@ def fairness_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height:
     return drawn
 
 
-def gpu_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
+def gpu_hours_figure(
+    runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
+) -> go.Figure:
     """Stacked bars: run x GPU-hours, one band per GPU type."""
     totals = {name: run["gpu_hours_by_type"] for name, run in runs.items()}
     types = gpu_order(gpu_type for hours in totals.values() for gpu_type in hours)
@@ -101,13 +109,17 @@ def gpu_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height
                 hovertemplate="%{x:,.1f} GPU-hours " + escape(gpu_type) + "<extra></extra>",
             )
         )
-    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, hovermode="y unified", margin={"t": 40})
+    drawn.update_layout(
+        barmode="stack", bargap=0.35, showlegend=True, hovermode="y unified", margin={"t": 40}
+    )
     drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line)
     drawn.update_yaxes(autorange="reversed", showgrid=False, title_text="Run")
     return drawn
 
 
-def contention_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
+def contention_figure(
+    runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
+) -> go.Figure:
     """Step lines: time since the trace's start (hours) x active jobs, one per run."""
     lines = {name: run["contention"] for name, run in runs.items() if run["contention"]}
     if not lines:
@@ -116,7 +128,16 @@ def contention_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, heigh
     for index, (name, points) in enumerate(lines.items()):
         colour, dash = _style(index)
         x, y = [point[0] / 3600 for point in points], [float(point[1]) for point in points]
-        drawn.add_trace(step_line(name, x, y, colour=colour, dash=dash, hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>"))
+        drawn.add_trace(
+            step_line(
+                name,
+                x,
+                y,
+                colour=colour,
+                dash=dash,
+                hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>",
+            )
+        )
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_layout(showlegend=True, margin={"t": 40})
     return drawn

@@ -15,7 +15,12 @@ from maat.client.laboratory import DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
 MODELS_PER_ROW = 3
-BAR_HEIGHT, GAP, ABOVE, BELOW = 26, 64, 64, 56  # pixels: of a run, between two rows, around all of them
+BAR_HEIGHT, GAP, ABOVE, BELOW = (
+    26,
+    64,
+    64,
+    56,
+)  # pixels: of a run, between two rows, around all of them
 _TICKS = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 5)]
 
 
@@ -32,11 +37,24 @@ def model_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None) -> g
     rows = -(-len(models) // columns)
     panels = rows * (BAR_HEIGHT * len(runs) + GAP) - GAP
     counts = [
-        max(run["gpu_hours_by_model"][model]["jobs"] for run in runs.values() if model in run["gpu_hours_by_model"]) for model in models
+        max(
+            run["gpu_hours_by_model"][model]["jobs"]
+            for run in runs.values()
+            if model in run["gpu_hours_by_model"]
+        )
+        for model in models
     ]
-    titles = [f"{escape(model)} ({plural(count, 'job')})" for model, count in zip(models, counts, strict=True)]
+    titles = [
+        f"{escape(model)} ({plural(count, 'job')})"
+        for model, count in zip(models, counts, strict=True)
+    ]
     drawn = make_subplots(
-        rows=rows, cols=columns, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03, vertical_spacing=min(GAP / panels, 1.0)
+        rows=rows,
+        cols=columns,
+        shared_yaxes=True,
+        subplot_titles=titles,
+        horizontal_spacing=0.03,
+        vertical_spacing=min(GAP / panels, 1.0),
     )
     named: set[str] = set()
     for index, model in enumerate(models):
@@ -46,8 +64,15 @@ def model_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None) -> g
         if index + columns >= len(models):
             drawn.update_xaxes(title_text="GPU-hours per job", **at)
     drawn.update_yaxes(title_text="Run", col=1)
-    drawn.update_layout(template=template(scheme), height=panels + ABOVE + BELOW, uirevision="keep", hovermode="y unified")
-    drawn.update_layout(barmode="stack", bargap=0.35, showlegend=True, margin={"t": ABOVE, "b": BELOW})
+    drawn.update_layout(
+        template=template(scheme),
+        height=panels + ABOVE + BELOW,
+        uirevision="keep",
+        hovermode="y unified",
+    )
+    drawn.update_layout(
+        barmode="stack", bargap=0.35, showlegend=True, margin={"t": ABOVE, "b": BELOW}
+    )
     drawn.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"})
     drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line, nticks=6, rangemode="tozero")
     drawn.update_yaxes(autorange="reversed", showgrid=False)
@@ -62,7 +87,9 @@ def _per_job(run: DrawnRun) -> dict[str, dict[str, float]]:
     }
 
 
-def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, named: set[str]) -> list[go.Bar]:
+def _stack(
+    hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, named: set[str]
+) -> list[go.Bar]:
     """One bar trace per GPU type; `named` collects the types that have their entry in the legend."""
     of_runs = {name: of_run.get(model, {}) for name, of_run in hours.items()}
     traces = []
@@ -83,7 +110,9 @@ def _stack(hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, n
     return traces
 
 
-def decision_time_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
+def decision_time_figure(
+    runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
+) -> go.Figure:
     """Decision time per round (milliseconds, logarithmic) x run: the median with its quartiles, and a tick at the 95th percentile."""
     times = {name: run["policy_seconds"] for name, run in runs.items() if run["policy_seconds"]}
     if not times:
@@ -96,7 +125,12 @@ def decision_time_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, he
             f"{escape(name)}: median {number(ms['median'])} ms, quartiles {number(ms['p25'])} to {number(ms['p75'])} ms,<br>"
             f"95th percentile {number(ms['p95'])} ms, over {plural(int(seconds['rounds']), 'round')}<extra></extra>"
         )
-        spread = {"type": "data", "symmetric": False, "array": [ms["p75"] - ms["median"]], "arrayminus": [ms["median"] - ms["p25"]]}
+        spread = {
+            "type": "data",
+            "symmetric": False,
+            "array": [ms["p75"] - ms["median"]],
+            "arrayminus": [ms["median"] - ms["p25"]],
+        }
         colour = SERIES[index % len(SERIES)]
         drawn.add_trace(
             go.Scatter(
@@ -122,7 +156,11 @@ def decision_time_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, he
             )
         )
     drawn.update_xaxes(
-        type="log", tickvals=_TICKS, ticktext=[f"{tick:g}" for tick in _TICKS], showgrid=True, gridcolor=palette(scheme).line
+        type="log",
+        tickvals=_TICKS,
+        ticktext=[f"{tick:g}" for tick in _TICKS],
+        showgrid=True,
+        gridcolor=palette(scheme).line,
     )
     drawn.update_yaxes(autorange="reversed", showgrid=False, type="category")
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})

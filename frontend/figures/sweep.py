@@ -37,30 +37,60 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
     """
     rows = [row for row in sweep["rows"] if metric in row["mean"]]
     if not rows:
-        return empty_figure(scheme, "No point has ended yet", "It shows as soon as a worker has played one.", height=height)
+        return empty_figure(
+            scheme,
+            "No point has ended yet",
+            "It shows as soon as a worker has played one.",
+            height=height,
+        )
     first, second = sweep["axes"][0], sweep["axes"][1] if len(sweep["axes"]) > 1 else None
     drawn = figure(scheme, x=axis_title(first), y=METRICS[metric][1], height=height)
     for index, value in enumerate(second["values"] if second else [None]):
         line = [row for row in rows if second is None or row["settings"][second["name"]] == value]
         if line:
-            name = METRICS[metric][0] if second is None else f"{second['name']} = {value_text(value)}"
-            drawn.add_trace(_line(name, line, first["name"], metric, index, seeds=len(sweep["seeds"])))
+            name = (
+                METRICS[metric][0] if second is None else f"{second['name']} = {value_text(value)}"
+            )
+            drawn.add_trace(
+                _line(name, line, first["name"], metric, index, seeds=len(sweep["seeds"]))
+            )
     _scale(drawn, first)
-    drawn.update_yaxes(rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {}))
+    drawn.update_yaxes(
+        rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {})
+    )
     if metric == "worst_rho":
         rule(drawn, scheme, y=1, text="ρ = 1")
     # Lines stand a little beside each other at every value, so that no bar hides another.
-    drawn.update_layout(scattermode="group", scattergap=0.96, showlegend=second is not None, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(
+        scattermode="group",
+        scattergap=0.96,
+        showlegend=second is not None,
+        hovermode="closest",
+        margin={"t": 40},
+    )
     return drawn
 
 
-def _line(name: str, rows: Sequence[Mapping[str, Any]], axis: str, metric: str, index: int, *, seeds: int) -> go.Scatter:
+def _line(
+    name: str, rows: Sequence[Mapping[str, Any]], axis: str, metric: str, index: int, *, seeds: int
+) -> go.Scatter:
     colour, dash = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
     text = [_said(row, metric) for row in rows]
-    bars = {"type": "data", "array": [row["spread"][metric] for row in rows], "thickness": 1.2, "width": 4, "color": colour}
+    bars = {
+        "type": "data",
+        "array": [row["spread"][metric] for row in rows],
+        "thickness": 1.2,
+        "width": 4,
+        "color": colour,
+    }
     return go.Scatter(
         name=escape(name),
-        x=[row["settings"][axis] if not isinstance(row["settings"][axis], str) else escape(row["settings"][axis]) for row in rows],
+        x=[
+            row["settings"][axis]
+            if not isinstance(row["settings"][axis], str)
+            else escape(row["settings"][axis])
+            for row in rows
+        ],
         y=[row["mean"][metric] for row in rows],
         error_y={**bars, "visible": seeds > 1},
         mode="lines+markers",
@@ -75,17 +105,27 @@ def _said(row: Mapping[str, Any], metric: str) -> str:
     show = percent if metric == "unfair_fraction" else number
     seeds = len(row["seeds"])
     mean = show(row["mean"][metric])
-    return f"{mean} ± {show(row['spread'][metric])} over {seeds} seeds" if seeds > 1 else f"{mean}, seed {row['seeds'][0]}"
+    return (
+        f"{mean} ± {show(row['spread'][metric])} over {seeds} seeds"
+        if seeds > 1
+        else f"{mean}, seed {row['seeds'][0]}"
+    )
 
 
 def _scale(drawn: go.Figure, axis: Mapping[str, Any]) -> None:
     """Ticks at the values that were simulated, as far apart as they are; ratios where the axis is read as such."""
     values = axis["values"]
     if any(isinstance(value, str) for value in values):
-        drawn.update_xaxes(type="category", categoryorder="array", categoryarray=[escape(str(value)) for value in values])
+        drawn.update_xaxes(
+            type="category",
+            categoryorder="array",
+            categoryarray=[escape(str(value)) for value in values],
+        )
         return
     kind = "log" if axis["logarithmic"] else "linear"
-    drawn.update_xaxes(type=kind, tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)])
+    drawn.update_xaxes(
+        type=kind, tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)]
+    )
     first, last = (log10(value) if kind == "log" else value for value in (min(values), max(values)))
     if last > first:
         drawn.update_xaxes(range=[first - EDGE * (last - first), last + EDGE * (last - first)])

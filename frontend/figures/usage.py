@@ -7,17 +7,31 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line, thinned, whole_ticks
+from frontend.figures.base import (
+    empty_figure,
+    figure,
+    label_or_legend,
+    rule,
+    step_line,
+    thinned,
+    whole_ticks,
+)
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
 
 Steps = Mapping[str, Any]
 
 
-def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None) -> go.Figure:
+def usage_figure(
+    used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None
+) -> go.Figure:
     """Stacked step areas: cluster time x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
-        return empty_figure(scheme, "No round has run yet", "Submit a job, or add demo jobs: the first round shows here.")
+        return empty_figure(
+            scheme,
+            "No round has run yet",
+            "Submit a job, or add demo jobs: the first round shows here.",
+        )
     drawn = figure(scheme, x="Cluster time", y="GPUs in use")
     for name in types:
         kept = thinned(used[name]["at"])
@@ -43,22 +57,42 @@ def usage_figure(used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, sc
     if total:
         rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
         drawn.update_yaxes(range=[0, total * 1.12])
-    label_or_legend(drawn, scheme, ends, span=max(total, below, 1.0), x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]))
+    label_or_legend(
+        drawn,
+        scheme,
+        ends,
+        span=max(total, below, 1.0),
+        x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]),
+    )
     return drawn
 
 
 def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.Figure:
     """Step lines: cluster time x jobs, running and pending."""
     if not pending["at"] and not running["at"]:
-        return empty_figure(scheme, "No round has run yet", "Jobs that run and jobs that wait show here, round by round.")
+        return empty_figure(
+            scheme,
+            "No round has run yet",
+            "Jobs that run and jobs that wait show here, round by round.",
+        )
     drawn = figure(scheme, x="Cluster time", y="Jobs")
     colours = palette(scheme)
     highest, ends = 0.0, {}
-    for name, steps, colour, dash in (("running", running, colours.accent, "solid"), ("pending", pending, colours.muted, "dash")):
+    for name, steps, colour, dash in (
+        ("running", running, colours.accent, "solid"),
+        ("pending", pending, colours.muted, "dash"),
+    ):
         if not steps["at"]:
             continue
         drawn.add_trace(
-            step_line(name, steps["at"], steps["value"], colour=colour, dash=dash, hovertemplate="%{y} " + name + "<extra></extra>")
+            step_line(
+                name,
+                steps["at"],
+                steps["value"],
+                colour=colour,
+                dash=dash,
+                hovertemplate="%{y} " + name + "<extra></extra>",
+            )
         )
         ends[name] = (steps["at"][-1], float(steps["value"][-1]), colour)
         highest = max(highest, *(float(value) for value in steps["value"]))

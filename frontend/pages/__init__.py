@@ -1,5 +1,31 @@
 """One module per page: `register(app, api)` gives it an address and its callbacks; `layout` is what stands there before data comes."""
 
-from frontend.pages import cluster, job, jobs, measurements, not_found_404, overview, rounds, simulate, simulation, submit, sweep, sweeps
+from frontend.pages import (
+    cluster,
+    job,
+    jobs,
+    measurements,
+    not_found_404,
+    overview,
+    rounds,
+    simulate,
+    simulation,
+    submit,
+    sweep,
+    sweeps,
+)
 
-PAGES = (overview, cluster, jobs, job, submit, rounds, simulate, simulation, sweeps, sweep, measurements, not_found_404)
+PAGES = (
+    overview,
+    cluster,
+    jobs,
+    job,
+    submit,
+    rounds,
+    simulate,
+    simulation,
+    sweeps,
+    sweep,
+    measurements,
+    not_found_404,
+)

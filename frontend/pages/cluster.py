@@ -11,7 +11,12 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
-from frontend.components.cluster_map import cluster_map, drawing_of, nodes_grid, register_cluster_map
+from frontend.components.cluster_map import (
+    cluster_map,
+    drawing_of,
+    nodes_grid,
+    register_cluster_map,
+)
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.figures.cluster_map import Known, message
@@ -34,17 +39,25 @@ from maat.client.calls import Call
 def layout(**_query: Any) -> html.Div:
     return html.Div(
         [
-            page_title("Cluster", html.Div(id="cluster-actions"), note=html.Span(id="cluster-note", className="caption")),
+            page_title(
+                "Cluster",
+                html.Div(id="cluster-actions"),
+                note=html.Span(id="cluster-note", className="caption"),
+            ),
             html.Div(
                 [
                     card(
                         "Who holds which GPU",
-                        cluster_map("cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10),
+                        cluster_map(
+                            "cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10
+                        ),
                         className="span-8",
                     ),
                     html.Div(
                         [
-                            card("Free now", scrolls("cluster-free", skeleton(100), label="Free now")),
+                            card(
+                                "Free now", scrolls("cluster-free", skeleton(100), label="Free now")
+                            ),
                             reservations_card(),
                         ],
                         className="span-4 form-stack",
@@ -79,7 +92,9 @@ def register(app: Dash, api: Api) -> None:
         Input("cluster-acted", "data"),
         State("cluster-known", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, _acted: Any, known: Known | None) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, cluster_id: str | None, scheme: str | None, _acted: Any, known: Known | None
+    ) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
             return (no_update,) * 6
         if cluster_id == NO_CLUSTER:
@@ -97,10 +112,19 @@ def register(app: Dash, api: Api) -> None:
             failed = error_state(error)
             return message(*said(error), failed=True), "", failed, no_update, failed, no_update
         may = MAY_RESERVE in me["permissions"]
-        pace = "paused" if cluster["paused"] else f"{number(cluster['speed'])} cluster seconds per second"
+        pace = (
+            "paused"
+            if cluster["paused"]
+            else f"{number(cluster['speed'])} cluster seconds per second"
+        )
         note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
         action = "resume" if cluster["paused"] else "pause"
-        button = dmc.Button(f"{action.capitalize()} cluster", variant="default", size="xs", **presses("cluster-pressed", action=action))
+        button = dmc.Button(
+            f"{action.capitalize()} cluster",
+            variant="default",
+            size="xs",
+            **presses("cluster-pressed", action=action),
+        )
         return (
             drawing_of(state["gpus"], known, scheme=scheme),
             note,
@@ -121,7 +145,11 @@ def register(app: Dash, api: Api) -> None:
         if not pressed:
             return no_update, no_update
         action, node = pressed["action"], pressed.get("node")
-        call: Call[Any] = calls.act_on_node(cluster_id, node, action) if node else calls.act_on_cluster(cluster_id, action)
+        call: Call[Any] = (
+            calls.act_on_node(cluster_id, node, action)
+            if node
+            else calls.act_on_cluster(cluster_id, action)
+        )
         try:
             async with api.visitor() as maat:
                 await maat.send(call)
@@ -143,11 +171,21 @@ def free_table(state: Mapping[str, Any]) -> Any:
         return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
     rows = [
         html.Tr(
-            [html.Td(gpu_chip(name)), html.Td(str(free[name]), className="number"), html.Td(str(together.get(name, 0)), className="number")]
+            [
+                html.Td(gpu_chip(name)),
+                html.Td(str(free[name]), className="number"),
+                html.Td(str(together.get(name, 0)), className="number"),
+            ]
         )
         for name in gpu_order(free)
     ]
     head = html.Thead(
-        html.Tr([html.Th("GPU type"), html.Th("Free (GPUs)", className="number"), html.Th("Most on one node", className="number")])
+        html.Tr(
+            [
+                html.Th("GPU type"),
+                html.Th("Free (GPUs)", className="number"),
+                html.Th("Most on one node", className="number"),
+            ]
+        )
     )
     return html.Table([head, html.Tbody(rows)], className="plain-table")

@@ -9,7 +9,15 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import card, definition, empty_state, error_state, graph, scrolls, skeleton
+from frontend.components.cards import (
+    card,
+    definition,
+    empty_state,
+    error_state,
+    graph,
+    scrolls,
+    skeleton,
+)
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure
 from frontend.formatting import ABSENT, number, percent, plural
@@ -35,13 +43,29 @@ BASES = {
     "jobs": "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. Simulate several seeds or traces for that.",
 }
 # Title, what the means say below it, what the differences say.
-NOTHING_YET = ("No run has finished yet", "The comparison shows when the first has.", "It shows when two have.")
-NOTHING_FINISHED = ("No run has finished", "The simulation ended before. Runs, below, says how each ended.", "There is nothing to compare.")
+NOTHING_YET = (
+    "No run has finished yet",
+    "The comparison shows when the first has.",
+    "It shows when two have.",
+)
+NOTHING_FINISHED = (
+    "No run has finished",
+    "The simulation ended before. Runs, below, says how each ended.",
+    "There is nothing to compare.",
+)
 VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}
 
 
 def contest_cards() -> list[Any]:
-    baseline = dmc.Select(id="contest-baseline", data=[], value=None, size="xs", w=260, allowDeselect=False, **aria("Baseline"))
+    baseline = dmc.Select(
+        id="contest-baseline",
+        data=[],
+        value=None,
+        size="xs",
+        w=260,
+        allowDeselect=False,
+        **aria("Baseline"),
+    )
     against = dmc.Group([html.Span("against", className="caption"), baseline], gap=8)
     return [
         card(
@@ -76,18 +100,31 @@ def register(app: Dash, api: Api) -> None:
         State("scheme", "data"),
         State("simulation-id", "data"),
     )
-    async def show(seen: str, baseline: str | None, scheme: str | None, simulation_id: str) -> tuple[Any, ...]:
+    async def show(
+        seen: str, baseline: str | None, scheme: str | None, simulation_id: str
+    ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 6
         try:
             async with api.visitor() as maat:
-                found = await maat.send(calls.comparison(simulation_id, baseline=None if baseline is None else int(baseline)))
+                found = await maat.send(
+                    calls.comparison(
+                        simulation_id, baseline=None if baseline is None else int(baseline)
+                    )
+                )
         except Failure as error:
             return _failed(error, scheme, over=seen.startswith("over"))
         names = [contestant["name"] for contestant in found["contestants"]]
         offered = [{"value": str(i), "label": name} for i, name in enumerate(names)]
         basis = next((BASES[row["basis"]] for row in found["paired"]), "\u00a0")
-        return means(found), differences(found), ratio_figure(found, scheme=scheme), basis, offered, str(found["baseline"])
+        return (
+            means(found),
+            differences(found),
+            ratio_figure(found, scheme=scheme),
+            basis,
+            offered,
+            str(found["baseline"]),
+        )
 
 
 def _failed(error: Exception, scheme: str, *, over: bool) -> tuple[Any, ...]:
@@ -96,7 +133,14 @@ def _failed(error: Exception, scheme: str, *, over: bool) -> tuple[Any, ...]:
         title, means_say, ratios_say = NOTHING_FINISHED if over else NOTHING_YET
         figure = empty_figure(scheme, title, ratios_say, height=200)
         return empty_state(title, means_say), None, figure, "\u00a0", no_update, no_update
-    return error_state(error), None, error_figure(scheme, "No comparison", height=200), "\u00a0", no_update, no_update
+    return (
+        error_state(error),
+        None,
+        error_figure(scheme, "No comparison", height=200),
+        "\u00a0",
+        no_update,
+        no_update,
+    )
 
 
 def means(comparison: Mapping[str, Any]) -> Any:
@@ -104,20 +148,37 @@ def means(comparison: Mapping[str, Any]) -> Any:
     contestants = comparison["contestants"]
     left = any(_left_jobs(contestant) for contestant in contestants)
     offered = (UNFINISHED, *FIGURES) if left else FIGURES
-    shown = [(field, head, digits) for field, head, digits in offered if any(field in c["figures"] for c in contestants)]
-    heads = [html.Th("Policy + placer"), html.Th("Runs", className="number"), *(html.Th(head, className="number") for _, head, _ in shown)]
+    shown = [
+        (field, head, digits)
+        for field, head, digits in offered
+        if any(field in c["figures"] for c in contestants)
+    ]
+    heads = [
+        html.Th("Policy + placer"),
+        html.Th("Runs", className="number"),
+        *(html.Th(head, className="number") for _, head, _ in shown),
+    ]
     rows = [
         html.Tr(
             [
                 html.Td(contestant["name"]),
                 html.Td(str(contestant["figures"]["jobs"]["runs"]), className="number"),
-                *(html.Td(_figure_text(contestant, field, digits), className="number") for field, _, digits in shown),
+                *(
+                    html.Td(_figure_text(contestant, field, digits), className="number")
+                    for field, _, digits in shown
+                ),
             ]
         )
         for contestant in contestants
     ]
-    table = html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table pinned")
-    return html.Div([table, html.Div("* of the jobs that finished", className="caption")]) if left else table
+    table = html.Table(
+        [html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table pinned"
+    )
+    return (
+        html.Div([table, html.Div("* of the jobs that finished", className="caption")])
+        if left
+        else table
+    )
 
 
 def _left_jobs(contestant: Mapping[str, Any]) -> bool:
@@ -128,7 +189,11 @@ def _left_jobs(contestant: Mapping[str, Any]) -> bool:
 
 def _figure_text(contestant: Mapping[str, Any], field: str, digits: int) -> str:
     text = spread_text(contestant["figures"].get(field), digits)
-    return f"{text}*" if field == "avg_jct_hours" and text != ABSENT and _left_jobs(contestant) else text
+    return (
+        f"{text}*"
+        if field == "avg_jct_hours" and text != ABSENT and _left_jobs(contestant)
+        else text
+    )
 
 
 def spread_text(spread: Mapping[str, Any] | None, digits: int) -> str:
@@ -143,11 +208,28 @@ def differences(comparison: Mapping[str, Any]) -> Any:
     if not comparison["paired"]:
         return None
     names = [contestant["name"] for contestant in comparison["contestants"]]
-    heads = ("Policy + placer", "JCT difference (h)", "JCT ratio", "Jobs sooner", "Compared", "Mean JCT is")
+    heads = (
+        "Policy + placer",
+        "JCT difference (h)",
+        "JCT ratio",
+        "Jobs sooner",
+        "Compared",
+        "Mean JCT is",
+    )
     rows = [_difference(row, names[row["contestant"]]) for row in comparison["paired"]]
-    head = html.Tr([html.Th(heads[0]), *(html.Th(text, className="number") for text in heads[1:-1]), html.Th(heads[-1])])
+    head = html.Tr(
+        [
+            html.Th(heads[0]),
+            *(html.Th(text, className="number") for text in heads[1:-1]),
+            html.Th(heads[-1]),
+        ]
+    )
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table pinned")
-    notes = [html.Div(row["note"], className="caption") for row in comparison["paired"] if row.get("note")]
+    notes = [
+        html.Div(row["note"], className="caption")
+        for row in comparison["paired"]
+        if row.get("note")
+    ]
     return html.Div([table, *notes])
 
 
@@ -161,7 +243,13 @@ def _difference(row: Mapping[str, Any], name: str) -> html.Tr:
         percent(row["sooner"]),
         compared,
     )
-    return html.Tr([html.Td(name), *(html.Td(text, className="number") for text in cells), html.Td(VERDICTS[row["verdict"]])])
+    return html.Tr(
+        [
+            html.Td(name),
+            *(html.Td(text, className="number") for text in cells),
+            html.Td(VERDICTS[row["verdict"]]),
+        ]
+    )
 
 
 def interval_text(interval: Mapping[str, Any], form: str) -> str:

@@ -10,14 +10,32 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, scrolls, skeleton
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    facts,
+    graph,
+    link_button,
+    scrolls,
+    skeleton,
+)
 from frontend.components.dialogs import dialog
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
-from frontend.formatting import ABSENT, clock, count, duration, gpu_hours, number, parse_time, percent
+from frontend.formatting import (
+    ABSENT,
+    clock,
+    count,
+    duration,
+    gpu_hours,
+    number,
+    parse_time,
+    percent,
+)
 from frontend.others import is_other
 from frontend.pages.jobs import wanted
 from frontend.routing import add_page, aria, in_browser, one, path_to, presses
@@ -33,21 +51,36 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),
             dmc.Group(
-                [html.Div(skeleton(28), id="job-head", className="job-head"), html.Div(id="job-actions")],
+                [
+                    html.Div(skeleton(28), id="job-head", className="job-head"),
+                    html.Div(id="job-actions"),
+                ],
                 justify="space-between",
                 className="page-head",
             ),
             html.Div(
                 [
                     html.Div(
-                        [html.Div(skeleton(96), id="job-why"), card("GPUs and batch size over time", graph("job-timeline", height=340))],
+                        [
+                            html.Div(skeleton(96), id="job-why"),
+                            card(
+                                "GPUs and batch size over time", graph("job-timeline", height=340)
+                            ),
+                        ],
                         className="span-8 form-stack",
                     ),
                     html.Div(
-                        [card("Now", html.Div(skeleton(180), id="job-now")), card("Asked for", html.Div(skeleton(150), id="job-spec"))],
+                        [
+                            card("Now", html.Div(skeleton(180), id="job-now")),
+                            card("Asked for", html.Div(skeleton(150), id="job-spec")),
+                        ],
                         className="span-4 form-stack",
                     ),
-                    card("Events", scrolls("job-events", skeleton(120), label="Events"), className="span-12"),
+                    card(
+                        "Events",
+                        scrolls("job-events", skeleton(120), label="Events"),
+                        className="span-12",
+                    ),
                 ],
                 className="columns",
             ),
@@ -55,11 +88,15 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
                 "job-cancel-ask",
                 "Cancel this job?",
                 [
-                    html.P("It stops at the next round and gives its GPUs back. Its history stays. This cannot be undone."),
+                    html.P(
+                        "It stops at the next round and gives its GPUs back. Its history stays. This cannot be undone."
+                    ),
                     dmc.Group(
                         [
                             dmc.Button("Keep it", id="job-cancel-no", variant="default"),
-                            dmc.Button("Cancel job", id="job-cancel-yes", color="red", className="danger"),
+                            dmc.Button(
+                                "Cancel job", id="job-cancel-yes", color="red", className="danger"
+                            ),
                         ],
                         justify="flex-end",
                     ),
@@ -87,7 +124,9 @@ def register(app: Dash, api: Api) -> None:
         State("job-id", "data"),
         State("job-over", "data"),
     )
-    async def show(_live: Any, scheme: str | None, _asked: bool | None, job_id: str, over: bool) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, scheme: str | None, _asked: bool | None, job_id: str, over: bool
+    ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 8
         if over and ctx.triggered_id == "live":
@@ -104,7 +143,12 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             return _failed(error, scheme, job_id)
         timeline = job_timeline_figure(
-            spans["items"], now=state["now"], submitted_at=job["submitted_at"], finished_at=job["finished_at"], scheme=scheme, height=340
+            spans["items"],
+            now=state["now"],
+            submitted_at=job["submitted_at"],
+            finished_at=job["finished_at"],
+            scheme=scheme,
+            height=340,
         )
         finished = job["state"] in FINAL_STATES
         actions = (
@@ -112,7 +156,13 @@ def register(app: Dash, api: Api) -> None:
             if job["cancel_requested"] and not finished
             else []
             if finished
-            else dmc.Button("Cancel job", id="job-cancel", variant="default", size="xs", **presses("job-cancel-pressed"))
+            else dmc.Button(
+                "Cancel job",
+                id="job-cancel",
+                variant="default",
+                size="xs",
+                **presses("job-cancel-pressed"),
+            )
         )
         return (
             _head(job),
@@ -155,7 +205,12 @@ def register(app: Dash, api: Api) -> None:
 
 def _head(job: Mapping[str, Any]) -> dmc.Group:
     return dmc.Group(
-        [html.H1(job["name"], className="page-title"), state_chip(job["state"]), html.Span(job["id"], className="caption")], gap=12
+        [
+            html.H1(job["name"], className="page-title"),
+            state_chip(job["state"]),
+            html.Span(job["id"], className="caption"),
+        ],
+        gap=12,
     )
 
 
@@ -164,22 +219,45 @@ def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
     primary = explanation.get("primary") or job["reason"]
     if not primary:
         return card("Why", html.Div("No round has considered it yet.", className="hint"))
-    title = {True: "Why it waits", False: "Why it has this"}[job["allocation"] is None and job["state"] not in FINAL_STATES]
+    title = {True: "Why it waits", False: "Why it has this"}[
+        job["allocation"] is None and job["state"] not in FINAL_STATES
+    ]
     if job["state"] in FINAL_STATES:
         title = "How it ended"
-    others = [reason for reason in explanation.get("reasons", []) if reason["code"] != primary["code"]]
+    others = [
+        reason for reason in explanation.get("reasons", []) if reason["code"] != primary["code"]
+    ]
     sentence = _ended_words(job) if job["state"] in FINAL_STATES else primary["sentence"]
-    source: list[Any] = [html.Span(reason_words(primary["code"]), className="caption", title=primary["code"])]
+    source: list[Any] = [
+        html.Span(reason_words(primary["code"]), className="caption", title=primary["code"])
+    ]
     if primary.get("as_of_round") is not None:
-        source.append(dcc.Link(f"round {primary['as_of_round']}", href=_round_path(job, primary["as_of_round"]), className="caption"))
+        source.append(
+            dcc.Link(
+                f"round {primary['as_of_round']}",
+                href=_round_path(job, primary["as_of_round"]),
+                className="caption",
+            )
+        )
     return card(
         title,
         [
             html.Div(sentence, className="sentence"),
-            html.Div([html.Span([html.B(name), value]) for name, value in evidence_words(primary["evidence"])], className="strip"),
+            html.Div(
+                [
+                    html.Span([html.B(name), value])
+                    for name, value in evidence_words(primary["evidence"])
+                ],
+                className="strip",
+            ),
             *[html.Div(_waited_words(reason), className="hint") for reason in others],
             *(
-                [html.Ul([_remedy(job, remedy) for remedy in explanation["remedies"]], className="remedies")]
+                [
+                    html.Ul(
+                        [_remedy(job, remedy) for remedy in explanation["remedies"]],
+                        className="remedies",
+                    )
+                ]
                 if explanation.get("remedies")
                 else []
             ),
@@ -192,7 +270,11 @@ def _why(job: Mapping[str, Any], explanation: Mapping[str, Any]) -> Any:
 def _remedy(job: Mapping[str, Any], remedy: Mapping[str, Any]) -> html.Li:
     """What would help, with the way to the form filled so."""
     way = path_to("/submit", cluster=job["cluster_id"], like=job["id"], remedy=remedy["code"])
-    return html.Li([remedy["sentence"], " ", dcc.Link("Submit it so", href=way)] if remedy["changes"] else remedy["sentence"])
+    return html.Li(
+        [remedy["sentence"], " ", dcc.Link("Submit it so", href=way)]
+        if remedy["changes"]
+        else remedy["sentence"]
+    )
 
 
 def _waited_words(reason: Mapping[str, Any]) -> str:
@@ -201,12 +283,17 @@ def _waited_words(reason: Mapping[str, Any]) -> str:
 
 def _ended_words(job: Mapping[str, Any]) -> str:
     """How long it waited and ran, in the cluster's time."""
-    begun, ended, submitted = (parse_time(job[name]) for name in ("started_at", "finished_at", "submitted_at"))
+    begun, ended, submitted = (
+        parse_time(job[name]) for name in ("started_at", "finished_at", "submitted_at")
+    )
     if ended is None or submitted is None:
         return f"{job['state'].capitalize()}."
     if begun is None:
         return f"{job['state'].capitalize()} after {duration((ended - submitted).total_seconds())} of waiting, without ever having run."
-    waited, ran = duration((begun - submitted).total_seconds()), duration((ended - begun).total_seconds())
+    waited, ran = (
+        duration((begun - submitted).total_seconds()),
+        duration((ended - begun).total_seconds()),
+    )
     return f"{job['state'].capitalize()} {ran} after its start; before, it waited {waited}."
 
 
@@ -216,19 +303,36 @@ def _round_path(job: Mapping[str, Any], number: int) -> str:
 
 def _now(job: Mapping[str, Any]) -> html.Dl:
     held, batch = job["allocation"], (job["allocation"] or {}).get("batch") or {}
-    nodes = "" if not held else f" on {held['node_count']} node{'s' if held['node_count'] != 1 else ''}"
+    nodes = (
+        "" if not held else f" on {held['node_count']} node{'s' if held['node_count'] != 1 else ''}"
+    )
     return facts(
         [
-            ("GPUs", gpu_chip(held["gpu_type"], f"{held['gpu_count']} × {held['gpu_type']}{nodes}") if held else "none"),
+            (
+                "GPUs",
+                gpu_chip(held["gpu_type"], f"{held['gpu_count']} × {held['gpu_type']}{nodes}")
+                if held
+                else "none",
+            ),
             (
                 "Progress",
                 dmc.Group(
-                    [dmc.Progress(value=job["progress"] * 100, w=120, size="sm", **aria("Progress")), percent(job["progress"])],
+                    [
+                        dmc.Progress(
+                            value=job["progress"] * 100, w=120, size="sm", **aria("Progress")
+                        ),
+                        percent(job["progress"]),
+                    ],
                     gap=8,
                 ),
             ),
             ("Remaining", duration(job["remaining_seconds"])),
-            ("Goodput", f"{number(job['goodput'])} effective samples/s" if job["goodput"] is not None else ABSENT),
+            (
+                "Goodput",
+                f"{number(job['goodput'])} effective samples/s"
+                if job["goodput"] is not None
+                else ABSENT,
+            ),
             ("Batch size", _batch_words(batch)),
             ("Waited", duration(job["wait_seconds"])),
             ("GPU-hours", gpu_hours(job["gpu_hours"])),
@@ -251,9 +355,11 @@ def _spec(job: Mapping[str, Any]) -> html.Dl:
             ("Does", _kind(job)),
             (
                 "May vary",
-                {"rigid": "GPU type", "strong-scaling": "GPU type, GPU count", "adaptive": "GPU type, GPU count, batch size"}.get(
-                    job["adaptivity"], job["adaptivity"]
-                ),
+                {
+                    "rigid": "GPU type",
+                    "strong-scaling": "GPU type, GPU count",
+                    "adaptive": "GPU type, GPU count, batch size",
+                }.get(job["adaptivity"], job["adaptivity"]),
             ),
             ("GPUs", wanted(job)),
             ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
@@ -287,7 +393,17 @@ def events_table(events: Sequence[Mapping[str, Any]], cluster_id: str) -> Any:
     if not events:
         return html.Div("Nothing has happened to it yet.", className="hint")
     newest = sorted(events, key=lambda event: event["id"], reverse=True)[:EVENTS_SHOWN]
-    head = html.Thead(html.Tr([html.Th("Cluster time"), html.Th("Event"), html.Th("State"), html.Th("Round"), html.Th("Details")]))
+    head = html.Thead(
+        html.Tr(
+            [
+                html.Th("Cluster time"),
+                html.Th("Event"),
+                html.Th("State"),
+                html.Th("Round"),
+                html.Th("Details"),
+            ]
+        )
+    )
     rows = [
         html.Tr(
             [
@@ -295,7 +411,10 @@ def events_table(events: Sequence[Mapping[str, Any]], cluster_id: str) -> Any:
                 html.Td(event["kind"].replace("_", " ")),
                 html.Td(state_chip(event["state"]) if event["state"] else ""),
                 html.Td(
-                    dcc.Link(str(event["round_number"]), href=path_to(f"/rounds/{event['round_number']}", cluster=cluster_id))
+                    dcc.Link(
+                        str(event["round_number"]),
+                        href=path_to(f"/rounds/{event['round_number']}", cluster=cluster_id),
+                    )
                     if event["round_number"] is not None
                     else ""
                 ),
@@ -304,13 +423,21 @@ def events_table(events: Sequence[Mapping[str, Any]], cluster_id: str) -> Any:
         )
         for event in newest
     ]
-    more = [html.Div(f"The newest {EVENTS_SHOWN} of {len(events)} events.", className="hint")] if len(events) > EVENTS_SHOWN else []
+    more = (
+        [html.Div(f"The newest {EVENTS_SHOWN} of {len(events)} events.", className="hint")]
+        if len(events) > EVENTS_SHOWN
+        else []
+    )
     return [html.Table([head, html.Tbody(rows)], className="plain-table"), *more]
 
 
 def details(data: Mapping[str, Any], limit: int = 160) -> str:
     """An event's data on one line."""
-    text = ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in data.items() if value not in (None, {}, []))
+    text = ", ".join(
+        f"{name.replace('_', ' ')} {_value(value)}"
+        for name, value in data.items()
+        if value not in (None, {}, [])
+    )
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -331,7 +458,12 @@ def _failed(error: Exception, scheme: str, job_id: str) -> tuple[Any, ...]:
     return (
         html.H1(nobody if missing else title, className="page-title"),
         back,
-        card(None, empty_state(nobody, "Its tenant and the cluster's administrators see it.") if is_other(job_id) else error_state(error)),
+        card(
+            None,
+            empty_state(nobody, "Its tenant and the cluster's administrators see it.")
+            if is_other(job_id)
+            else error_state(error),
+        ),
         figure,
         ABSENT,
         ABSENT,

@@ -49,9 +49,29 @@ COLUMNS = [
         "cellRenderer": "MaatState",
         "tooltipField": "reason",
     },
-    {"field": "model", "colId": "model", "headerName": "Model", "flex": 1, "minWidth": 100, "sortable": True, "tooltipField": "model"},
-    {"field": "want", "headerName": "Wants", "headerTooltip": "GPUs that it asks for", "width": 80, "tooltipField": "want"},
-    {"field": "have", "headerName": "Has", "headerTooltip": "GPUs that it holds", "width": 104, "cellRenderer": "MaatGpus"},
+    {
+        "field": "model",
+        "colId": "model",
+        "headerName": "Model",
+        "flex": 1,
+        "minWidth": 100,
+        "sortable": True,
+        "tooltipField": "model",
+    },
+    {
+        "field": "want",
+        "headerName": "Wants",
+        "headerTooltip": "GPUs that it asks for",
+        "width": 80,
+        "tooltipField": "want",
+    },
+    {
+        "field": "have",
+        "headerName": "Has",
+        "headerTooltip": "GPUs that it holds",
+        "width": 104,
+        "cellRenderer": "MaatGpus",
+    },
     {
         "field": "progress_share",
         "colId": "progress",
@@ -62,8 +82,22 @@ COLUMNS = [
         "cellRenderer": "MaatProgress",
     },
     {"field": "remaining", "headerName": "Remaining", "width": 94, **IN_CLUSTER_TIME, **RIGHT},
-    {"field": "wait", "headerName": "Waited", "width": 86, "tooltipField": "wait_exact", **IN_CLUSTER_TIME, **RIGHT},
-    {"field": "gpu_hours", "colId": "gpu_hours", "headerName": "GPU-hours", "width": 80, "sortable": True, **RIGHT},
+    {
+        "field": "wait",
+        "headerName": "Waited",
+        "width": 86,
+        "tooltipField": "wait_exact",
+        **IN_CLUSTER_TIME,
+        **RIGHT,
+    },
+    {
+        "field": "gpu_hours",
+        "colId": "gpu_hours",
+        "headerName": "GPU-hours",
+        "width": 80,
+        "sortable": True,
+        **RIGHT,
+    },
     {
         "field": "submitted",
         "colId": "submitted_at",
@@ -74,12 +108,32 @@ COLUMNS = [
         **IN_CLUSTER_TIME,
         **RIGHT,
     },
-    {"field": "tenant", "headerName": "Tenant", "flex": 1, "minWidth": 70, "tooltipField": "tenant"},
-    {"field": "restarts", "colId": "restarts", "headerName": "Restarts", "width": 74, "sortable": True, **RIGHT},
+    {
+        "field": "tenant",
+        "headerName": "Tenant",
+        "flex": 1,
+        "minWidth": 70,
+        "tooltipField": "tenant",
+    },
+    {
+        "field": "restarts",
+        "colId": "restarts",
+        "headerName": "Restarts",
+        "width": 74,
+        "sortable": True,
+        **RIGHT,
+    },
 ]
 
 
-def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = None, sort: Any = None, **_query: Any) -> html.Div:
+def layout(
+    q: Any = None,
+    state: Any = None,
+    model: Any = None,
+    gpu_type: Any = None,
+    sort: Any = None,
+    **_query: Any,
+) -> html.Div:
     text = one(q) or ""
     states = [{"value": name, "label": state_text(name)} for name in JOB_STATES]
     return html.Div(
@@ -134,12 +188,18 @@ def layout(q: Any = None, state: Any = None, model: Any = None, gpu_type: Any = 
                                 clearable=True,
                                 **aria("GPU type"),
                             ),
-                            dmc.Button("Clear filters", id="jobs-clear", variant="subtle", size="xs"),
+                            dmc.Button(
+                                "Clear filters", id="jobs-clear", variant="subtle", size="xs"
+                            ),
                         ],
                         gap=8,
                         mb=8,
                     ),
-                    html.Div(id="jobs-counts", className="legend", style={"minHeight": "20px", "marginBottom": "8px"}),
+                    html.Div(
+                        id="jobs-counts",
+                        className="legend",
+                        style={"minHeight": "20px", "marginBottom": "8px"},
+                    ),
                     html.Div(id="jobs-problem"),
                     grid(
                         "jobs-grid",
@@ -185,8 +245,20 @@ def register(app: Dash, api: Api) -> None:
         Input("jobs-type", "value"),
         prevent_initial_call=True,
     )
-    in_browser(app, "sortInUrl", Output("jobs-grid", "id"), Input("jobs-grid", "getRowsRequest"), prevent_initial_call=True)
-    in_browser(app, "fitColumns", Output("jobs-problem", "id"), Input("jobs-grid", "getRowsRequest"), State("jobs-grid-id", "data"))
+    in_browser(
+        app,
+        "sortInUrl",
+        Output("jobs-grid", "id"),
+        Input("jobs-grid", "getRowsRequest"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "fitColumns",
+        Output("jobs-problem", "id"),
+        Input("jobs-grid", "getRowsRequest"),
+        State("jobs-grid-id", "data"),
+    )
     in_browser(
         app,
         "restartGrid",
@@ -222,14 +294,18 @@ def register(app: Dash, api: Api) -> None:
         State("jobs-model", "data"),
         State("jobs-type", "data"),
     )
-    async def offer(_cluster_id: str | None, models_now: list[str], types_now: list[str]) -> tuple[Any, Any]:
+    async def offer(
+        _cluster_id: str | None, models_now: list[str], types_now: list[str]
+    ) -> tuple[Any, Any]:
         try:
             async with api.visitor() as maat:
                 models = (await maat.send(calls.models()))["items"]
         except Failure:
             return no_update, no_update
         names = {model["name"] for model in models} | set(models_now)
-        types = {entry["gpu_type"] for model in models for entry in model["gpu_types"]} | set(types_now)
+        types = {entry["gpu_type"] for model in models for entry in model["gpu_types"]} | set(
+            types_now
+        )
         return sorted(names), sorted(types)
 
     @app.callback(
@@ -245,7 +321,10 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
     )
     async def rows(
-        request: dict[str, Any] | None, filters: dict[str, Any], cursors: dict[str, str], cluster_id: str | None
+        request: dict[str, Any] | None,
+        filters: dict[str, Any],
+        cursors: dict[str, str],
+        cluster_id: str | None,
     ) -> tuple[Any, ...]:
         if not request:
             return (no_update,) * 5
@@ -255,13 +334,19 @@ def register(app: Dash, api: Api) -> None:
                 [],
                 "",
                 {},
-                empty_state("No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."),
+                empty_state(
+                    "No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."
+                ),
             )
         query = _query(filters, cluster_id, request)
         try:
             async with api.visitor() as maat:
                 page, cursors = await block(
-                    maat, query, start=request["startRow"], rows=request["endRow"] - request["startRow"], cursors=cursors or {}
+                    maat,
+                    query,
+                    start=request["startRow"],
+                    rows=request["endRow"] - request["startRow"],
+                    cursors=cursors or {},
                 )
         except Failure as error:
             return {"rowData": [], "rowCount": 0}, no_update, no_update, {}, error_state(error)
@@ -269,7 +354,10 @@ def register(app: Dash, api: Api) -> None:
         response = {"rowData": [row_of(job) for job in page["items"]], "rowCount": total}
         return (
             response,
-            _counts(page.get("state_counts") or {}, {"cluster": cluster_id, **filters, "sort": query["sort"]}),
+            _counts(
+                page.get("state_counts") or {},
+                {"cluster": cluster_id, **filters, "sort": query["sort"]},
+            ),
             _total_words(total, filters) if total is not None else "",
             cursors,
             _nothing(filters) if total == 0 else None,
@@ -286,7 +374,9 @@ def register(app: Dash, api: Api) -> None:
         return no_update if not clicks else await demo_jobs(api, cluster_id)
 
 
-def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[str, Any]) -> JobFilters:
+def _query(
+    filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[str, Any]
+) -> JobFilters:
     query: JobFilters = {"count": "exact", "sort": NEWEST_FIRST}
     if cluster_id:
         query["cluster"] = cluster_id
@@ -301,7 +391,9 @@ def _query(filters: Mapping[str, Any], cluster_id: str | None, request: Mapping[
     return query
 
 
-async def block(maat: AsyncClient, query: JobFilters, *, start: int, rows: int, cursors: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
+async def block(
+    maat: AsyncClient, query: JobFilters, *, start: int, rows: int, cursors: Mapping[str, str]
+) -> tuple[Any, dict[str, str]]:
     """Rows `start` to `start + rows` of a keyset list, and the cursors learned: row offset -> cursor of the page that starts there.
 
     The grid asks by offset, the service pages by cursor: from the nearest cursor that is known the rows between are stepped over.
@@ -312,7 +404,9 @@ async def block(maat: AsyncClient, query: JobFilters, *, start: int, rows: int, 
         skipped = await maat.jobs(**_window(query, rows=start - at, cursor=known.get(at)))
         at += len(skipped["items"])
         if skipped["next_cursor"] is None:
-            return {**skipped, "items": []}, {str(offset): cursor for offset, cursor in known.items()}
+            return {**skipped, "items": []}, {
+                str(offset): cursor for offset, cursor in known.items()
+            }
         known[at] = skipped["next_cursor"]
     page = await maat.jobs(**_window(query, rows=rows, cursor=known.get(start)))
     if page["next_cursor"] is not None:
@@ -343,7 +437,9 @@ def row_of(job: Mapping[str, Any]) -> dict[str, Any]:
         "colour": gpu_colour(held["gpu_type"]) if held else None,
         "progress_share": job["progress"],
         "remaining": duration(job["remaining_seconds"]),
-        "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now" if held else None,
+        "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now"
+        if held
+        else None,
         "wait": duration(job["wait_seconds"]),
         "wait_exact": f"{job['wait_seconds']:.0f} s of cluster time",
         "gpu_hours": gpu_hours(job["gpu_hours"]),
@@ -364,24 +460,37 @@ def wanted(job: Mapping[str, Any]) -> str:
         return str(job["gpu_count"])
     if job["max_gpus"] is None:
         return f"{job['min_gpus']} or more"
-    return str(job["min_gpus"]) if job["min_gpus"] == job["max_gpus"] else f"{job['min_gpus']} to {job['max_gpus']}"
+    return (
+        str(job["min_gpus"])
+        if job["min_gpus"] == job["max_gpus"]
+        else f"{job['min_gpus']} to {job['max_gpus']}"
+    )
 
 
 def _nothing(filters: Mapping[str, Any]) -> html.Div:
     """Why the list is empty: nothing was submitted, or the filters leave nothing."""
     used = [
-        f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}" for name, value in filters.items() if value
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}"
+        for name, value in filters.items()
+        if value
     ]
     if not used:
-        return empty_state("No job yet", "Submit one, or add demo jobs: the next round considers them.")
-    return empty_state("No job matches", f"Filtered by {', '.join(used)}. Clear the filters to see all jobs.")
+        return empty_state(
+            "No job yet", "Submit one, or add demo jobs: the next round considers them."
+        )
+    return empty_state(
+        "No job matches", f"Filtered by {', '.join(used)}. Clear the filters to see all jobs."
+    )
 
 
 def columns_sorted(wish: str | None) -> list[dict[str, Any]]:
     """The columns, one of them sorted: by which `wish` says, as the service names it, else the newest first."""
     given = wish if wish is not None and wish.removeprefix("-") in SORTS else NEWEST_FIRST
     order = "desc" if given.startswith("-") else "asc"
-    return [{**column, "sort": order} if column.get("colId") == given.removeprefix("-") else column for column in COLUMNS]
+    return [
+        {**column, "sort": order} if column.get("colId") == given.removeprefix("-") else column
+        for column in COLUMNS
+    ]
 
 
 def _counts(counts: Mapping[str, int], view: Mapping[str, Any]) -> list[Any]:
@@ -389,7 +498,10 @@ def _counts(counts: Mapping[str, int], view: Mapping[str, Any]) -> list[Any]:
     return [
         dcc.Link(
             html.Span(
-                [html.Span(STATES[name].glyph, className="state-glyph"), f"{count(counts[name])} {name}"],
+                [
+                    html.Span(STATES[name].glyph, className="state-glyph"),
+                    f"{count(counts[name])} {name}",
+                ],
                 className=f"state state-{STATES[name].hue}",
             ),
             href=path_to("/jobs", **{**view, "state": name}),

@@ -10,7 +10,14 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure
-from frontend.components.cards import card, empty_state, error_state, link_button, page_title, scrolls
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    link_button,
+    page_title,
+    scrolls,
+)
 from frontend.components.dialogs import dialog
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
@@ -51,8 +58,15 @@ def layout(**_query: Any) -> html.Div:
     form = html.Div(
         [
             html.Div(id="measurements-problem"),
-            html.Div([html.Label("What was measured", className="mantine-InputWrapper-label"), kind]),
-            dmc.TextInput(id="measurements-name", label="Name", placeholder="by which simulations name them", value=""),
+            html.Div(
+                [html.Label("What was measured", className="mantine-InputWrapper-label"), kind]
+            ),
+            dmc.TextInput(
+                id="measurements-name",
+                label="Name",
+                placeholder="by which simulations name them",
+                value="",
+            ),
             box,
             html.Div(ACCEPTED["variability"], id="measurements-accepted", className="hint"),
             html.Div(id="measurements-file", className="hint"),
@@ -71,7 +85,11 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     card("Upload", form, className="span-4"),
-                    card("Uploaded", scrolls("measurements-list", label="Uploaded measurements"), className="span-8"),
+                    card(
+                        "Uploaded",
+                        scrolls("measurements-list", label="Uploaded measurements"),
+                        className="span-8",
+                    ),
                 ],
                 className="columns",
             ),
@@ -100,11 +118,22 @@ def _question() -> dmc.Modal:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/measurements", name="Measurements", title="Measurements", order=7, layout=layout)
+    add_page(
+        __name__,
+        path="/measurements",
+        name="Measurements",
+        title="Measurements",
+        order=7,
+        layout=layout,
+    )
     _register_form(app, api)
     _register_deleting(app, api)
 
-    @app.callback(Output("measurements-list", "children"), Input("live", "data"), Input("measurements-changed", "data"))
+    @app.callback(
+        Output("measurements-list", "children"),
+        Input("live", "data"),
+        Input("measurements-changed", "data"),
+    )
     async def list_measurements(_live: Any, _changed: int) -> Any:
         try:
             async with api.visitor() as maat:
@@ -128,7 +157,9 @@ def _register_form(app: Dash, api: Api) -> None:
         State("measurements-upload", "filename"),
         prevent_initial_call=True,
     )
-    async def take_files(contents: list[str] | None, names: list[str] | None) -> tuple[Any, Any, Any]:
+    async def take_files(
+        contents: list[str] | None, names: list[str] | None
+    ) -> tuple[Any, Any, Any]:
         if not contents:
             return no_update, no_update, no_update
         try:
@@ -158,10 +189,19 @@ def _register_form(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("measurements-button", "loading"), True, False)],
     )
-    async def upload(clicks: int | None, kind: Any, name: str, files: list[Any], key: str, changed: int) -> dict[str, Any]:
+    async def upload(
+        clicks: int | None, kind: Any, name: str, files: list[Any], key: str, changed: int
+    ) -> dict[str, Any]:
         if not clicks:
             return dict.fromkeys(("name", "files", "problem", "key", "changed", "said"), no_update)
-        same: dict[str, Any] = {"name": "", "files": "", "problem": None, "key": no_update, "changed": no_update, "said": no_update}
+        same: dict[str, Any] = {
+            "name": "",
+            "files": "",
+            "problem": None,
+            "key": no_update,
+            "changed": no_update,
+            "said": no_update,
+        }
         wrong = unfinished(name, files)
         if wrong:
             return same | wrong
@@ -171,7 +211,12 @@ def _register_form(app: Dash, api: Api) -> None:
                 made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
         except Failure as error:
             beside, problem = spread(error, place, empty_name="Give the measurements a name.")
-            return same | {"name": beside.get("name", ""), "files": beside.get("csv", ""), "problem": problem, "key": uuid4().hex}
+            return same | {
+                "name": beside.get("name", ""),
+                "files": beside.get("csv", ""),
+                "problem": problem,
+                "key": uuid4().hex,
+            }
         said = notice("Uploaded", f"Simulations can name {made['name']} now.")
         return same | {"key": uuid4().hex, "changed": changed + 1, "said": said}
 
@@ -201,7 +246,9 @@ def _register_deleting(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("measurements-yes", "loading"), True, False)],
     )
-    async def delete(_yes: int | None, _no: int | None, chosen: str, changed: int) -> tuple[Any, Any, Any]:
+    async def delete(
+        _yes: int | None, _no: int | None, chosen: str, changed: int
+    ) -> tuple[Any, Any, Any]:
         if ctx.triggered_id != "measurements-yes" or not ctx.triggered[0]["value"]:
             return False, no_update, no_update
         try:
@@ -224,7 +271,13 @@ def unfinished(name: str, files: Sequence[Any]) -> dict[str, str]:
 
 def place(problem: FieldProblem) -> str | None:
     """Where in the form a refused field stands: whatever is wrong in a file is told below the box, with row and value."""
-    return "csv" if problem.pointer.startswith("/files") else "name" if problem.pointer == "/name" else None
+    return (
+        "csv"
+        if problem.pointer.startswith("/files")
+        else "name"
+        if problem.pointer == "/name"
+        else None
+    )
 
 
 def table(measurements: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
@@ -233,13 +286,31 @@ def table(measurements: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
             "No measurements yet",
             "Upload how unequal your GPUs are, or what jobs on one GPU lose: simulations then follow them instead of assumptions.",
         )
-    heads = (("Name", ""), ("Covers", ""), ("Size", "number"), ("sha256", ""), ("Uploaded (UTC)", ""))
-    head = html.Thead(html.Tr([*(html.Th(text, className=kind) for text, kind in heads), *([html.Th("")] if may else [])]))
-    return html.Table([head, html.Tbody([_row(one, may=may) for one in measurements])], className="plain-table")
+    heads = (
+        ("Name", ""),
+        ("Covers", ""),
+        ("Size", "number"),
+        ("sha256", ""),
+        ("Uploaded (UTC)", ""),
+    )
+    head = html.Thead(
+        html.Tr(
+            [
+                *(html.Th(text, className=kind) for text, kind in heads),
+                *([html.Th("")] if may else []),
+            ]
+        )
+    )
+    return html.Table(
+        [head, html.Tbody([_row(one, may=may) for one in measurements])], className="plain-table"
+    )
 
 
 def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
-    digest = html.Code(one["digest"][:8], title=f"{one['digest']}\n" + "\n".join(f"{f['sha256']}  {f['name']}" for f in one["files"]))
+    digest = html.Code(
+        one["digest"][:8],
+        title=f"{one['digest']}\n" + "\n".join(f"{f['sha256']}  {f['name']}" for f in one["files"]),
+    )
     delete = dmc.Button(
         "Delete",
         variant="subtle",
@@ -248,9 +319,14 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
         **aria(f"Delete the measurements {one['name']}"),
     )
     cells = [
-        html.Td([one["name"], html.Div(KINDS[one["kind"]], className="caption")], className="wraps narrow"),
         html.Td(
-            covers_text(one), className="wraps", title="; ".join(f"{kind}: {', '.join(names)}" for kind, names in one["covers"].items())
+            [one["name"], html.Div(KINDS[one["kind"]], className="caption")],
+            className="wraps narrow",
+        ),
+        html.Td(
+            covers_text(one),
+            className="wraps",
+            title="; ".join(f"{kind}: {', '.join(names)}" for kind, names in one["covers"].items()),
         ),
         html.Td(size_text(one["bytes"]), className="number"),
         html.Td(digest),
@@ -264,10 +340,18 @@ def covers_text(one: Mapping[str, Any]) -> str:
     """Of unequal GPUs what was measured on which; of interference, which is of many models, how many."""
     covers = one["covers"]
     if one["kind"] == "variability":
-        return "; ".join(f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in covers.items())
+        return "; ".join(
+            f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in covers.items()
+        )
     return f"{', '.join(covers)}: {plural(len(set().union(*covers.values())), 'model')}"
 
 
 def size_text(count: int) -> str:
     """`1.2 MB`, in thousands."""
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
+    return (
+        f"{count / 1e6:.1f} MB"
+        if count >= 1e6
+        else f"{count / 1e3:.1f} kB"
+        if count >= 1e3
+        else f"{count} B"
+    )

@@ -11,7 +11,16 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, empty_state, error_state, graph, link_button, page_title, skeleton, tile
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    graph,
+    link_button,
+    page_title,
+    skeleton,
+    tile,
+)
 from frontend.components.cluster_map import cluster_map, drawing_of, register_cluster_map
 from frontend.components.notices import notice, refusal
 from frontend.figures.base import empty_figure, error_figure
@@ -33,7 +42,10 @@ USAGE_HEIGHT, JOBS_HEIGHT, MAP_HEIGHT = (
 
 RANGES = (("3600", "1 h"), ("21600", "6 h"), ("86400", "24 h"), ("all", "All"))
 DEFAULT_RANGE = "21600"
-RUNNING, WAITING = ("running", "starting", "restarting"), ("pending", "submitted", "profiling", "preempted")
+RUNNING, WAITING = (
+    ("running", "starting", "restarting"),
+    ("pending", "submitted", "profiling", "preempted"),
+)
 
 
 def layout(**query: Any) -> html.Div:
@@ -45,7 +57,9 @@ def layout(**query: Any) -> html.Div:
                 dmc.Button("Add demo jobs", id="overview-demo", variant="default", size="xs"),
                 link_button("Submit job", "/submit", variant="primary"),
                 note=html.Span(
-                    id="overview-note", className="caption", title="The cluster's own clock, in which all times of its jobs are told"
+                    id="overview-note",
+                    className="caption",
+                    title="The cluster's own clock, in which all times of its jobs are told",
                 ),
             ),
             html.Div([skeleton(84) for _ in range(6)], id="overview-tiles", className="tiles"),
@@ -58,7 +72,9 @@ def layout(**query: Any) -> html.Div:
                                 graph("overview-usage", height=USAGE_HEIGHT),
                                 aside=dmc.SegmentedControl(
                                     id="overview-range",
-                                    data=[{"value": value, "label": label} for value, label in RANGES],
+                                    data=[
+                                        {"value": value, "label": label} for value, label in RANGES
+                                    ],
                                     value=asked if asked in dict(RANGES) else DEFAULT_RANGE,
                                     size="xs",
                                     transitionDuration=0,
@@ -71,7 +87,12 @@ def layout(**query: Any) -> html.Div:
                     card(
                         "Cluster map",
                         cluster_map("overview", height=MAP_HEIGHT, smallest_pixels=7),
-                        aside=dcc.Link("As a table", href="/cluster", className="caption", id={"to": "/cluster", "words": "As a table"}),
+                        aside=dcc.Link(
+                            "As a table",
+                            href="/cluster",
+                            className="caption",
+                            id={"to": "/cluster", "words": "As a table"},
+                        ),
                         className="span-5",
                     ),
                 ],
@@ -85,7 +106,13 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/", name="Overview", title="Overview", order=0, layout=layout)
 
     register_cluster_map(app, "overview")
-    in_browser(app, "rangeInUrl", Output("overview-range", "id"), Input("overview-range", "value"), prevent_initial_call=True)
+    in_browser(
+        app,
+        "rangeInUrl",
+        Output("overview-range", "id"),
+        Input("overview-range", "value"),
+        prevent_initial_call=True,
+    )
 
     @app.callback(
         Output("overview-note", "children"),
@@ -99,7 +126,9 @@ def register(app: Dash, api: Api) -> None:
         Input("overview-range", "value"),
         State("overview-known", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, span: str, known: Known | None) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, cluster_id: str | None, scheme: str | None, span: str, known: Known | None
+    ) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
             return (no_update,) * 5
         if cluster_id == NO_CLUSTER:
@@ -108,8 +137,15 @@ def register(app: Dash, api: Api) -> None:
             async with api.visitor() as maat:
                 state = await maat.send(calls.cluster_state(cluster_id))
                 timeline, waiting, rounds, counted = await asyncio.gather(
-                    maat.send(calls.timeline(cluster_id, start=_start(state["now"], span), points=600)),
-                    maat.jobs(cluster=cluster_id, state=["pending", "submitted", "profiling"], sort="submitted_at", limit=1),
+                    maat.send(
+                        calls.timeline(cluster_id, start=_start(state["now"], span), points=600)
+                    ),
+                    maat.jobs(
+                        cluster=cluster_id,
+                        state=["pending", "submitted", "profiling"],
+                        sort="submitted_at",
+                        limit=1,
+                    ),
                     maat.send(calls.rounds(cluster_id, limit=3)),
                     maat.jobs(cluster=cluster_id, limit=1),
                 )
@@ -118,7 +154,13 @@ def register(app: Dash, api: Api) -> None:
         series = timeline["series"]
         return (
             f"cluster time {clock(state['now'])}",
-            _tiles(cluster_id, state, counted.get("state_counts") or {}, waiting["items"], rounds["items"]),
+            _tiles(
+                cluster_id,
+                state,
+                counted.get("state_counts") or {},
+                waiting["items"],
+                rounds["items"],
+            ),
             usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme),
             pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
             drawing_of(state["gpus"], known, scheme=scheme),
@@ -138,7 +180,11 @@ def register(app: Dash, api: Api) -> None:
 def _start(now: str, span: str) -> str | None:
     """The beginning of the span that ends now; None for all there is."""
     moment = parse_time(now)
-    return None if span == "all" or moment is None else (moment - timedelta(seconds=int(span))).isoformat()
+    return (
+        None
+        if span == "all" or moment is None
+        else (moment - timedelta(seconds=int(span))).isoformat()
+    )
 
 
 async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:
@@ -168,7 +214,9 @@ def _tiles(
     pending = sum(counts.get(name, 0) for name in WAITING)
     finished = counts.get("succeeded", 0)
     oldest = waiting[0] if waiting else None
-    latest = next((entry for entry in rounds if entry["number"] == state["round_number"]), None)  # a newer one may have come meanwhile
+    latest = next(
+        (entry for entry in rounds if entry["number"] == state["round_number"]), None
+    )  # a newer one may have come meanwhile
 
     def jobs_in(*states: str) -> str:
         return path_to("/jobs", cluster=cluster_id, state=states)
@@ -177,7 +225,9 @@ def _tiles(
         tile(
             "GPUs in use",
             f"{count(held)} / {count(len(cells))}",
-            percent(held / len(cells)) + (f", {drained} drained" if drained else "") if cells else "no node",
+            percent(held / len(cells)) + (f", {drained} drained" if drained else "")
+            if cells
+            else "no node",
         ),
         tile(
             "Running",
@@ -185,14 +235,28 @@ def _tiles(
             f"{restarting} of them restarting" if restarting else "jobs",
             href=jobs_in(*RUNNING),
         ),
-        tile("Pending", count(pending), "jobs wait for GPUs" if pending else "no job waits", href=jobs_in(*WAITING)),
+        tile(
+            "Pending",
+            count(pending),
+            "jobs wait for GPUs" if pending else "no job waits",
+            href=jobs_in(*WAITING),
+        ),
         tile(
             "Oldest wait",
             duration(oldest["wait_seconds"]) if oldest else ABSENT,
-            oldest["name"] if oldest else "all who wait had GPUs before" if pending else "nothing waits to start",
+            oldest["name"]
+            if oldest
+            else "all who wait had GPUs before"
+            if pending
+            else "nothing waits to start",
             href=f"/jobs/{oldest['id']}" if oldest else None,
         ),
-        tile("Succeeded", count(finished), plural(counts.get("failed", 0), "failed", "failed"), href=jobs_in("succeeded")),
+        tile(
+            "Succeeded",
+            count(finished),
+            plural(counts.get("failed", 0), "failed", "failed"),
+            href=jobs_in("succeeded"),
+        ),
         tile(
             "Round",
             count(latest["number"]) if latest else ABSENT,
@@ -205,14 +269,19 @@ def _tiles(
 
 
 def _without_cluster(scheme: str) -> tuple[Any, ...]:
-    title, remedy = "No cluster yet", "Create one with POST /api/v1/clusters, or start Maat with `make up`."
+    title, remedy = (
+        "No cluster yet",
+        "Create one with POST /api/v1/clusters, or start Maat with `make up`.",
+    )
     steps = html.Div(
         card(
             None,
             empty_state(
                 title,
                 [remedy, html.Br(), "Then submit a job, or add demo jobs."],
-                action=html.A("Open the API reference", href="/docs", className="button-link primary"),
+                action=html.A(
+                    "Open the API reference", href="/docs", className="button-link primary"
+                ),
             ),
         ),
         style={"gridColumn": "1 / -1"},
@@ -224,4 +293,9 @@ def _without_cluster(scheme: str) -> tuple[Any, ...]:
 
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     figure = error_figure(scheme, *said(error))
-    return [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})], figure, figure, message(*said(error), failed=True)
+    return (
+        [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})],
+        figure,
+        figure,
+        message(*said(error), failed=True),
+    )

@@ -14,7 +14,12 @@ from frontend.api import Api, Failure
 from frontend.components.cards import card, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice, refusal
-from frontend.components.reservation_fields import hours_of, reservation_fields, reservation_states, unfinished_reservation
+from frontend.components.reservation_fields import (
+    hours_of,
+    reservation_fields,
+    reservation_states,
+    unfinished_reservation,
+)
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
 from frontend.forms import spread
@@ -37,7 +42,10 @@ def reservations_card() -> Any:
 def reservation_dialog() -> Any:
     form = html.Div(
         [
-            html.Div("Everybody else leaves these GPUs free. Hours count from now, on the clock of the cluster.", className="hint"),
+            html.Div(
+                "Everybody else leaves these GPUs free. Hours count from now, on the clock of the cluster.",
+                className="hint",
+            ),
             html.Div(id="cluster-reserve-problem"),
             *reservation_fields(PREFIX, job_placeholder="tenant name, or job id"),
             html.Div(id="cluster-reserve-error", className="form-error", role="alert"),
@@ -51,7 +59,13 @@ def reservation_dialog() -> Any:
 def reserve_button(may: bool) -> Any:
     if not may:
         return None
-    return dmc.Button("Reserve GPUs", id="cluster-reserve-open", variant="subtle", size="compact-xs", **presses("cluster-reserve-pressed"))
+    return dmc.Button(
+        "Reserve GPUs",
+        id="cluster-reserve-open",
+        variant="subtle",
+        size="compact-xs",
+        **presses("cluster-reserve-pressed"),
+    )
 
 
 def register_reservations(app: Dash, api: Api) -> None:
@@ -77,7 +91,9 @@ def register_reservations(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("cluster-reserve-add", "loading"), True, False)],
     )
-    async def reserve(clicks: int | None, cluster_id: str, key: str, values: dict[str, Any]) -> tuple[Any, ...]:
+    async def reserve(
+        clicks: int | None, cluster_id: str, key: str, values: dict[str, Any]
+    ) -> tuple[Any, ...]:
         if not clicks:
             return (no_update,) * 6
         wrong = unfinished_reservation(values)
@@ -86,11 +102,22 @@ def register_reservations(app: Dash, api: Api) -> None:
         try:
             async with api.visitor() as maat:
                 cluster = await maat.send(calls.cluster(cluster_id))
-                await maat.send(calls.reserve(cluster_id, body_of(values, now=cluster["now"]), idempotency_key=key))
+                await maat.send(
+                    calls.reserve(
+                        cluster_id, body_of(values, now=cluster["now"]), idempotency_key=key
+                    )
+                )
         except Failure as error:
             beside, above = spread(error, _place, empty_name="")
             return no_update, beside.get("error", ""), above, uuid4().hex, no_update, no_update
-        return False, "", None, uuid4().hex, key, notice("GPUs reserved", "Rounds leave them to their holder.")
+        return (
+            False,
+            "",
+            None,
+            uuid4().hex,
+            key,
+            notice("GPUs reserved", "Rounds leave them to their holder."),
+        )
 
     @app.callback(
         Output("cluster-acted", "data", allow_duplicate=True),
@@ -107,13 +134,23 @@ def register_reservations(app: Dash, api: Api) -> None:
                 await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
         except Failure as error:
             return no_update, refusal(error)
-        return pressed["at"], notice("Reservation removed", "From the next round on its GPUs are anybody's.")
+        return pressed["at"], notice(
+            "Reservation removed", "From the next round on its GPUs are anybody's."
+        )
 
 
 def body_of(values: Mapping[str, Any], *, now: str) -> ReservationBody:
     """The fields as the API's body. `now`: the cluster's own time."""
-    holder: ReservationBody = {"tenant": values["holder"].strip()} if values["for"] == "tenant" else {"job_id": values["holder"].strip()}
-    body: ReservationBody = {"gpu_type": values["type"].strip(), "gpu_count": int(values["gpus"]), **holder}
+    holder: ReservationBody = (
+        {"tenant": values["holder"].strip()}
+        if values["for"] == "tenant"
+        else {"job_id": values["holder"].strip()}
+    )
+    body: ReservationBody = {
+        "gpu_type": values["type"].strip(),
+        "gpu_count": int(values["gpus"]),
+        **holder,
+    }
     begin, end = hours_of(values["from"]), hours_of(values["until"])
     if begin:
         body["start_at"] = _after(now, begin)
@@ -137,8 +174,12 @@ def _place(_problem: FieldProblem) -> str:
 def reservations_table(reservations: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
     """What is reserved now or will be, and for whom; with buttons for who may remove it."""
     if not reservations:
-        return html.Div("Nothing is reserved: every round may use all GPUs for anybody.", className="hint")
-    return html.Table(html.Tbody([_row(one, may=may) for one in reservations]), className="plain-table")
+        return html.Div(
+            "Nothing is reserved: every round may use all GPUs for anybody.", className="hint"
+        )
+    return html.Table(
+        html.Tbody([_row(one, may=may) for one in reservations]), className="plain-table"
+    )
 
 
 def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
@@ -151,7 +192,9 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
         **aria(f"Remove the reservation of {what}"),
     )
     told = [
-        dmc.Group([gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(_whom(one))], gap=6),
+        dmc.Group(
+            [gpu_chip(one["gpu_type"], what), html.Span("for"), html.Span(_whom(one))], gap=6
+        ),
         html.Div(_when(one), className="caption"),
     ]
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
@@ -160,7 +203,11 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
 def _whom(one: Mapping[str, Any]) -> Any:
     """For whom; of another tenant no more than that."""
     if one["job_id"]:
-        return OTHER_JOB if is_other(one["job_id"]) else dcc.Link("a job", href=f"/jobs/{one['job_id']}", title=one["job_id"])
+        return (
+            OTHER_JOB
+            if is_other(one["job_id"])
+            else dcc.Link("a job", href=f"/jobs/{one['job_id']}", title=one["job_id"])
+        )
     return f"tenant {one['tenant']}" if one["tenant"] else "another tenant"
 
 

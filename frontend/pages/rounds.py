@@ -9,7 +9,15 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components.cards import card, empty_state, error_state, graph, link_button, page_title, skeleton
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    graph,
+    link_button,
+    page_title,
+    skeleton,
+)
 from frontend.components.grid import RIGHT, grid
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
@@ -25,12 +33,47 @@ ROUNDS_SHOWN = 200
 LATEST = "latest"
 
 COLUMNS = [
-    {"field": "number", "headerName": "Round", "flex": 1, "minWidth": 58, "cellRenderer": "MaatLink"},
-    {"field": "at", "headerName": "At", "headerTooltip": "Cluster time", "flex": 1.2, "minWidth": 70, "tooltipField": "date", **RIGHT},
-    {"field": "gpus", "headerName": "GPUs used", "flex": 1.2, "minWidth": 76, "tooltipField": "gpus_exact", **RIGHT},
-    {"field": "jobs", "headerName": "Run / wait", "flex": 1.4, "minWidth": 84, "tooltipField": "jobs", **RIGHT},
+    {
+        "field": "number",
+        "headerName": "Round",
+        "flex": 1,
+        "minWidth": 58,
+        "cellRenderer": "MaatLink",
+    },
+    {
+        "field": "at",
+        "headerName": "At",
+        "headerTooltip": "Cluster time",
+        "flex": 1.2,
+        "minWidth": 70,
+        "tooltipField": "date",
+        **RIGHT,
+    },
+    {
+        "field": "gpus",
+        "headerName": "GPUs used",
+        "flex": 1.2,
+        "minWidth": 76,
+        "tooltipField": "gpus_exact",
+        **RIGHT,
+    },
+    {
+        "field": "jobs",
+        "headerName": "Run / wait",
+        "flex": 1.4,
+        "minWidth": 84,
+        "tooltipField": "jobs",
+        **RIGHT,
+    },
     {"field": "changes", "headerName": "Moves", "flex": 0.8, "minWidth": 52, **RIGHT},
-    {"field": "gap", "headerName": "Gap", "flex": 0.9, "minWidth": 56, "tooltipField": "gap_exact", **RIGHT},
+    {
+        "field": "gap",
+        "headerName": "Gap",
+        "flex": 0.9,
+        "minWidth": 56,
+        "tooltipField": "gap_exact",
+        **RIGHT,
+    },
 ]
 
 
@@ -52,7 +95,11 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
         [
             dcc.Store(id="round-number", data=one(number) or LATEST),
             dcc.Store(id="round-shown"),
-            page_title("Rounds", link_button("Latest round", "/rounds"), note=html.Span(id="round-note", className="caption")),
+            page_title(
+                "Rounds",
+                link_button("Latest round", "/rounds"),
+                note=html.Span(id="round-note", className="caption"),
+            ),
             html.Div(
                 [
                     html.Div(
@@ -67,7 +114,13 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
                                     getRowId="params.data.number",
                                 ),
                             ),
-                            card("Price of each GPU type", graph("rounds-prices", height="max(190px, calc((100vh - 250px) * 0.44))")),
+                            card(
+                                "Price of each GPU type",
+                                graph(
+                                    "rounds-prices",
+                                    height="max(190px, calc((100vh - 250px) * 0.44))",
+                                ),
+                            ),
                         ],
                         className="span-5 form-stack",
                     ),
@@ -103,10 +156,29 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page("frontend.pages.rounds", path="/rounds", name="Rounds", title="Rounds", order=4, layout=layout)
-    add_page("frontend.pages.round", path_template="/rounds/<number>", name="Round", title="Round", layout=layout)
+    add_page(
+        "frontend.pages.rounds",
+        path="/rounds",
+        name="Rounds",
+        title="Rounds",
+        order=4,
+        layout=layout,
+    )
+    add_page(
+        "frontend.pages.round",
+        path_template="/rounds/<number>",
+        name="Round",
+        title="Round",
+        layout=layout,
+    )
 
-    in_browser(app, "pageInUrl", Output("round-page", "id"), Input("round-page", "value"), prevent_initial_call=True)
+    in_browser(
+        app,
+        "pageInUrl",
+        Output("round-page", "id"),
+        Input("round-page", "value"),
+        prevent_initial_call=True,
+    )
 
     @app.callback(
         Output("rounds-grid", "rowData"),
@@ -119,7 +191,9 @@ def register(app: Dash, api: Api) -> None:
         State("round-number", "data"),
         State("round-shown", "data"),
     )
-    async def show(_live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: Any) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: Any
+    ) -> tuple[Any, ...]:
         """The list and the round of one look at the service: the latest round is the first of the list."""
         if not cluster_id or not scheme:
             return (no_update,) * (2 + len(ONE_ROUND))
@@ -134,10 +208,17 @@ def register(app: Dash, api: Api) -> None:
         except Failure as error:
             figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
             return [], figure, "", error_state(error), figure, 1, HIDDEN, None
-        listed = [row_of(entry, cluster_id) for entry in rounds], prices_figure(rounds, scheme=scheme)
+        listed = (
+            [row_of(entry, cluster_id) for entry in rounds],
+            prices_figure(rounds, scheme=scheme),
+        )
         if found is None and wanted == shown:
             return (*listed, *(no_update,) * len(ONE_ROUND))
-        drawn = _missing(number, scheme) if found is None else _drawn(found, scheme, page, follows=number == LATEST)
+        drawn = (
+            _missing(number, scheme)
+            if found is None
+            else _drawn(found, scheme, page, follows=number == LATEST)
+        )
         return (*listed, *drawn, None if found is None else wanted)
 
 
@@ -155,10 +236,19 @@ def _drawn(entry: Mapping[str, Any], scheme: str, page: int, *, follows: bool) -
     """Note, facts, matrix, and how many pages it has."""
     record = entry.get("record")
     pages = max(1, -(-len(record["job_names"]) // MAX_JOBS)) if record else 1
-    pruned = ("The record of this round was pruned", "Its summary stays; newer rounds have their matrix.")
+    pruned = (
+        "The record of this round was pruned",
+        "Its summary stays; newer rounds have their matrix.",
+    )
     first = (min(page or 1, pages) - 1) * MAX_JOBS
-    figure = matrix_figure(record, scheme=scheme, first=first) if record else empty_figure(scheme, *pruned, height=EMPTY_PIXELS)
-    note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time" + (", follows the latest" if follows else "")
+    figure = (
+        matrix_figure(record, scheme=scheme, first=first)
+        if record
+        else empty_figure(scheme, *pruned, height=EMPTY_PIXELS)
+    )
+    note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time" + (
+        ", follows the latest" if follows else ""
+    )
     return note, _facts_of(entry), figure, pages, {} if pages > 1 else HIDDEN
 
 
@@ -169,10 +259,20 @@ def _nothing(title: str, remedy: str, scheme: str) -> tuple[Any, ...]:
 
 def _missing(number: str, scheme: str) -> tuple[Any, ...]:
     title = "No round has run yet" if number == LATEST else f"There is no round {number}"
-    remedy = "The worker runs one as soon as it is up." if number == LATEST else "It has not run yet, or it was pruned."
+    remedy = (
+        "The worker runs one as soon as it is up."
+        if number == LATEST
+        else "It has not run yet, or it was pruned."
+    )
     if number != LATEST and not number.isdecimal():
         remedy = "Rounds are numbered from 1 up. Choose one from the list."
-    return "", empty_state(title, remedy), empty_figure(scheme, title, remedy, height=EMPTY_PIXELS), 1, HIDDEN
+    return (
+        "",
+        empty_state(title, remedy),
+        empty_figure(scheme, title, remedy, height=EMPTY_PIXELS),
+        1,
+        HIDDEN,
+    )
 
 
 def row_of(entry: Mapping[str, Any], cluster_id: str) -> dict[str, Any]:
@@ -186,7 +286,9 @@ def row_of(entry: Mapping[str, Any], cluster_id: str) -> dict[str, Any]:
         "jobs": f"{count(entry['running_jobs'])} / {count(entry['pending_jobs'])}",
         "changes": count(entry["changes"]),
         "gap": gap_text(entry["gap"]),
-        "gap_exact": ABSENT if entry["gap"] is None else f"{entry['gap']:.3g} as a share of the bound",
+        "gap_exact": ABSENT
+        if entry["gap"] is None
+        else f"{entry['gap']:.3g} as a share of the bound",
     }
 
 
@@ -205,7 +307,10 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
         ("Method", entry["method"] or ABSENT),
         ("Objective", number(entry["objective"], 5)),
         ("Gap", gap_text(entry["gap"])),
-        ("Solve", ABSENT if entry["solve_seconds"] is None else f"{entry['solve_seconds'] * 1000:.1f} ms"),
+        (
+            "Solve",
+            ABSENT if entry["solve_seconds"] is None else f"{entry['solve_seconds'] * 1000:.1f} ms",
+        ),
         ("Policy", f"{entry['policy_seconds'] * 1000:.1f} ms"),
         ("Placement", f"{entry['place_seconds'] * 1000:.1f} ms"),
         (
@@ -218,11 +323,20 @@ def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
     ]
     solved[7] = ("Decision", solved[7][1])
     ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
-    timed_out = [html.Div(ended, className="state state-yellow wraps")] if _out_of_time(entry) else []
+    timed_out = (
+        [html.Div(ended, className="state state-yellow wraps")] if _out_of_time(entry) else []
+    )
     prices = prices_by_type(entry["prices"] or {})
     chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
     fell_back = (
-        [dmc.Alert(entry["message"] or "The present allocation stayed.", title="The solver fell back", color="yellow", mb=8)]
+        [
+            dmc.Alert(
+                entry["message"] or "The present allocation stayed.",
+                title="The solver fell back",
+                color="yellow",
+                mb=8,
+            )
+        ]
         if entry["fallback"]
         else []
     )

@@ -27,11 +27,22 @@ FIRST_JOBS = 3
 def pairs_card(first: str | None, second: str | None) -> Any:
     """Job against job, with the two runs that the address chose."""
     runs = [
-        dmc.Select(id=f"compare-{name}", data=[], value=value, size="xs", w=130, allowDeselect=False, **aria(f"{name} run"))
+        dmc.Select(
+            id=f"compare-{name}",
+            data=[],
+            value=value,
+            size="xs",
+            w=130,
+            allowDeselect=False,
+            **aria(f"{name} run"),
+        )
         for name, value in (("first", first), ("second", second))
     ]
     versus = dmc.Group([runs[0], html.Span("against", className="caption"), runs[1]], gap=8)
-    content = [html.Div("\u00a0", id="compare-sentence", className="caption"), graph("compare-pairs", height=HEIGHT - CAPTION_HEIGHT)]
+    content = [
+        html.Div("\u00a0", id="compare-sentence", className="caption"),
+        graph("compare-pairs", height=HEIGHT - CAPTION_HEIGHT),
+    ]
     return card("Two runs, job by job", content, aside=versus, className="span-6")
 
 
@@ -78,7 +89,13 @@ def register(app: Dash, api: Api) -> None:
         State("compare-second", "value"),
         State("compare-jobs", "value"),
     )
-    async def offer(_seen: str, first: str | None, simulation_id: str, second: str | None, jobs: list[str] | None) -> tuple[Any, ...]:
+    async def offer(
+        _seen: str,
+        first: str | None,
+        simulation_id: str,
+        second: str | None,
+        jobs: list[str] | None,
+    ) -> tuple[Any, ...]:
         """The runs that have finished, against the first those of its trace, and its jobs; what was chosen stays where it is still there."""
         try:
             async with api.visitor() as maat:
@@ -109,7 +126,12 @@ def register(app: Dash, api: Api) -> None:
         State("simulation-id", "data"),
     )
     async def compare(
-        _seen: str, first: str | None, second: str | None, jobs: list[str] | None, scheme: str | None, simulation_id: str
+        _seen: str,
+        first: str | None,
+        second: str | None,
+        jobs: list[str] | None,
+        scheme: str | None,
+        simulation_id: str,
     ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 3
@@ -120,7 +142,11 @@ def register(app: Dash, api: Api) -> None:
             figure = error_figure(scheme, *said(error), height=HEIGHT)
             return figure, figure, "\u00a0"
         pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
-        return pairs, allocations_figure(results, jobs or [], scheme=scheme), _sentence(list(results), pairs.layout.meta or {})
+        return (
+            pairs,
+            allocations_figure(results, jobs or [], scheme=scheme),
+            _sentence(list(results), pairs.layout.meta or {}),
+        )
 
 
 def partners_of(one: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -138,32 +164,49 @@ async def _finished(maat: AsyncClient, simulation_id: str) -> list[Any]:
     return [run for run in simulation["runs"] if run["state"] == "succeeded"]
 
 
-async def _chosen(maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]) -> dict[str, Any]:
+async def _chosen(
+    maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]
+) -> dict[str, Any]:
     """Run -> result with the allocations of these jobs, for those of the runs that have finished; a run is there once."""
     done = await _finished(maat, simulation_id)
     names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
     wanted = [run_id for run_id in dict.fromkeys(run_ids) if run_id in names]
     traces = {run["id"]: run["trace"] for run in done}
     wanted = [run_id for run_id in wanted if traces[str(run_id)] == traces[str(wanted[0])]]
-    answers = await asyncio.gather(*(maat.send(calls.run_result(simulation_id, str(run_id), jobs=jobs)) for run_id in wanted))
+    answers = await asyncio.gather(
+        *(maat.send(calls.run_result(simulation_id, str(run_id), jobs=jobs)) for run_id in wanted)
+    )
     return {names[run_id]: answer for run_id, answer in zip(wanted, answers, strict=True)}
 
 
 def offered_jobs(result: Mapping[str, Any]) -> list[dict[str, str]]:
     """Jobs to choose from, those that held most GPU-hours first."""
-    jobs = sorted(result["jobs"], key=lambda job: -sum(job["gpu_hours_by_type"].values()))[:OFFERED_JOBS]
+    jobs = sorted(result["jobs"], key=lambda job: -sum(job["gpu_hours_by_type"].values()))[
+        :OFFERED_JOBS
+    ]
     return [
-        {"value": job["name"], "label": told_job(job["name"]) if is_other(job["name"]) else f"{job['name']} ({job['model']})"}
+        {
+            "value": job["name"],
+            "label": told_job(job["name"])
+            if is_other(job["name"])
+            else f"{job['name']} ({job['model']})",
+        }
         for job in jobs
     ]
 
 
 def telling_jobs(result: Mapping[str, Any], count: int = FIRST_JOBS) -> list[str]:
     """What is shown before anybody chose: the largest job of each of the models that took most GPU-hours."""
-    totals = {model: sum(hours.values()) for model, hours in result["gpu_hours_by_model_type"].items()}
+    totals = {
+        model: sum(hours.values()) for model, hours in result["gpu_hours_by_model_type"].items()
+    }
     models = sorted(totals, key=lambda model: -totals[model])[:count]
     of_model = {model: [job for job in result["jobs"] if job["model"] == model] for model in models}
-    return [max(jobs, key=lambda job: sum(job["gpu_hours_by_type"].values()))["name"] for jobs in of_model.values() if jobs]
+    return [
+        max(jobs, key=lambda job: sum(job["gpu_hours_by_type"].values()))["name"]
+        for jobs in of_model.values()
+        if jobs
+    ]
 
 
 def _sentence(names: Sequence[str], counted: Mapping[str, Any]) -> str:

@@ -12,10 +12,30 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls
-from frontend.components.laboratory_form import SEEDS_WRONG, LaboratoryForm, cluster_field, name_field, register_run, seeds_field
-from frontend.components.parameter_fields import Chosen, parameter_fields, parameters_of, place_of, register_parameters, register_placers
+from frontend.components.laboratory_form import (
+    SEEDS_WRONG,
+    LaboratoryForm,
+    cluster_field,
+    name_field,
+    register_run,
+    seeds_field,
+)
+from frontend.components.parameter_fields import (
+    Chosen,
+    parameter_fields,
+    parameters_of,
+    place_of,
+    register_parameters,
+    register_placers,
+)
 from frontend.components.states import state_chip
-from frontend.components.trace_fields import MAX_TRACES, missing_trace, register_trace_fields, trace_fields, traces_of
+from frontend.components.trace_fields import (
+    MAX_TRACES,
+    missing_trace,
+    register_trace_fields,
+    trace_fields,
+    traces_of,
+)
 from frontend.formatting import clock, plural
 from frontend.forms import parse_seeds
 from frontend.routing import add_page, submits
@@ -31,8 +51,32 @@ PLACES = (
     | {"policy": "policies", "placer": "placers", "runs": "seeds"}
     | conditions.PLACES
 )
-ERRORS = ("name", "cluster", "jobs", "hours", "seed", "draws", "policies", "placers", "seeds", *conditions.ERRORS)
-FORM = ("name", "kind", "family", "jobs", "hours", "seed", "draws", "cluster", "policies", "placers", "seeds", "fidelity")
+ERRORS = (
+    "name",
+    "cluster",
+    "jobs",
+    "hours",
+    "seed",
+    "draws",
+    "policies",
+    "placers",
+    "seeds",
+    *conditions.ERRORS,
+)
+FORM = (
+    "name",
+    "kind",
+    "family",
+    "jobs",
+    "hours",
+    "seed",
+    "draws",
+    "cluster",
+    "policies",
+    "placers",
+    "seeds",
+    "fidelity",
+)
 
 
 def layout(**_query: Any) -> html.Div:
@@ -67,7 +111,10 @@ def layout(**_query: Any) -> html.Div:
             parameter_fields("simulate"),
             *conditions.conditions_fields("simulate"),
             dmc.Group(
-                [dmc.Button("Run simulation", id="simulate-button", n_clicks=0), html.Span(id="simulate-runs", className="hint")],
+                [
+                    dmc.Button("Run simulation", id="simulate-button", n_clicks=0),
+                    html.Span(id="simulate-runs", className="hint"),
+                ],
                 gap=12,
                 mt=4,
             ),
@@ -81,7 +128,11 @@ def layout(**_query: Any) -> html.Div:
             html.Div(
                 [
                     card("Compare policies", form, className="span-5"),
-                    card("Simulations", scrolls("simulate-list", label="Simulations"), className="span-7"),
+                    card(
+                        "Simulations",
+                        scrolls("simulate-list", label="Simulations"),
+                        className="span-7",
+                    ),
                 ],
                 className="columns",
             ),
@@ -94,12 +145,19 @@ def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
     register_trace_fields(app, "simulate")
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
-    register_parameters(app, api, "simulate", policies="simulate-policies", placers="simulate-placers")
+    register_parameters(
+        app, api, "simulate", policies="simulate-policies", placers="simulate-placers"
+    )
     register_placers(app, api, "simulate", placers="simulate-placers")
 
     @app.callback(
         Output("simulate-runs", "children"),
-        inputs={"form": {name: Input(f"simulate-{name}", "value") for name in ("kind", "draws", "policies", "placers", "seeds")}},
+        inputs={
+            "form": {
+                name: Input(f"simulate-{name}", "value")
+                for name in ("kind", "draws", "policies", "placers", "seeds")
+            }
+        },
         state={"texts": State("simulate-text", "data")},
     )
     async def count_runs(form: dict[str, Any], texts: list[str] | None) -> str:
@@ -131,7 +189,9 @@ def register(app: Dash, api: Api) -> None:
     )
 
 
-def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
+def unfinished(
+    form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None
+) -> dict[str, str]:
     """What the form itself can see: no policy, seeds that are no numbers, a file that is missing. All else the service checks."""
     wrong: dict[str, str] = {}
     seeds = parse_seeds(form["seeds"])
@@ -140,25 +200,43 @@ def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id:
     if seeds is None:
         wrong["seeds"] = SEEDS_WRONG
     elif (count := count_of(form, texts)) > MAX_RUNS:
-        wrong["seeds"] = f"That is {count} runs. Choose fewer policies, placers, traces or seeds: at most {MAX_RUNS} runs."
-    if form["kind"] == "generated" and not (isinstance(form["draws"], int) and 1 <= form["draws"] <= MAX_TRACES):
+        wrong["seeds"] = (
+            f"That is {count} runs. Choose fewer policies, placers, traces or seeds: at most {MAX_RUNS} runs."
+        )
+    if form["kind"] == "generated" and not (
+        isinstance(form["draws"], int) and 1 <= form["draws"] <= MAX_TRACES
+    ):
         wrong["draws"] = f"Give a whole number from 1 to {MAX_TRACES}."
-    return wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+    return (
+        wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+    )
 
 
 def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
     """Policies x placers x seeds x traces."""
     draws = form["draws"] if isinstance(form["draws"], int) else 1
     traces = {"generated": draws, "csv": len(texts or ())}.get(form["kind"], 1)
-    return len(form["policies"] or ()) * max(len(form["placers"] or ()), 1) * len(parse_seeds(form["seeds"]) or ()) * traces
+    return (
+        len(form["policies"] or ())
+        * max(len(form["placers"] or ()), 1)
+        * len(parse_seeds(form["seeds"]) or ())
+        * traces
+    )
 
 
-def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SimulationBody:
+def body_of(
+    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+) -> SimulationBody:
     """The form as the API's body: one run per policy, placer and seed, on every trace."""
     given = parameters_of(form["parameters"])
     placers: list[dict[str, Any]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
     runs: list[Any] = [
-        {"policy": policy, "seed": seed, **placer, **_parameters(given, policy, placer.get("placer"))}
+        {
+            "policy": policy,
+            "seed": seed,
+            **placer,
+            **_parameters(given, policy, placer.get("placer")),
+        }
         for policy in form["policies"]
         for placer in placers
         for seed in parse_seeds(form["seeds"]) or ()
@@ -176,23 +254,38 @@ def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id:
 def _parameters(given: Chosen, policy: str, placer: str | None) -> dict[str, Any]:
     """What was typed for a run's policy, and for its placer where one was chosen."""
     of_policy, of_placer = given.get(f"policy:{policy}"), given.get(f"placer:{placer}")
-    return ({"policy_parameters": of_policy} if of_policy else {}) | ({"placer_parameters": of_placer} if of_placer else {})
+    return ({"policy_parameters": of_policy} if of_policy else {}) | (
+        {"placer_parameters": of_placer} if of_placer else {}
+    )
 
 
 def place(problem: FieldProblem, body: SimulationBody) -> str | None:
     """Where in the form a refused field stands. A trace's text is told of beside the file, whatever column is wrong."""
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"
-    owners = {f"/runs/{i}/policy_parameters": f"policy:{run['policy']}" for i, run in enumerate(body["runs"])}
-    owners |= {f"/runs/{i}/placer_parameters": f"placer:{run.get('placer')}" for i, run in enumerate(body["runs"])}
+    owners = {
+        f"/runs/{i}/policy_parameters": f"policy:{run['policy']}"
+        for i, run in enumerate(body["runs"])
+    }
+    owners |= {
+        f"/runs/{i}/placer_parameters": f"placer:{run.get('placer')}"
+        for i, run in enumerate(body["runs"])
+    }
     if (parameter := place_of(problem, owners)) is not None:
         return parameter
-    return "reservations" if problem.pointer.startswith("/reservations") else PLACES.get(problem.pointer.rsplit("/", 1)[-1])
+    return (
+        "reservations"
+        if problem.pointer.startswith("/reservations")
+        else PLACES.get(problem.pointer.rsplit("/", 1)[-1])
+    )
 
 
 def _table(simulations: Sequence[Mapping[str, Any]]) -> Any:
     if not simulations:
-        return empty_state("No simulation yet", "Choose a trace and policies at the left, then run: the comparison stays here.")
+        return empty_state(
+            "No simulation yet",
+            "Choose a trace and policies at the left, then run: the comparison stays here.",
+        )
     head = html.Thead(
         html.Tr(
             [
@@ -211,7 +304,12 @@ def _table(simulations: Sequence[Mapping[str, Any]]) -> Any:
         rows.append(
             html.Tr(
                 [
-                    html.Td(dcc.Link(simulation["name"] or simulation["id"], href=f"/simulations/{simulation['id']}")),
+                    html.Td(
+                        dcc.Link(
+                            simulation["name"] or simulation["id"],
+                            href=f"/simulations/{simulation['id']}",
+                        )
+                    ),
                     html.Td(state_chip(simulation["state"])),
                     html.Td(", ".join(policies[:4]) + (" …" if len(policies) > 4 else "")),
                     html.Td(str(len(runs)), className="number"),

@@ -11,11 +11,27 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, definition, empty_state, error_state, facts, graph, link_button, missing, scrolls, skeleton
+from frontend.components.cards import (
+    card,
+    definition,
+    empty_state,
+    error_state,
+    facts,
+    graph,
+    link_button,
+    missing,
+    scrolls,
+    skeleton,
+)
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
-from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
+from frontend.figures.simulation import (
+    contention_figure,
+    fairness_figure,
+    gpu_hours_figure,
+    jct_figure,
+)
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, column, number, percent, plural
 from frontend.others import OTHER_JOB, is_other, told_job
@@ -69,14 +85,19 @@ OF_FAILURES = (
 OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours"})
 
 
-def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: Any = None, **_query: Any) -> html.Div:
+def layout(
+    simulation_id: Any = "", first: Any = None, second: Any = None, job: Any = None, **_query: Any
+) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
             *cancel_stores("simulation"),
             dmc.Group(
-                [html.Div(skeleton(28), id="simulation-head", style={"minWidth": "320px"}), html.Div(id="simulation-actions")],
+                [
+                    html.Div(skeleton(28), id="simulation-head", style={"minWidth": "320px"}),
+                    html.Div(id="simulation-actions"),
+                ],
                 justify="space-between",
                 className="page-head",
             ),
@@ -87,14 +108,20 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     html.Div(id="simulation-drawn", className="caption span-12"),
                     card(
                         "Job completion time",
-                        [graph("simulation-jct", height=HEIGHT), html.Div(id="simulation-unfinished", className="caption")],
+                        [
+                            graph("simulation-jct", height=HEIGHT),
+                            html.Div(id="simulation-unfinished", className="caption"),
+                        ],
                         aside=definition("JCT", text_id="define-jct"),
                         className="span-6",
                     ),
                     card(
                         "Finish-time fairness",
                         graph("simulation-rho", height=HEIGHT),
-                        aside=_beside("right of ρ = 1: worse off than alone on its share", definition("rho", text_id="define-rho")),
+                        aside=_beside(
+                            "right of ρ = 1: worse off than alone on its share",
+                            definition("rho", text_id="define-rho"),
+                        ),
                         className="span-6",
                     ),
                     card(
@@ -118,7 +145,10 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                     card(
                         "GPU-hours by model and type",
                         graph("simulation-model-hours"),
-                        aside=html.Span("means over the jobs of a model; every model has its own scale", className="caption"),
+                        aside=html.Span(
+                            "means over the jobs of a model; every model has its own scale",
+                            className="caption",
+                        ),
                         className="span-12",
                     ),
                     side_by_side.pairs_card(one(first), one(second)),
@@ -137,7 +167,9 @@ def layout(simulation_id: Any = "", first: Any = None, second: Any = None, job: 
                         ],
                         className="span-12",
                     ),
-                    card("What was simulated", html.Div(id="simulation-request"), className="span-12"),
+                    card(
+                        "What was simulated", html.Div(id="simulation-request"), className="span-12"
+                    ),
                 ],
                 className="columns",
                 id="simulation-body",
@@ -151,7 +183,13 @@ def _beside(caption: str, button: Any) -> dmc.Group:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path_template="/simulations/<simulation_id>", name="Simulation", title="Simulation", layout=layout)
+    add_page(
+        __name__,
+        path_template="/simulations/<simulation_id>",
+        name="Simulation",
+        title="Simulation",
+        layout=layout,
+    )
     contest.register(app, api)
     side_by_side.register(app, api)
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
@@ -176,7 +214,9 @@ def register(app: Dash, api: Api) -> None:
         State("simulation-id", "data"),
         State("simulation-seen", "data"),
     )
-    async def show(_live: Any, scheme: str | None, _cancelling: Any, simulation_id: str, seen: str) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, scheme: str | None, _cancelling: Any, simulation_id: str, seen: str
+    ) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
             return (no_update,) * (11 + len(FIGURES) + len(DEFINED))
@@ -185,14 +225,26 @@ def register(app: Dash, api: Api) -> None:
                 simulation = await maat.send(calls.simulation(simulation_id))
                 operation = await maat.operation(simulation["operation_id"])
                 done = [run for run in simulation["runs"] if run["state"] == "succeeded"]
-                mark = ("over:" if operation["state"] in FINAL_STATES else "running:") + str(len(done)) + scheme
+                mark = (
+                    ("over:" if operation["state"] in FINAL_STATES else "running:")
+                    + str(len(done))
+                    + scheme
+                )
                 drawn = drawn_runs(done)
                 found = None
                 if mark != seen:
-                    found = await maat.send(calls.figures(simulation_id, runs=[run["id"] for run in drawn]))
+                    found = await maat.send(
+                        calls.figures(simulation_id, runs=[run["id"] for run in drawn])
+                    )
         except Failure as error:
             return _failed(error, scheme)
-        head = dmc.Group([html.H1(simulation["name"] or simulation_id, className="page-title"), state_chip(operation["state"])], gap=12)
+        head = dmc.Group(
+            [
+                html.H1(simulation["name"] or simulation_id, className="page-title"),
+                state_chip(operation["state"]),
+            ],
+            gap=12,
+        )
         buttons = actions("simulation", operation, "New simulation", "/simulate")
         upper: tuple[Any, ...] = (
             {},
@@ -208,14 +260,23 @@ def register(app: Dash, api: Api) -> None:
             return (*upper, *(no_update,) * (3 + len(FIGURES) + len(DEFINED)))
         runs = dict(zip(run_names(drawn), found["runs"], strict=True)) if drawn else {}
         figures = (draw(runs, scheme=scheme) for draw in FIGURES.values())
-        return (*upper, unfinished_words(runs), least_fair(runs), *figures, *_definitions(found["definitions"]), mark)
+        return (
+            *upper,
+            unfinished_words(runs),
+            least_fair(runs),
+            *figures,
+            *_definitions(found["definitions"]),
+            mark,
+        )
 
 
 def drawn_runs(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The runs that the figures show: all, or of many those on the first one's trace and seed."""
     if len(runs) <= MANY_RUNS:
         return list(runs)
-    return [run for run in runs if (run["trace"], run["seed"]) == (runs[0]["trace"], runs[0]["seed"])][:MOST_DRAWN]
+    return [
+        run for run in runs if (run["trace"], run["seed"]) == (runs[0]["trace"], runs[0]["seed"])
+    ][:MOST_DRAWN]
 
 
 def _drawn_words(drawn: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]) -> str:
@@ -230,14 +291,33 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> Any:
     unfinished = [UNFINISHED] if any(summary.get("unfinished") for summary in summaries) else []
     failures = OF_FAILURES if any(summary.get("failures") for summary in summaries) else ()
     compared = (*unfinished, *COMPARED, *failures)
-    shown = [(field, head, digits) for field, head, digits in compared if any(field in summary for summary in summaries)]
-    head = html.Thead(html.Tr([html.Th("Run"), html.Th("State"), *[html.Th(text, className="number") for _, text, _ in shown]]))
-    columns = [column([_number(summary.get(field)) for summary in summaries], digits) for field, _, digits in shown]
+    shown = [
+        (field, head, digits)
+        for field, head, digits in compared
+        if any(field in summary for summary in summaries)
+    ]
+    head = html.Thead(
+        html.Tr(
+            [
+                html.Th("Run"),
+                html.Th("State"),
+                *[html.Th(text, className="number") for _, text, _ in shown],
+            ]
+        )
+    )
+    columns = [
+        column([_number(summary.get(field)) for summary in summaries], digits)
+        for field, _, digits in shown
+    ]
     rows = []
     for position, (name, run) in enumerate(zip(run_names(runs), runs, strict=True)):
         cells = [html.Td(texts[position], className="number") for texts in columns]
         failure = str((run["error"] or {}).get("detail") or "")
-        rows.append(html.Tr([html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]))
+        rows.append(
+            html.Tr(
+                [html.Td(name), html.Td(html.Span(state_chip(run["state"]), title=failure)), *cells]
+            )
+        )
     return html.Table([head, html.Tbody(rows)], className="plain-table many-columns pinned")
 
 
@@ -247,17 +327,23 @@ def _notes(runs: Sequence[Mapping[str, Any]]) -> list[html.Div]:
     for name, run in zip(run_names(runs), runs, strict=True):
         summary = run["summary"] or {}
         waiting = (
-            f"{OTHER_JOB if is_other(job) else job} did not finish. {why}" for job, why in (summary.get("unfinished_because") or {}).items()
+            f"{OTHER_JOB if is_other(job) else job} did not finish. {why}"
+            for job, why in (summary.get("unfinished_because") or {}).items()
         )
         for line in (*(summary.get("notes") or ()), *waiting):
             told.setdefault(line, []).append(name)
-    return [html.Div(f"{', '.join(names)}: {line}") for line, names in list(told.items())[:MOST_NOTES]]
+    return [
+        html.Div(f"{', '.join(names)}: {line}") for line, names in list(told.items())[:MOST_NOTES]
+    ]
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
     """A summary without completion times where no job completed: a zero would win the comparison."""
     nothing_finished = bool(summary.get("jobs")) and summary.get("unfinished") == summary["jobs"]
-    known = {field: None if nothing_finished and field in OF_FINISHED_JOBS else value for field, value in summary.items()}
+    known = {
+        field: None if nothing_finished and field in OF_FINISHED_JOBS else value
+        for field, value in summary.items()
+    }
     held = known.get("utilisation_busy")
     return known if held is None else known | {"utilisation_busy": 100 * held}
 
@@ -272,8 +358,14 @@ def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
     for name, run in runs.items():
         if run["unfinished_count"]:
             more = run["unfinished_count"] - len(run["unfinished"])
-            named = ", ".join(map(told_job, run["unfinished"])) + (f" and {more} more" if more else "")
-            lines.append(html.Div(f"{name}: {plural(run['unfinished_count'], 'job')} did not finish: {named}."))
+            named = ", ".join(map(told_job, run["unfinished"])) + (
+                f" and {more} more" if more else ""
+            )
+            lines.append(
+                html.Div(
+                    f"{name}: {plural(run['unfinished_count'], 'job')} did not finish: {named}."
+                )
+            )
     return lines
 
 
@@ -287,14 +379,21 @@ def least_fair(runs: Mapping[str, DrawnRun]) -> Any:
                 html.Td(rho, className="number"),
                 html.Td(percent(run["unfair_fraction"]), className="number"),
                 html.Td(
-                    ", ".join(f"{told_job(job['name'])} ({number(job['rho'])})" for job in run["worst_off"]) or ABSENT, className="wraps"
+                    ", ".join(
+                        f"{told_job(job['name'])} ({number(job['rho'])})"
+                        for job in run["worst_off"]
+                    )
+                    or ABSENT,
+                    className="wraps",
                 ),
             ]
         )
         for (name, run), rho in zip(runs.items(), worst, strict=True)
     ]
     if not rows:
-        return empty_state("No finish-time fairness yet", "It shows when a run of this simulation has finished.")
+        return empty_state(
+            "No finish-time fairness yet", "It shows when a run of this simulation has finished."
+        )
     heads = [
         html.Th("Run"),
         html.Th("Worst ρ", className="number"),
@@ -308,12 +407,17 @@ def _definitions(known: Mapping[str, str]) -> list[Any]:
     """One text for every button, in the order of DEFINED; they come with the first run that finished, for they are what its code said."""
     if not known:
         return [no_update] * len(DEFINED)
-    return ["\n\n".join(known[name] for name in names if name in known) for names in DEFINED.values()]
+    return [
+        "\n\n".join(known[name] for name in names if name in known) for names in DEFINED.values()
+    ]
 
 
 def _request(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]]) -> html.Dl:
     traces = request["traces"] if "traces" in request else [request["trace"]]
-    told = [", ".join(f"{name} {value}" for name, value in trace.items() if value is not None) for trace in traces]
+    told = [
+        ", ".join(f"{name} {value}" for name, value in trace.items() if value is not None)
+        for trace in traces
+    ]
     return facts(
         [
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
@@ -327,7 +431,12 @@ def _request(request: Mapping[str, Any], measurements: Sequence[Mapping[str, Any
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     """A simulation that there is none of has no panels."""
     if isinstance(error, ApiError) and error.status == 404:
-        state = missing("No such simulation", "It may belong to another tenant, or the link is mistyped.", "All simulations", "/simulate")
+        state = missing(
+            "No such simulation",
+            "It may belong to another tenant, or the link is mistyped.",
+            "All simulations",
+            "/simulate",
+        )
         texts = ({"display": "none"}, "", None, state, *("",) * 6)
         return (*texts, *(no_update,) * (len(FIGURES) + len(DEFINED)), "over:missing")
     title, remedy = said(error)

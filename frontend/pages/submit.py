@@ -57,8 +57,19 @@ def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
         [
             html.Div(id="submit-problem"),
             html.Div(id="submit-like-note"),
-            dmc.Switch(id="submit-replace", label="Cancel that job once this one is submitted", checked=bool(remedy), style=HIDDEN),
-            dmc.TextInput(id="submit-name", label=LABELS["name"], placeholder="resnet18-lr-sweep-3", withAsterisk=True, debounce=300),
+            dmc.Switch(
+                id="submit-replace",
+                label="Cancel that job once this one is submitted",
+                checked=bool(remedy),
+                style=HIDDEN,
+            ),
+            dmc.TextInput(
+                id="submit-name",
+                label=LABELS["name"],
+                placeholder="resnet18-lr-sweep-3",
+                withAsterisk=True,
+                debounce=300,
+            ),
             dmc.Select(
                 id="submit-model",
                 label=LABELS["model"],
@@ -93,7 +104,9 @@ def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
             html.Div(
                 [
                     html.Label(
-                        "What Maat may vary, besides the GPU type", className="mantine-InputWrapper-label", htmlFor="submit-adaptivity"
+                        "What Maat may vary, besides the GPU type",
+                        className="mantine-InputWrapper-label",
+                        htmlFor="submit-adaptivity",
                     ),
                     dmc.SegmentedControl(
                         id="submit-adaptivity",
@@ -114,15 +127,39 @@ def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
                 _integer("max_batch_size"),
             ),
             _row(
-                dmc.MultiSelect(id="submit-gpu-types", label=LABELS["gpu_types"], data=[], placeholder="any", clearable=True),
-                dmc.NumberInput(id="submit-work-scale", label=LABELS["work_scale"], value=1, min=0, step=0.1, decimalScale=4, debounce=300),
+                dmc.MultiSelect(
+                    id="submit-gpu-types",
+                    label=LABELS["gpu_types"],
+                    data=[],
+                    placeholder="any",
+                    clearable=True,
+                ),
+                dmc.NumberInput(
+                    id="submit-work-scale",
+                    label=LABELS["work_scale"],
+                    value=1,
+                    min=0,
+                    step=0.1,
+                    decimalScale=4,
+                    debounce=300,
+                ),
             ),
             _row(
-                dmc.TextInput(id="submit-external-id", label=LABELS["external_id"], placeholder="optional, unique", debounce=300),
+                dmc.TextInput(
+                    id="submit-external-id",
+                    label=LABELS["external_id"],
+                    placeholder="optional, unique",
+                    debounce=300,
+                ),
                 dmc.Switch(id="submit-preemptible", label="May be preempted", checked=True, mt=26),
             ),
             dmc.Group(
-                [dmc.Button("Submit job", id="submit-button", n_clicks=0), html.Span("Enter submits", className="hint")], gap=12, mt=4
+                [
+                    dmc.Button("Submit job", id="submit-button", n_clicks=0),
+                    html.Span("Enter submits", className="hint"),
+                ],
+                gap=12,
+                mt=4,
             ),
         ],
         className="form-stack",
@@ -156,7 +193,11 @@ def _row(*fields: Any) -> html.Div:
 
 def _shaped(field: Any, name: str) -> html.Div:
     """A field that is there only for the kinds of job of which it says something."""
-    return html.Div(field, id=_box_id(name), style=HIDDEN if name in meaningless("adaptive", "training") else SHOWN)
+    return html.Div(
+        field,
+        id=_box_id(name),
+        style=HIDDEN if name in meaningless("adaptive", "training") else SHOWN,
+    )
 
 
 def _integer(name: str, *, placeholder: str = "", value: int | str = "", **more: Any) -> html.Div:
@@ -199,19 +240,39 @@ def _register_offers(app: Dash, api: Api) -> None:
             async with api.visitor() as maat:
                 models = (await maat.send(calls.models()))["items"]
                 known = cluster_id not in (None, NO_CLUSTER)
-                capacity = capacity_of(await maat.send(calls.cluster_state(str(cluster_id)))) if known else {}
+                capacity = (
+                    capacity_of(await maat.send(calls.cluster_state(str(cluster_id))))
+                    if known
+                    else {}
+                )
         except Failure:
             return (no_update,) * 4
         kept = [
-            {name: model[name] for name in ("name", "initial_batch_size", "max_batch_size", "restart_seconds", "gpu_types")}
+            {
+                name: model[name]
+                for name in (
+                    "name",
+                    "initial_batch_size",
+                    "max_batch_size",
+                    "restart_seconds",
+                    "gpu_types",
+                )
+            }
             for model in models
             if types_of(model, capacity)
         ]
         there = {model["name"] for model in kept}
         choices = [
-            {"value": model["name"], "label": f"{model['title']} · {model['dataset']}"} for model in models if model["name"] in there
+            {"value": model["name"], "label": f"{model['title']} · {model['dataset']}"}
+            for model in models
+            if model["name"] in there
         ]
-        return kept, capacity, choices, chosen if chosen in there else choices[0]["value"] if choices else None
+        return (
+            kept,
+            capacity,
+            choices,
+            chosen if chosen in there else choices[0]["value"] if choices else None,
+        )
 
     @app.callback(
         Output("submit-gpu-types", "data"),
@@ -224,15 +285,27 @@ def _register_offers(app: Dash, api: Api) -> None:
         Input("submit-workload-kind", "value"),
         State("submit-gpu-types", "value"),
     )
-    async def suit(name: str | None, models: list[Any], capacity: Any, kind: str, chosen: list[str] | None) -> tuple[Any, ...]:
+    async def suit(
+        name: str | None, models: list[Any], capacity: Any, kind: str, chosen: list[str] | None
+    ) -> tuple[Any, ...]:
         """What the chosen model can use of the cluster, and what holds where a batch size is left empty."""
         model = _named(models, name)
         types = gpu_order(types_of(model, capacity))
-        data = [{"value": each, "label": f"{each} ({plural(capacity[each], 'GPU')})" if capacity else each} for each in types]
+        data = [
+            {
+                "value": each,
+                "label": f"{each} ({plural(capacity[each], 'GPU')})" if capacity else each,
+            }
+            for each in types
+        ]
         kept = [each for each in chosen or () if each in types]
         if model is None:
             return data, kept, "", ""
-        own = "requests" if kind == LATENCY else f"{count(model['initial_batch_size'])}, the model's own"
+        own = (
+            "requests"
+            if kind == LATENCY
+            else f"{count(model['initial_batch_size'])}, the model's own"
+        )
         return data, kept if kept != chosen else no_update, own, count(model["max_batch_size"])
 
     @app.callback(
@@ -242,7 +315,9 @@ def _register_offers(app: Dash, api: Api) -> None:
         State("submit-models", "data"),
         Input("submit-capacity", "data"),
     )
-    async def limit(name: str | None, chosen: list[str] | None, models: list[Any], capacity: Any) -> tuple[Any, ...]:
+    async def limit(
+        name: str | None, chosen: list[str] | None, models: list[Any], capacity: Any
+    ) -> tuple[Any, ...]:
         """No more GPUs than the cluster has of one type."""
         return (most_gpus(_named(models, name), chosen, capacity),) * 3
 
@@ -292,15 +367,27 @@ def _register_preview(app: Dash, api: Api) -> None:
         if not scheme:
             return no_update, no_update, no_update
         if not model:
-            return empty_figure(scheme, "Choose a model", "Its goodput on each GPU type shows here.", height=340), "", ""
+            return (
+                empty_figure(
+                    scheme, "Choose a model", "Its goodput on each GPU type shows here.", height=340
+                ),
+                "",
+                "",
+            )
         known = _named(models, model)
         wanted = _whole(gpu_count) if adaptivity == "rigid" else _whole(max_gpus)
-        most = min(wanted or PREVIEW_GPUS, most_gpus(known, gpu_types, capacity) or PREVIEW_GPUS, MAX_PREVIEW_GPUS)
+        most = min(
+            wanted or PREVIEW_GPUS,
+            most_gpus(known, gpu_types, capacity) or PREVIEW_GPUS,
+            MAX_PREVIEW_GPUS,
+        )
         query = calls.goodput(
             model,
             gpu_types=gpu_types or [entry["value"] for entry in offered] or None,
             max_gpus=most,
-            batch_size=None if "batch_size" in meaningless(adaptivity, kind) else _whole(batch_size),
+            batch_size=None
+            if "batch_size" in meaningless(adaptivity, kind)
+            else _whole(batch_size),
             workload_kind=kind,
         )
         try:
@@ -350,7 +437,13 @@ def _register_submission(app: Dash, api: Api) -> None:
         replace: bool,
         key: str,
     ) -> dict[str, Any]:
-        answer: dict[str, Any] = {"told": None, "problem": None, "go": no_update, "notices": no_update, "key": no_update}
+        answer: dict[str, Any] = {
+            "told": None,
+            "problem": None,
+            "go": no_update,
+            "notices": no_update,
+            "key": no_update,
+        }
         if not clicks:
             return answer
         model = _named(models, values["model"])
@@ -366,12 +459,28 @@ def _register_submission(app: Dash, api: Api) -> None:
         except Failure as error:
             problems = error.errors if isinstance(error, ApiError) else ()
             beside = refused(problems)
-            elsewhere = None if beside and len(beside) == len({problem.field for problem in problems}) else error_state(error)
-            return {**answer, "told": {"values": values, "errors": beside}, "problem": elsewhere, "key": uuid4().hex}
-        return {**answer, "go": f"/jobs/{job['id']}", "notices": notice(f"{job['name']} submitted", "The next round considers it.")}
+            elsewhere = (
+                None
+                if beside and len(beside) == len({problem.field for problem in problems})
+                else error_state(error)
+            )
+            return {
+                **answer,
+                "told": {"values": values, "errors": beside},
+                "problem": elsewhere,
+                "key": uuid4().hex,
+            }
+        return {
+            **answer,
+            "go": f"/jobs/{job['id']}",
+            "notices": notice(f"{job['name']} submitted", "The next round considers it."),
+        }
 
     @app.callback(
-        output={name: Output(_error_id(name), "children" if name == "adaptivity" else "error") for name in FIELDS},
+        output={
+            name: Output(_error_id(name), "children" if name == "adaptivity" else "error")
+            for name in FIELDS
+        },
         inputs={
             "told": Input("submit-told", "data"),
             "capacity": Input("submit-capacity", "data"),
@@ -379,16 +488,24 @@ def _register_submission(app: Dash, api: Api) -> None:
         },
         state={"models": State("submit-models", "data")},
     )
-    async def tell(told: dict[str, Any] | None, capacity: Any, values: dict[str, Any], models: list[Any]) -> dict[str, Any]:
+    async def tell(
+        told: dict[str, Any] | None, capacity: Any, values: dict[str, Any], models: list[Any]
+    ) -> dict[str, Any]:
         """Nothing before the first press; from then on what is wrong, as long as it is."""
-        wrong = {} if told is None else still_wrong(values, told, _named(models, values["model"]), capacity)
+        wrong = (
+            {}
+            if told is None
+            else still_wrong(values, told, _named(models, values["model"]), capacity)
+        )
         return {name: wrong.get(name, "") for name in FIELDS}
 
 
 def _register_filling(app: Dash, api: Api) -> None:
     @app.callback(
         output={
-            "values": {name: Output(_field_id(name), "value", allow_duplicate=True) for name in FIELDS},
+            "values": {
+                name: Output(_field_id(name), "value", allow_duplicate=True) for name in FIELDS
+            },
             "preemptible": Output("submit-preemptible", "checked"),
             "note": Output("submit-like-note", "children"),
             "replace": Output("submit-replace", "style"),
@@ -399,20 +516,27 @@ def _register_filling(app: Dash, api: Api) -> None:
     )
     async def fill(models: list[Any], like: dict[str, Any], note: Any) -> dict[str, Any]:
         """The form as another job was declared, with what a remedy changes of it; once."""
-        nothing: dict[str, Any] = {"values": dict.fromkeys(FIELDS, no_update), "preemptible": no_update, "note": no_update}
+        nothing: dict[str, Any] = {
+            "values": dict.fromkeys(FIELDS, no_update),
+            "preemptible": no_update,
+            "note": no_update,
+        }
         nothing["replace"] = no_update
         if not like["job"] or not models or note:
             return nothing
         try:
             async with api.visitor() as maat:
-                job, told = await asyncio.gather(maat.job(like["job"]), maat.send(calls.explanation(like["job"])))
+                job, told = await asyncio.gather(
+                    maat.job(like["job"]), maat.send(calls.explanation(like["job"]))
+                )
         except Failure as error:
             return {**nothing, "note": error_state(error)}
         remedy = next((each for each in told["remedies"] if each["code"] == like["remedy"]), None)
         words = (
             remedy["sentence"]
             if remedy
-            else "The form is filled as it was." + (" What was proposed would no longer start it." if like["remedy"] else "")
+            else "The form is filled as it was."
+            + (" What was proposed would no longer start it." if like["remedy"] else "")
         )
         return {
             "values": values_like(job, remedy["changes"] if remedy else {}),
@@ -438,12 +562,24 @@ def _there(series: list[Any], capacity: dict[str, int] | None) -> list[Any]:
     """Without the GPU counts that the cluster has not; all of them where no cluster is known."""
     if not capacity:
         return series
-    return [{**line, "points": [p for p in line["points"] if p["gpu_count"] <= capacity.get(line["gpu_type"], 0)]} for line in series]
+    return [
+        {
+            **line,
+            "points": [
+                p for p in line["points"] if p["gpu_count"] <= capacity.get(line["gpu_type"], 0)
+            ],
+        }
+        for line in series
+    ]
 
 
 def _expectation(series: list[Any]) -> Any:
     """The best point of each GPU type, in words."""
-    best = [(line["gpu_type"], max(line["points"], key=lambda point: point["goodput"])) for line in series if line["points"]]
+    best = [
+        (line["gpu_type"], max(line["points"], key=lambda point: point["goodput"]))
+        for line in series
+        if line["points"]
+    ]
     return [
         html.Span(
             f"{gpu_type}: best with {plural(point['gpu_count'], 'GPU')}, {number(point['goodput'])} effective samples/s, "
@@ -460,7 +596,12 @@ def _promises(series: list[Any], promised: Any) -> Any:
     words = []
     for line in series:
         kept = [point["gpu_count"] for point in line["points"] if point["step_seconds"] <= promised]
-        words.append(html.Span(f"{line['gpu_type']}: " + (f"kept with {plural(kept[0], 'GPU')}" if kept else "not kept")))
+        words.append(
+            html.Span(
+                f"{line['gpu_type']}: "
+                + (f"kept with {plural(kept[0], 'GPU')}" if kept else "not kept")
+            )
+        )
     return words
 
 

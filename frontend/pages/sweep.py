@@ -10,7 +10,17 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, facts, graph, link_button, missing, scrolls, skeleton
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    facts,
+    graph,
+    link_button,
+    missing,
+    scrolls,
+    skeleton,
+)
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
@@ -40,7 +50,10 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
             dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
             *cancel_stores("sweep"),
             dmc.Group(
-                [html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}), html.Div(id="sweep-actions")],
+                [
+                    html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}),
+                    html.Div(id="sweep-actions"),
+                ],
                 justify="space-between",
                 className="page-head",
             ),
@@ -49,11 +62,18 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
                 [
                     card(
                         "Sensitivity",
-                        [graph("sweep-figure", height=HEIGHT), html.Div(id="sweep-caption", className="caption")],
+                        [
+                            graph("sweep-figure", height=HEIGHT),
+                            html.Div(id="sweep-caption", className="caption"),
+                        ],
                         aside=choice,
                         className="span-12",
                     ),
-                    card("Means over the seeds", scrolls("sweep-table", skeleton(140), label="Means over the seeds"), className="span-12"),
+                    card(
+                        "Means over the seeds",
+                        scrolls("sweep-table", skeleton(140), label="Means over the seeds"),
+                        className="span-12",
+                    ),
                     card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
                 ],
                 className="columns",
@@ -64,9 +84,17 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout)
+    add_page(
+        __name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout
+    )
     register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
-    in_browser(app, "metricInUrl", Output("sweep-metric", "id"), Input("sweep-metric", "value"), prevent_initial_call=True)
+    in_browser(
+        app,
+        "metricInUrl",
+        Output("sweep-metric", "id"),
+        Input("sweep-metric", "value"),
+        prevent_initial_call=True,
+    )
 
     @app.callback(
         Output("sweep-head", "children"),
@@ -83,7 +111,9 @@ def register(app: Dash, api: Api) -> None:
         Input("sweep-cancelling", "data"),
         State("sweep-id", "data"),
     )
-    async def show(_live: Any, scheme: str | None, metric: str, _cancelling: Any, sweep_id: str) -> tuple[Any, ...]:
+    async def show(
+        _live: Any, scheme: str | None, metric: str, _cancelling: Any, sweep_id: str
+    ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 8
         try:
@@ -92,7 +122,13 @@ def register(app: Dash, api: Api) -> None:
                 operation = await maat.operation(sweep["operation_id"])
         except Failure as error:
             return _failed(error, scheme)
-        head = dmc.Group([html.H1(sweep["name"] or sweep_id, className="page-title"), state_chip(sweep["state"])], gap=12)
+        head = dmc.Group(
+            [
+                html.H1(sweep["name"] or sweep_id, className="page-title"),
+                state_chip(sweep["state"]),
+            ],
+            gap=12,
+        )
         buttons = actions("sweep", operation, "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
         told = progress(operation, failed="A point failed")
@@ -109,27 +145,46 @@ def caption(sweep: Mapping[str, Any]) -> str:
 def table(sweep: Mapping[str, Any]) -> Any:
     """Settings x figures of merit, each with its spread."""
     if not sweep["rows"]:
-        return empty_state("No point has ended yet", "Each stands here as soon as a worker has played it.")
+        return empty_state(
+            "No point has ended yet", "Each stands here as soon as a worker has played it."
+        )
     spread = len(sweep["seeds"]) > 1
     axes = [html.Th(axis_title(axis), className="number") for axis in sweep["axes"]]
-    head = html.Tr([*axes, html.Th("Seeds", className="number"), *[html.Th(text, className="number") for _, text in METRICS.values()]])
+    head = html.Tr(
+        [
+            *axes,
+            html.Th("Seeds", className="number"),
+            *[html.Th(text, className="number") for _, text in METRICS.values()],
+        ]
+    )
     rows = []
     for row in sweep["rows"]:
-        settings = [html.Td(value_text(row["settings"][axis["name"]]), className="number") for axis in sweep["axes"]]
-        figures = [html.Td(_cell(row, metric, spread=spread), className="number") for metric in METRICS]
-        rows.append(html.Tr([*settings, html.Td(str(len(row["seeds"])), className="number"), *figures]))
+        settings = [
+            html.Td(value_text(row["settings"][axis["name"]]), className="number")
+            for axis in sweep["axes"]
+        ]
+        figures = [
+            html.Td(_cell(row, metric, spread=spread), className="number") for metric in METRICS
+        ]
+        rows.append(
+            html.Tr([*settings, html.Td(str(len(row["seeds"])), className="number"), *figures])
+        )
     return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table many-columns")
 
 
 def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:
     show = percent if metric == "unfair_fraction" else number
     mean = show(row["mean"].get(metric))
-    return f"{mean} ± {show(row['spread'].get(metric))}" if spread and metric in row["mean"] else mean
+    return (
+        f"{mean} ± {show(row['spread'].get(metric))}" if spread and metric in row["mean"] else mean
+    )
 
 
 def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
     request = sweep["request"]
-    trace = ", ".join(f"{name} {value}" for name, value in request["trace"].items() if value is not None)
+    trace = ", ".join(
+        f"{name} {value}" for name, value in request["trace"].items() if value is not None
+    )
     seeds = ", ".join(str(seed) for seed in sweep["seeds"])
     return facts(
         [
@@ -148,8 +203,22 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
 def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
     """A sweep that there is none of has no panels."""
     if isinstance(error, ApiError) and error.status == 404:
-        state = missing("No such sweep", "It may belong to another tenant, or the link is mistyped.", "All sweeps", "/sweeps")
+        state = missing(
+            "No such sweep",
+            "It may belong to another tenant, or the link is mistyped.",
+            "All sweeps",
+            "/sweeps",
+        )
         return "", None, state, no_update, "", "", "", {"display": "none"}
     title, remedy = said(error)
     drawn = error_figure(scheme, title, remedy, height=HEIGHT)
-    return html.H1(title, className="page-title"), link_button("All sweeps", "/sweeps"), None, drawn, "", error_state(error), "", {}
+    return (
+        html.H1(title, className="page-title"),
+        link_button("All sweeps", "/sweeps"),
+        None,
+        drawn,
+        "",
+        error_state(error),
+        "",
+        {},
+    )

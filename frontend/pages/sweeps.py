@@ -12,7 +12,14 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, link_button, page_title, scrolls
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    link_button,
+    page_title,
+    scrolls,
+)
 from frontend.components.laboratory_form import (
     SEEDS_EXAMPLE,
     SEEDS_WRONG,
@@ -22,9 +29,20 @@ from frontend.components.laboratory_form import (
     register_run,
     seeds_field,
 )
-from frontend.components.parameter_fields import parameter_fields, parameters_of, place_of, register_parameters, register_placers
+from frontend.components.parameter_fields import (
+    parameter_fields,
+    parameters_of,
+    place_of,
+    register_parameters,
+    register_placers,
+)
 from frontend.components.states import state_chip
-from frontend.components.trace_fields import missing_trace, register_trace_fields, trace_fields, traces_of
+from frontend.components.trace_fields import (
+    missing_trace,
+    register_trace_fields,
+    trace_fields,
+    traces_of,
+)
 from frontend.formatting import clock
 from frontend.forms import parse_seeds
 from frontend.routing import add_page, in_browser, submits
@@ -48,8 +66,21 @@ VARIED = (
 )
 EXAMPLES = {name: example for name, _, example in VARIED}
 # Field of a refusal -> field of the form.
-PLACES = {name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer")} | conditions.PLACES
-ERRORS = ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer", "values1", "values2", *conditions.ERRORS)
+PLACES = {
+    name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer")
+} | conditions.PLACES
+ERRORS = (
+    "name",
+    "cluster",
+    "jobs",
+    "hours",
+    "seeds",
+    "policy",
+    "placer",
+    "values1",
+    "values2",
+    *conditions.ERRORS,
+)
 FORM = (
     "name",
     "kind",
@@ -78,11 +109,20 @@ def layout(**_query: Any) -> html.Div:
             cluster_field("sweeps"),
             _row(
                 _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                dmc.Select(id="sweeps-placer", label="Placer", placeholder="the policy's own", data=[], value=None, clearable=True),
+                dmc.Select(
+                    id="sweeps-placer",
+                    label="Placer",
+                    placeholder="the policy's own",
+                    data=[],
+                    value=None,
+                    clearable=True,
+                ),
             ),
             conditions.fidelity_field("sweeps"),
             _row(
-                dmc.Select(id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False),
+                dmc.Select(
+                    id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False
+                ),
                 dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES["p"]),
             ),
             _row(
@@ -99,7 +139,12 @@ def layout(**_query: Any) -> html.Div:
             parameter_fields("sweeps"),
             *conditions.conditions_fields("sweeps"),
             dmc.Group(
-                [dmc.Button("Run sweep", id="sweeps-button", n_clicks=0), html.Span(id="sweeps-count", className="hint")], gap=12, mt=4
+                [
+                    dmc.Button("Run sweep", id="sweeps-button", n_clicks=0),
+                    html.Span(id="sweeps-count", className="hint"),
+                ],
+                gap=12,
+                mt=4,
             ),
         ],
         className="form-stack",
@@ -127,7 +172,9 @@ def _row(*fields: Any) -> html.Div:
 
 def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> dmc.Select:
     data = [{"value": value, "label": text} for value, text in options]
-    return dmc.Select(id=select_id, label=label, data=data, value=options[0][0], allowDeselect=False)
+    return dmc.Select(
+        id=select_id, label=label, data=data, value=options[0][0], allowDeselect=False
+    )
 
 
 def register(app: Dash, api: Api) -> None:
@@ -137,7 +184,10 @@ def register(app: Dash, api: Api) -> None:
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")
     register_placers(app, api, "sweeps", placers="sweeps-placer")
 
-    for which in ("1", "2"):  # in the browser: an answer from the service could come after the reader has typed values of his own
+    for which in (
+        "1",
+        "2",
+    ):  # in the browser: an answer from the service could come after the reader has typed values of his own
         in_browser(
             app,
             "exampleValues",
@@ -200,7 +250,9 @@ def _value(text: str) -> float | str:
     return value if isfinite(value) else text
 
 
-def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None) -> dict[str, str]:
+def unfinished(
+    form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None
+) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
     if not parse_values(form["values1"]):
@@ -211,10 +263,14 @@ def unfinished(form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id:
         wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = SEEDS_WRONG
-    return wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+    return (
+        wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+    )
 
 
-def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None) -> SweepBody:
+def body_of(
+    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+) -> SweepBody:
     """The form as the API's body."""
     vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
@@ -223,7 +279,11 @@ def body_of(form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id:
     trace = traces_of(form, texts=texts, cluster_id=cluster_id)[0]
     body: SweepBody = {
         "name": form["name"] or "",
-        "trace": {name: value for name, value in trace.items() if name != "jobs" or "jobs_per_hour" not in varied},
+        "trace": {
+            name: value
+            for name, value in trace.items()
+            if name != "jobs" or "jobs_per_hour" not in varied
+        },
         "cluster": form["cluster"] or "",
         "fidelity": form["fidelity"],
         "vary": vary,
@@ -252,14 +312,28 @@ def place(problem: FieldProblem, body: SweepBody) -> str | None:
         return "csv"
     if first == "vary":
         return "values2" if rest and rest[0] == "1" else "values1"
-    return "reservations" if first == "reservations" else PLACES.get(rest[-1] if rest else first) or PLACES.get(first)
+    return (
+        "reservations"
+        if first == "reservations"
+        else PLACES.get(rest[-1] if rest else first) or PLACES.get(first)
+    )
 
 
 def _table(sweeps: Sequence[Mapping[str, Any]]) -> Any:
     if not sweeps:
-        return empty_state("No sweep yet", "Choose what to vary at the left, then run: the result stays here.")
+        return empty_state(
+            "No sweep yet", "Choose what to vary at the left, then run: the result stays here."
+        )
     heads = ("Sweep", "State", "Varied")
-    head = html.Thead(html.Tr([*map(html.Th, heads), html.Th("Points", className="number"), html.Th("Created (UTC)", className="number")]))
+    head = html.Thead(
+        html.Tr(
+            [
+                *map(html.Th, heads),
+                html.Th("Points", className="number"),
+                html.Th("Created (UTC)", className="number"),
+            ]
+        )
+    )
     rows = [
         html.Tr(
             [

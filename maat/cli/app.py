@@ -16,7 +16,9 @@ from maat.scheduling.errors import InputError, MaatError
 
 COMMANDS = (
     Command(
-        "simulate", "Play a workload through under one or more policies and print how the jobs fared.", "maat.cli.simulate:simulate_command"
+        "simulate",
+        "Play a workload through under one or more policies and print how the jobs fared.",
+        "maat.cli.simulate:simulate_command",
     ),
     Command(
         "compare",
@@ -40,13 +42,27 @@ COMMANDS = (
     ),
     Command("submit", "Submit a job to a running Maat.", "maat.cli.live:submit"),
     Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
-    Command("explain", "Say why a job has what it has, and what its owner could ask for instead.", "maat.cli.live:explain"),
+    Command(
+        "explain",
+        "Say why a job has what it has, and what its owner could ask for instead.",
+        "maat.cli.live:explain",
+    ),
     Command("cancel", "Cancel a job. What it has trained so far is lost.", "maat.cli.live:cancel"),
     Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
-    Command("reserve", "Reserve GPUs of a running cluster for a tenant or a job.", "maat.cli.live:reserve"),
+    Command(
+        "reserve",
+        "Reserve GPUs of a running cluster for a tenant or a job.",
+        "maat.cli.live:reserve",
+    ),
     Command("reservations", "List the reservations of a cluster.", "maat.cli.live:reservations"),
-    Command("unreserve", "Remove a reservation: from the next round on its GPUs are anybody's.", "maat.cli.live:unreserve"),
-    Command("measurements", "List uploaded measurements, newest first.", "maat.cli.live:measurements"),
+    Command(
+        "unreserve",
+        "Remove a reservation: from the next round on its GPUs are anybody's.",
+        "maat.cli.live:unreserve",
+    ),
+    Command(
+        "measurements", "List uploaded measurements, newest first.", "maat.cli.live:measurements"
+    ),
     Command(
         "upload-measurement",
         "Upload measurements of unequal GPUs or of interference, which simulations then name.",
@@ -74,12 +90,27 @@ app.add_typer(token.app, name="token")
 
 @app.command("up")
 def up_command(
-    host: Annotated[str, typer.Option(help="Address to listen on. Only loopback addresses need no token.")] = "127.0.0.1",
-    port: Annotated[int, whole_option("--port", least=1, most=65535, help="First port to try.")] = 8000,
-    data_dir: Annotated[Path, typer.Option(help="Folder of the database, the queue and the logs.")] = Path("var"),
-    demo_cluster: Annotated[bool, typer.Option("--demo/--no-demo", help="Make a demo cluster of 64 mixed GPUs on first start.")] = True,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Only loopback addresses need no token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, whole_option("--port", least=1, most=65535, help="First port to try.")
+    ] = 8000,
+    data_dir: Annotated[
+        Path, typer.Option(help="Folder of the database, the queue and the logs.")
+    ] = Path("var"),
+    demo_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--demo/--no-demo", help="Make a demo cluster of 64 mixed GPUs on first start."
+        ),
+    ] = True,
     demo_jobs: Annotated[
-        bool, typer.Option("--demo-jobs/--no-demo-jobs", help="Let several tenants' jobs arrive on it, after a day of history.")
+        bool,
+        typer.Option(
+            "--demo-jobs/--no-demo-jobs",
+            help="Let several tenants' jobs arrive on it, after a day of history.",
+        ),
     ] = True,
 ) -> None:
     """Start the whole service on this machine: API, pages, worker. Needs no database server and no broker."""
@@ -112,10 +143,16 @@ def _end_call(failed: Exception) -> None:
     from maat.client import ApiError, Unreachable
 
     if isinstance(failed, ApiError):
-        lines = [str(failed), *(f"  {field}: {sentence}" for field, sentence in failed.by_field.items())]
+        lines = [
+            str(failed),
+            *(f"  {field}: {sentence}" for field, sentence in failed.by_field.items()),
+        ]
         _end("\n".join(lines), 2 if failed.status < 500 else 1)
     if isinstance(failed, Unreachable):
-        _end(f"{failed}\nIs Maat running? Start it with `maat up`, or name its address with --url.", 1)
+        _end(
+            f"{failed}\nIs Maat running? Start it with `maat up`, or name its address with --url.",
+            1,
+        )
 
 
 def _end(message: str, code: int) -> None:

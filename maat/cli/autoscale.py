@@ -20,9 +20,16 @@ from maat.simulation.world_models import named_model
 
 ModelName = Annotated[str, typer.Option("--model", help="What is trained.")]
 Nodes = Annotated[str, typer.Option(help="All nodes that may be rented, alike: type=NODESxGPUS.")]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
-Upper = Annotated[float, number_option("--upper", help="U: share of the ideal above which nodes are added, 0-1.")]
-Lower = Annotated[float, number_option("--lower", help="L: share of the ideal to which they are, 0-1.")]
+Profiles = Annotated[
+    Path | None,
+    typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models."),
+]
+Upper = Annotated[
+    float, number_option("--upper", help="U: share of the ideal above which nodes are added, 0-1.")
+]
+Lower = Annotated[
+    float, number_option("--lower", help="L: share of the ideal to which they are, 0-1.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
 
@@ -36,7 +43,9 @@ def autoscale_command(
     as_json: AsJson = False,
 ) -> None:
     """Train one model on rented nodes, their number chosen by goodput and by throughput (Pollux section 5.4.1); compare cost and time."""
-    training = Training(named_model(model, profiles), Cluster.parse(cluster), fidelity(fidelity_name))
+    training = Training(
+        named_model(model, profiles), Cluster.parse(cluster), fidelity(fidelity_name)
+    )
     limits = {"upper": upper, "lower": lower}
     by_goodput = train(training, build(GoodputAutoscaler, limits, owner="autoscale"))
     by_throughput = train(training, build(ThroughputAutoscaler, limits, owner="autoscale"))
@@ -49,7 +58,10 @@ def autoscale_command(
 
 def _difference(ours: Rented, theirs: Rented) -> dict[str, float]:
     """Of goodput over throughput, less one."""
-    return {"cost": ours.node_seconds / theirs.node_seconds - 1, "completion_time": ours.seconds / theirs.seconds - 1}
+    return {
+        "cost": ours.node_seconds / theirs.node_seconds - 1,
+        "completion_time": ours.seconds / theirs.seconds - 1,
+    }
 
 
 def _print_table(ours: Rented, theirs: Rented) -> None:
@@ -58,6 +70,12 @@ def _print_table(ours: Rented, theirs: Rented) -> None:
         steps = ", ".join(f"{nodes} from {time / 3600:.1f}" for time, nodes in run.rented)
         hours = f"{run.node_seconds / 3600:.1f}", f"{run.seconds / 3600:.2f}"
         rows.append((run.autoscaler, steps, *hours, f"{run.efficiency:.2f}", str(run.restarts)))
-    print_table(("Autoscaler", "Nodes from hour on"), ("Node-hours", "Hours", "Efficiency", "Restarts"), rows)
+    print_table(
+        ("Autoscaler", "Nodes from hour on"),
+        ("Node-hours", "Hours", "Efficiency", "Restarts"),
+        rows,
+    )
     difference = _difference(ours, theirs)
-    say(f"By goodput rather than throughput: cost {difference['cost']:+.1%}, completion time {difference['completion_time']:+.1%}")
+    say(
+        f"By goodput rather than throughput: cost {difference['cost']:+.1%}, completion time {difference['completion_time']:+.1%}"
+    )

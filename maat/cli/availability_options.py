@@ -19,22 +19,45 @@ _FORM = "Write TYPE=GPUS,tenant=NAME or TYPE=GPUS,job=NAME, then ,from=HOURS and
 
 Reserve = Annotated[
     list[str] | None,
-    typer.Option("--reserve", help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. May be repeated."),
+    typer.Option(
+        "--reserve",
+        help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. May be repeated.",
+    ),
 ]
-Mtbf = Annotated[float | None, number_option("--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service.")]
-Repair = Annotated[float | None, number_option("--repair-minutes", help="Minutes until a failed node is in service again; by default 30.")]
+Mtbf = Annotated[
+    float | None,
+    number_option(
+        "--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service."
+    ),
+]
+Repair = Annotated[
+    float | None,
+    number_option(
+        "--repair-minutes", help="Minutes until a failed node is in service again; by default 30."
+    ),
+]
 
 
 def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Failures:
     """Raises ParameterError in the units of the options, and where nodes are repaired that do not fail."""
     if mtbf_hours is None and repair_minutes is not None:
         remedy = "Add --failures-mtbf-hours, or leave it out."
-        raise ParameterError("repairs nodes, of which none fails", field="repair_minutes", value=repair_minutes, remedy=remedy)
+        raise ParameterError(
+            "repairs nodes, of which none fails",
+            field="repair_minutes",
+            value=repair_minutes,
+            remedy=remedy,
+        )
     if mtbf_hours is None:
         return ()
     repair_minutes = REPAIR_MINUTES if repair_minutes is None else repair_minutes
     if not 0 <= repair_minutes < float("inf"):
-        raise ParameterError("is no time from zero up", field="repair_minutes", value=repair_minutes, remedy="Give minutes, such as 30.")
+        raise ParameterError(
+            "is no time from zero up",
+            field="repair_minutes",
+            value=repair_minutes,
+            remedy="Give minutes, such as 30.",
+        )
     return RandomFailures(mtbf_hours, repair_minutes * 60)
 
 
@@ -76,4 +99,6 @@ def _seconds(hours: str, text: str) -> float:
 
 
 def _refused(text: str) -> ParameterError:
-    return ParameterError("does not read as a reservation", field="reserve", value=text, remedy=_FORM)
+    return ParameterError(
+        "does not read as a reservation", field="reserve", value=text, remedy=_FORM
+    )

@@ -143,11 +143,15 @@ def rotate(log: Path) -> None:
     if size <= LOG_BYTES:
         return
     with log.open("r+b") as written:
-        with suppress(OSError):  # a full disk has no room for the older one: then the log is cut all the same
+        with suppress(
+            OSError
+        ):  # a full disk has no room for the older one: then the log is cut all the same
             written.seek(size - LOG_BYTES)
             written.readline()  # the rest of a line
             copy = written.read(LOG_BYTES)
-            log.with_suffix(".1.log").write_bytes(copy[: copy.rfind(b"\n") + 1] or copy)  # the last line may be half there
+            log.with_suffix(".1.log").write_bytes(
+                copy[: copy.rfind(b"\n") + 1] or copy
+            )  # the last line may be half there
         written.truncate(0)
 
 

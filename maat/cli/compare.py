@@ -11,7 +11,16 @@ import typer
 
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, warn, write_csv
+from maat.cli.output import (
+    Bar,
+    check_writable,
+    heading,
+    print_json,
+    print_table,
+    say,
+    warn,
+    write_csv,
+)
 from maat.cli.policy_options import read_contestants
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
@@ -35,18 +44,28 @@ from maat.simulation.notes import notes_before
 
 PolicyNames = Annotated[
     str,
-    typer.Option(help="Policies, separated by commas; `all` for every one; LABEL=POLICY where one stands twice, with other parameters."),
+    typer.Option(
+        help="Policies, separated by commas; `all` for every one; LABEL=POLICY where one stands twice, with other parameters."
+    ),
 ]
 PlacerNames = Annotated[
-    str | None, typer.Option(help="Placers, separated by commas, each with every policy; by default the one that suits.")
+    str | None,
+    typer.Option(
+        help="Placers, separated by commas, each with every policy; by default the one that suits."
+    ),
 ]
 Setting = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A parameter of one policy, by its name or label: POLICY.NAME=VALUE, such as sia.p=-1. May be repeated."),
+    typer.Option(
+        "--set",
+        help="A parameter of one policy, by its name or label: POLICY.NAME=VALUE, such as sia.p=-1. May be repeated.",
+    ),
 ]
 Baseline = Annotated[
     str | None,
-    typer.Option(help="What the others are set against: POLICY, POLICY+PLACER or a name as the tables show it; by default the first."),
+    typer.Option(
+        help="What the others are set against: POLICY, POLICY+PLACER or a name as the tables show it; by default the first."
+    ),
 ]
 
 
@@ -54,9 +73,13 @@ Baseline = Annotated[
 class CompareOutput:
     """What is printed and written."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with runs, means and paired differences, not rounded.")] = (
-        False
-    )
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object with runs, means and paired differences, not rounded.",
+        ),
+    ] = False
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")] = None
 
 
@@ -89,10 +112,18 @@ def compare_command(
     against = _baseline(baseline, contestants)
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models)
-    contest = Contest(models, cluster, contestants, workloads.read(models), runs.seeds(), conditions)
+    contest = Contest(
+        models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
+    )
     if output.csv_path is not None:
-        check_writable(output.csv_path, inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()])
-    warn(note for workload in contest.first_workloads() for note in notes_before(workload, conditions.round_seconds))
+        check_writable(
+            output.csv_path, inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()]
+        )
+    warn(
+        note
+        for workload in contest.first_workloads()
+        for note in notes_before(workload, conditions.round_seconds)
+    )
     outcomes = _run(contest, runs, quiet=output.as_json)
     if output.csv_path is not None:
         _write_csv(outcomes, output.csv_path)
@@ -107,10 +138,17 @@ def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant
         return contestants[0]
     policy, _, placer = (part.strip() for part in text.partition("+"))
     for contestant in contestants:
-        if text.strip() == contestant.name or (contestant.policy == policy and placer in ("", contestant.placer)):
+        if text.strip() == contestant.name or (
+            contestant.policy == policy and placer in ("", contestant.placer)
+        ):
             return contestant
     known = ", ".join(c.name for c in contestants)
-    raise InputError("is not among what is compared", field="baseline", value=text, remedy=f"Use one of: {known}.")
+    raise InputError(
+        "is not among what is compared",
+        field="baseline",
+        value=text,
+        remedy=f"Use one of: {known}.",
+    )
 
 
 def _run(contest: Contest, runs: RunOptions, *, quiet: bool) -> tuple[Outcome, ...]:
@@ -130,13 +168,19 @@ def _as_json(contest: Contest, outcomes: Sequence[Outcome], against: Contestant)
         "interference": None if interference is None else interference.name,
         "fidelity": contest.conditions.fidelity.name,
         **report(outcomes, against),
-        "runs": [{**as_data(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures} for o in outcomes],
+        "runs": [
+            {**as_data(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures}
+            for o in outcomes
+        ],
         "notes": _notes(contest, outcomes),
     }
 
 
 def _notes(contest: Contest, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    played = [PlayedRun(outcome.contestant.policy, outcome.contestant.placer, outcome.figures) for outcome in outcomes]
+    played = [
+        PlayedRun(outcome.contestant.policy, outcome.contestant.placer, outcome.figures)
+        for outcome in outcomes
+    ]
     return (*contest.notes(), *notes_on_played(played))
 
 
@@ -144,7 +188,14 @@ def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
     """One line per run; empty where a figure is not known."""
     names = [name for name in FIGURES if any(name in o.figures for o in outcomes)]
     rows = (
-        (o.contestant.name, o.contestant.policy, o.contestant.placer, o.trace, o.seed, *(o.figures.get(name, "") for name in names))
+        (
+            o.contestant.name,
+            o.contestant.policy,
+            o.contestant.placer,
+            o.trace,
+            o.seed,
+            *(o.figures.get(name, "") for name in names),
+        )
         for o in outcomes
     )
     write_csv(path, ("contestant", "policy", "placer", "trace", "seed", *names), rows)
@@ -153,12 +204,19 @@ def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
 def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -> None:
     found = spreads(outcomes)
     runs = len(outcomes) // len(found)
-    say(f"{runs} run(s) of each" + ("; mean ± sample standard deviation over runs" if runs > 1 else ""))
-    say(f"{_told_traces(contest)} on {contest.cluster.describe()}, fidelity {contest.conditions.fidelity.name}")
+    say(
+        f"{runs} run(s) of each"
+        + ("; mean ± sample standard deviation over runs" if runs > 1 else "")
+    )
+    say(
+        f"{_told_traces(contest)} on {contest.cluster.describe()}, fidelity {contest.conditions.fidelity.name}"
+    )
     _print_means(found)
     differences = paired(outcomes, against)
     if differences:
-        say(f"Job by job against {against.name}; in brackets the 95 % interval {BASES[differences[0].basis]}")
+        say(
+            f"Job by job against {against.name}; in brackets the 95 % interval {BASES[differences[0].basis]}"
+        )
         _print_differences(differences)
         for note in (d.note for d in differences if d.note is not None):
             say(note)
@@ -167,7 +225,10 @@ def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -
 
 
 def _told_traces(contest: Contest) -> str:
-    return ", ".join(f"{trace.name} (generated)" if isinstance(trace.source, GeneratedTrace) else trace.name for trace in contest.traces)
+    return ", ".join(
+        f"{trace.name} (generated)" if isinstance(trace.source, GeneratedTrace) else trace.name
+        for trace in contest.traces
+    )
 
 
 BASES: Mapping[Basis, str] = {
@@ -178,7 +239,10 @@ BASES: Mapping[Basis, str] = {
 
 
 def _print_means(found: Mapping[Contestant, Mapping[str, Spread]]) -> None:
-    rows = [(who.name, *(_cell(figures.get(key), form) for key, form in COLUMNS)) for who, figures in found.items()]
+    rows = [
+        (who.name, *(_cell(figures.get(key), form) for key, form in COLUMNS))
+        for who, figures in found.items()
+    ]
     print_table(("Policy + placer",), [heading(FIGURES[name]) for name, _ in COLUMNS], rows)
 
 
@@ -190,14 +254,35 @@ def _cell(spread: Spread | None, form: str) -> str:
 
 
 def _print_differences(differences: Sequence[PairedDifference]) -> None:
-    headings = ("JCT difference, h", "JCT ratio", "Jobs sooner", "Jobs compared", "Left out", "Mean JCT is")
+    headings = (
+        "JCT difference, h",
+        "JCT ratio",
+        "Jobs sooner",
+        "Jobs compared",
+        "Left out",
+        "Mean JCT is",
+    )
     rows = []
     for d in differences:
         hours, ratio = _interval(d.difference_hours, "{:+.3f}"), _interval(d.ratio, "{:.3f}")
-        rows.append((d.contestant.name, hours, ratio, f"{d.sooner:.0%}", str(d.jobs), str(d.left_out), d.verdict.value))
+        rows.append(
+            (
+                d.contestant.name,
+                hours,
+                ratio,
+                f"{d.sooner:.0%}",
+                str(d.jobs),
+                str(d.left_out),
+                d.verdict.value,
+            )
+        )
     print_table(("Policy + placer",), headings, rows)
 
 
 def _interval(found: Interval, form: str) -> str:
-    bounds = "unknown" if found.low is None or found.high is None else f"{form.format(found.low)}, {form.format(found.high)}"
+    bounds = (
+        "unknown"
+        if found.low is None or found.high is None
+        else f"{form.format(found.low)}, {form.format(found.high)}"
+    )
     return f"{form.format(found.estimate)} [{bounds}]"

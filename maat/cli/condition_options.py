@@ -11,7 +11,13 @@ import typer
 
 from maat.cli.availability_options import Mtbf, Repair, Reserve, read_failures, read_reservations
 from maat.cli.numbers import number_option, whole_option
-from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_measured, read_penalties
+from maat.cli.variability_options import (
+    DrawRule,
+    Penalties,
+    VariabilityFolder,
+    read_measured,
+    read_penalties,
+)
 from maat.scheduling.cluster import MAX_GPUS, Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.conditions import Conditions, check_interference, with_draw
@@ -19,23 +25,56 @@ from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs, TuningRule
 
-FidelityName = Annotated[str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")]
-Profiling = Annotated[ProfilingMode | None, typer.Option(help="What is known of a job before it runs; by default the fidelity's.")]
+FidelityName = Annotated[
+    str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")
+]
+Profiling = Annotated[
+    ProfilingMode | None,
+    typer.Option(help="What is known of a job before it runs; by default the fidelity's."),
+]
 RoundSeconds = Annotated[
     float | None,
-    number_option("--round-seconds", least=1.0, most=86400.0, help="Seconds between rounds; by default the policy's own."),
+    number_option(
+        "--round-seconds",
+        least=1.0,
+        most=86400.0,
+        help="Seconds between rounds; by default the policy's own.",
+    ),
 ]
-RigidShare = Annotated[float, number_option("--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1.")]
-StrongShare = Annotated[float, number_option("--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1.")]
+RigidShare = Annotated[
+    float,
+    number_option(
+        "--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1."
+    ),
+]
+StrongShare = Annotated[
+    float,
+    number_option(
+        "--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1."
+    ),
+]
 Shared = Annotated[
-    str | None, typer.Option("--interference", help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.")
+    str | None,
+    typer.Option(
+        "--interference",
+        help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.",
+    ),
 ]
 TunedRule = Annotated[
     TuningRule | None,
-    typer.Option("--tuned", help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up."),
+    typer.Option(
+        "--tuned",
+        help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up.",
+    ),
 ]
 TunedGpus = Annotated[
-    int | None, whole_option("--tuned-gpus", least=1, most=MAX_GPUS, help=f"Most GPUs that a tuned job asks for; by default {MOST_GPUS}.")
+    int | None,
+    whole_option(
+        "--tuned-gpus",
+        least=1,
+        most=MAX_GPUS,
+        help=f"Most GPUs that a tuned job asks for; by default {MOST_GPUS}.",
+    ),
 ]
 
 
@@ -62,14 +101,18 @@ class ConditionOptions:
         """Raises InputError where one does not read, or says nothing without another one that is missing."""
         found = Conditions(
             fidelity=with_draw(
-                fidelity(self.fidelity_name, profiling=self.profiling), self.variability_draw, measured=self.variability is not None
+                fidelity(self.fidelity_name, profiling=self.profiling),
+                self.variability_draw,
+                measured=self.variability is not None,
             ),
             round_seconds=self.round_seconds,
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,
             failures=read_failures(self.mtbf_hours, self.repair_minutes),
             reservations=read_reservations(self.reserve or []),
-            interference=None if self.interference_name is None else interference(self.interference_name),
+            interference=None
+            if self.interference_name is None
+            else interference(self.interference_name),
             variability=read_measured(self.variability, cluster),
             locality_penalties=read_penalties(self.locality_penalty or [], models),
             tuned=_tuned(self.tuned_rule, self.tuned_gpus),

@@ -29,19 +29,30 @@ _OPTIONS = {
 def explanation_lines(job: Job, explanation: Explanation) -> list[str]:
     """Sentence, evidence, remedies; below each remedy what to type."""
     primary = explanation["primary"]
-    shown = [f"  {name.replace('_', ' ')}: {value}" for name, value in primary["evidence"].items() if value is not None]
+    shown = [
+        f"  {name.replace('_', ' ')}: {value}"
+        for name, value in primary["evidence"].items()
+        if value is not None
+    ]
     lines = [primary["sentence"], *shown]
     for remedy in explanation["remedies"]:
         lines.append(f"- {remedy['sentence']}")
         if remedy["changes"]:
-            again = shlex.join(["maat", "submit", job["name"], *_options({**job, **remedy["changes"]})])
+            again = shlex.join(
+                ["maat", "submit", job["name"], *_options({**job, **remedy["changes"]})]
+            )
             lines.append(f"    {again} && maat cancel {job['id']}")
     return lines
 
 
 def _options(declared: Mapping[str, Any]) -> list[str]:
     """What `maat submit` is to be told, without what it takes anyway."""
-    taken_anyway = {"min_gpus": 1, "work_scale": 1.0, "workload_kind": "training", "adaptivity": "adaptive"}
+    taken_anyway = {
+        "min_gpus": 1,
+        "work_scale": 1.0,
+        "workload_kind": "training",
+        "adaptivity": "adaptive",
+    }
     words = []
     for field, option in _OPTIONS.items():
         value = declared[field]

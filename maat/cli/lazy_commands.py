@@ -29,10 +29,16 @@ def add_when_used(app: typer.Typer, command: Command) -> None:
     """List the command in `app` by name and summary, without its options; it takes their place where it is called, or asked for help."""
 
     class WhenUsed(TyperCommand):
-        def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+        def make_context(
+            self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+        ) -> Any:
+            alone = typer.Typer(
+                add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+            )
             alone.command(command.name)(command.function())
-            return typer.main.get_command(alone).make_context(info_name, args, parent=parent, **extra)
+            return typer.main.get_command(alone).make_context(
+                info_name, args, parent=parent, **extra
+            )
 
     @app.command(command.name, help=command.summary, cls=WhenUsed)
     def listed() -> None:

@@ -32,32 +32,67 @@ Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of t
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1  # as the service has them, and the next
+MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = (
+    500,
+    200,
+    2**31 - 1,
+)  # as the service has them, and the next
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
 
 
 def submit(
     name: Annotated[str, typer.Argument(help="A name for the job.")],
     model: Annotated[str, typer.Option(help="Model of the catalog that it trains.")],
-    adaptivity: Annotated[Adaptivity, typer.Option(help="What the scheduler may vary.")] = Adaptivity.ADAPTIVE,
+    adaptivity: Annotated[
+        Adaptivity, typer.Option(help="What the scheduler may vary.")
+    ] = Adaptivity.ADAPTIVE,
     gpu_count: Annotated[
-        int | None, whole_option("--gpus", least=1, most=MAX_GPUS, help="GPUs that it asks for (rigid jobs: needs).")
+        int | None,
+        whole_option(
+            "--gpus", least=1, most=MAX_GPUS, help="GPUs that it asks for (rigid jobs: needs)."
+        ),
     ] = None,
-    min_gpus: Annotated[int | None, whole_option("--min-gpus", least=1, most=MAX_GPUS, help="Fewest GPUs that it can run on.")] = None,
-    max_gpus: Annotated[int | None, whole_option("--max-gpus", least=1, most=MAX_GPUS, help="Most GPUs that it may get.")] = None,
+    min_gpus: Annotated[
+        int | None,
+        whole_option("--min-gpus", least=1, most=MAX_GPUS, help="Fewest GPUs that it can run on."),
+    ] = None,
+    max_gpus: Annotated[
+        int | None,
+        whole_option("--max-gpus", least=1, most=MAX_GPUS, help="Most GPUs that it may get."),
+    ] = None,
     batch_size: Annotated[
-        int | None, whole_option("--batch-size", least=1, most=MAX_BATCH_SIZE, help="Total batch size, where it is fixed.")
+        int | None,
+        whole_option(
+            "--batch-size",
+            least=1,
+            most=MAX_BATCH_SIZE,
+            help="Total batch size, where it is fixed.",
+        ),
     ] = None,
     max_batch_size: Annotated[
         int | None,
-        whole_option("--max-batch-size", least=1, most=MAX_BATCH_SIZE, help="Largest total batch size that the scheduler may choose."),
+        whole_option(
+            "--max-batch-size",
+            least=1,
+            most=MAX_BATCH_SIZE,
+            help="Largest total batch size that the scheduler may choose.",
+        ),
     ] = None,
-    gpu_type: Annotated[list[str] | None, typer.Option(help="GPU type that it may use. May be repeated.")] = None,
+    gpu_type: Annotated[
+        list[str] | None, typer.Option(help="GPU type that it may use. May be repeated.")
+    ] = None,
     work_scale: Annotated[
         float | None,
-        number_option("--work-scale", least=0, most=MAX_WORK_SCALE, help="Share of the model's standard training; by default 1."),
+        number_option(
+            "--work-scale",
+            least=0,
+            most=MAX_WORK_SCALE,
+            help="Share of the model's standard training; by default 1.",
+        ),
     ] = None,
-    kind: Annotated[WorkloadKind, typer.Option(help="What it does, and so what counts as goodput.")] = WorkloadKind.TRAINING,
+    kind: Annotated[
+        WorkloadKind, typer.Option(help="What it does, and so what counts as goodput.")
+    ] = WorkloadKind.TRAINING,
     promised_seconds: Annotated[
         float | None,
         number_option(
@@ -67,9 +102,15 @@ def submit(
             help="Of latency-bound inference: in which it answers --batch-size requests together.",
         ),
     ] = None,
-    preemptible: Annotated[bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")] = True,
-    external_id: Annotated[str | None, typer.Option(help="Your own id, unique in your tenant.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="The same key again gives the same job, not a second one.")] = None,
+    preemptible: Annotated[
+        bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")
+    ] = True,
+    external_id: Annotated[
+        str | None, typer.Option(help="Your own id, unique in your tenant.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key again gives the same job, not a second one.")
+    ] = None,
     cluster: Annotated[str | None, typer.Option(help="Cluster id; by default the first.")] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -87,7 +128,13 @@ def submit(
         "external_id": external_id,
         "cluster_id": cluster,
     }
-    always = {"name": name, "model": model, "adaptivity": adaptivity.value, "workload_kind": kind.value, "preemptible": preemptible}
+    always = {
+        "name": name,
+        "model": model,
+        "adaptivity": adaptivity.value,
+        "workload_kind": kind.value,
+        "preemptible": preemptible,
+    }
     body: Any = always | {k: v for k, v in given.items() if v is not None}
     with _client(url) as maat:
         job = maat.submit_job(idempotency_key=idempotency_key, **body)
@@ -95,8 +142,12 @@ def submit(
 
 
 def jobs(
-    state: Annotated[list[str] | None, typer.Option(help="Only jobs in this state. May be repeated.")] = None,
-    limit: Annotated[int, whole_option("--limit", least=1, most=MAX_LISTED, help="How many, newest first.")] = 20,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only jobs in this state. May be repeated.")
+    ] = None,
+    limit: Annotated[
+        int, whole_option("--limit", least=1, most=MAX_LISTED, help="How many, newest first.")
+    ] = 20,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -108,14 +159,22 @@ def jobs(
     _show(page, as_json, _table(columns, rows))
 
 
-def cancel(job_id: Annotated[str, typer.Argument(help="The job's id.")], url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def cancel(
+    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
     """Cancel a job. What it has trained so far is lost."""
     with _client(url) as maat:
         job = maat.cancel_job(job_id)
     _show(job, as_json, f"{job['id']} is {job['state']}")
 
 
-def explain(job_id: Annotated[str, typer.Argument(help="The job's id.")], url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def explain(
+    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
     """Say why a job has what it has, and what its owner could ask for instead."""
     from maat.client import calls
 
@@ -135,25 +194,43 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 def reserve(
     gpu_type: Annotated[str, typer.Argument(help="GPU type.")],
-    gpu_count: Annotated[int, whole_argument("gpu_count", least=1, most=MAX_GPUS, help="How many GPUs everybody else leaves free.")],
+    gpu_count: Annotated[
+        int,
+        whole_argument(
+            "gpu_count", least=1, most=MAX_GPUS, help="How many GPUs everybody else leaves free."
+        ),
+    ],
     tenant: Annotated[str | None, typer.Option(help="For all jobs of this tenant.")] = None,
     job: Annotated[str | None, typer.Option(help="For this job, by its id.")] = None,
-    start: Annotated[str | None, typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; by default now.")] = None,
-    end: Annotated[str | None, typer.Option("--until", help="Cluster time; by default until it is removed.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; by default now."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--until", help="Cluster time; by default until it is removed.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; by default the first.")
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Reserve GPUs of a running cluster for a tenant or a job."""
     given = {"tenant": tenant, "job_id": job, "start_at": start, "end_at": end}
-    body: Any = {"gpu_type": gpu_type, "gpu_count": gpu_count, **{k: v for k, v in given.items() if v is not None}}
+    body: Any = {
+        "gpu_type": gpu_type,
+        "gpu_count": gpu_count,
+        **{k: v for k, v in given.items() if v is not None},
+    }
     with _client(url) as maat:
         made = maat.reserve(_cluster(maat, cluster), **body)
     _show(made, as_json, f"{made['id']} is {made['state']}")
 
 
 def reservations(
-    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; by default the first.")
+    ] = None,
     over: Annotated[bool, typer.Option("--over", help="Also those that are over.")] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -162,13 +239,18 @@ def reservations(
     with _client(url) as maat:
         found = maat.reservations(_cluster(maat, cluster), over=over)
     columns = ("id", "state", "gpu_count", "gpu_type", "tenant", "job_id", "start_at", "end_at")
-    rows = [["-" if (value := one.get(column)) is None else str(value) for column in columns] for one in found]
+    rows = [
+        ["-" if (value := one.get(column)) is None else str(value) for column in columns]
+        for one in found
+    ]
     _show(found, as_json, _table(columns, rows))
 
 
 def unreserve(
     reservation_id: Annotated[str, typer.Argument(help="The reservation's id.")],
-    cluster: Annotated[str | None, typer.Option(help="Cluster id or name; by default the first.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; by default the first.")
+    ] = None,
     url: Url = DEFAULT_URL,
 ) -> None:
     """Remove a reservation: from the next round on its GPUs are anybody's."""
@@ -186,30 +268,51 @@ def measurements(
     with _client(url) as maat:
         found = maat.measurements(kind=None if kind is None else kind.value)
     columns = ("id", "kind", "name", "covers", "bytes", "digest", "owner", "created_at")
-    shown: list[Mapping[str, Any]] = [{**one, "covers": ", ".join(one["covers"]), "digest": one["digest"][:12]} for one in found]
-    _show(found, as_json, _table(columns, [[str(one[column]) for column in columns] for one in shown]))
+    shown: list[Mapping[str, Any]] = [
+        {**one, "covers": ", ".join(one["covers"]), "digest": one["digest"][:12]} for one in found
+    ]
+    _show(
+        found, as_json, _table(columns, [[str(one[column]) for column in columns] for one in shown])
+    )
 
 
 def upload_measurement(
     files: Annotated[
         list[Path],
-        typer.Argument(exists=True, help="A table of interference (CSV or JSON); or CSV files, or their folder, of measured GPUs."),
+        typer.Argument(
+            exists=True,
+            help="A table of interference (CSV or JSON); or CSV files, or their folder, of measured GPUs.",
+        ),
     ],
     kind: Annotated[MeasurementKind, typer.Option(help="What was measured.")],
-    name: Annotated[str | None, typer.Option(help="By which simulations name it; by default that of the file or folder.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="By which simulations name it; by default that of the file or folder."),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Upload measurements of unequal GPUs or of interference, which simulations then name."""
-    paths = [path for given in files for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])]
+    paths = [
+        path
+        for given in files
+        for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])
+    ]
     contents: Any = [{"name": path.name, "text": _text_of(path)} for path in paths]
     with _client(url) as maat:
-        made = maat.upload_measurement(kind=kind.value, name=files[0].stem if name is None else name, files=contents)
-    covers = "; ".join(f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items())
+        made = maat.upload_measurement(
+            kind=kind.value, name=files[0].stem if name is None else name, files=contents
+        )
+    covers = "; ".join(
+        f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items()
+    )
     _show(made, as_json, f"{made['id']} {made['name']!r} holds measurements of {covers}")
 
 
-def delete_measurement(measurement_id: Annotated[str, typer.Argument(help="The measurement's id.")], url: Url = DEFAULT_URL) -> None:
+def delete_measurement(
+    measurement_id: Annotated[str, typer.Argument(help="The measurement's id.")],
+    url: Url = DEFAULT_URL,
+) -> None:
     """Delete uploaded measurements. What was asked for with them keeps them."""
     with _client(url) as maat:
         maat.delete_measurement(measurement_id)
@@ -222,12 +325,21 @@ def _text_of(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
         remedy = "Name CSV or JSON files in UTF-8 that may be read."
-        raise ParameterError("is no text that can be read", field="files", value=str(path), remedy=remedy) from wrong
+        raise ParameterError(
+            "is no text that can be read", field="files", value=str(path), remedy=remedy
+        ) from wrong
 
 
 def demo(
-    count: Annotated[int, whole_option("--count", least=1, most=MAX_DEMO_JOBS, help="How many jobs.")] = 10,
-    seed: Annotated[int | None, whole_option("--seed", least=0, most=MAX_DEMO_SEED, help="The same seed adds the same jobs.")] = None,
+    count: Annotated[
+        int, whole_option("--count", least=1, most=MAX_DEMO_JOBS, help="How many jobs.")
+    ] = 10,
+    seed: Annotated[
+        int | None,
+        whole_option(
+            "--seed", least=0, most=MAX_DEMO_SEED, help="The same seed adds the same jobs."
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -243,12 +355,18 @@ def _cluster(maat: Client, named: str | None) -> str:
         return named
     known = maat.clusters()
     if not known:
-        raise ParameterError("is missing: the service has none", field="cluster", remedy="Create one with POST /api/v1/clusters.")
+        raise ParameterError(
+            "is missing: the service has none",
+            field="cluster",
+            remedy="Create one with POST /api/v1/clusters.",
+        )
     return known[0]["id"]
 
 
 def _client(url: str) -> Client:
-    from maat.client import Client  # brings an HTTP library, which takes longer to import than a small simulation to run
+    from maat.client import (
+        Client,
+    )  # brings an HTTP library, which takes longer to import than a small simulation to run
 
     return Client(url, token=os.environ.get("MAAT_TOKEN"))
 
@@ -270,5 +388,8 @@ def _cell(job: Mapping[str, Any] | Any, column: str) -> str:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max([len(c), *(len(row[i]) for row in rows)]) for i, c in enumerate(columns)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (columns, *rows)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (columns, *rows)
+    ]
     return "\n".join(lines)

@@ -18,15 +18,24 @@ def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
         try:
             value = int(str(given))
         except ValueError:  # also of thousands of digits
-            raise _refused("is no whole number", field, given, f"Give a whole number from {least} to {most}.") from None
+            raise _refused(
+                "is no whole number", field, given, f"Give a whole number from {least} to {most}."
+            ) from None
         if not least <= value <= most:
-            raise _refused(f"is not between {least} and {most}", field, given, "Give a whole number in that range.")
+            raise _refused(
+                f"is not between {least} and {most}",
+                field,
+                given,
+                "Give a whole number in that range.",
+            )
         return value
 
     return read
 
 
-def number(field: str, *, least: float = -math.inf, most: float = math.inf) -> Callable[[object], float]:
+def number(
+    field: str, *, least: float = -math.inf, most: float = math.inf
+) -> Callable[[object], float]:
     """Reads a number. Raises ParameterError."""
 
     def read(given: object) -> float:
@@ -37,7 +46,12 @@ def number(field: str, *, least: float = -math.inf, most: float = math.inf) -> C
         if math.isnan(value):
             raise _refused("is no number", field, given, "Give a plain decimal number.")
         if not least <= value <= most:
-            raise _refused(f"is not between {least:g} and {most:g}", field, given, "Give a number in that range.")
+            raise _refused(
+                f"is not between {least:g} and {most:g}",
+                field,
+                given,
+                "Give a number in that range.",
+            )
         return value
 
     return read
@@ -45,17 +59,23 @@ def number(field: str, *, least: float = -math.inf, most: float = math.inf) -> C
 
 def whole_option(*names: str, least: int, most: int, help: str) -> Any:
     """An option, named by its first name, whose value is a whole number."""
-    return typer.Option(*names, parser=whole(_field(names[0]), least=least, most=most), metavar="COUNT", help=help)
+    return typer.Option(
+        *names, parser=whole(_field(names[0]), least=least, most=most), metavar="COUNT", help=help
+    )
 
 
 def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
     """An argument whose value is a whole number."""
-    return typer.Argument(parser=whole(field, least=least, most=most), metavar=field.upper(), help=help)
+    return typer.Argument(
+        parser=whole(field, least=least, most=most), metavar=field.upper(), help=help
+    )
 
 
 def number_option(*names: str, help: str, least: float = -math.inf, most: float = math.inf) -> Any:
     """An option, named by its first name, whose value is a number."""
-    return typer.Option(*names, parser=number(_field(names[0]), least=least, most=most), metavar="NUMBER", help=help)
+    return typer.Option(
+        *names, parser=number(_field(names[0]), least=least, most=most), metavar="NUMBER", help=help
+    )
 
 
 def _field(option: str) -> str:

@@ -16,7 +16,11 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     their order; called, the command gets the group built from them.
     """
     hints = typing.get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+    groups = {
+        name: kind
+        for name, kind in hints.items()
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+    }
     options = {name: tuple(_options(kind)) for name, kind in groups.items()}
 
     def spread(**given: Any) -> None:
@@ -27,9 +31,15 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     own = [
         option
         for parameter in inspect.signature(command).parameters.values()
-        for option in options.get(parameter.name, (_option(parameter.name, hints[parameter.name], parameter.default),))
+        for option in options.get(
+            parameter.name, (_option(parameter.name, hints[parameter.name], parameter.default),)
+        )
     ]
-    spread.__name__, spread.__doc__, spread.__module__ = command.__name__, command.__doc__, command.__module__
+    spread.__name__, spread.__doc__, spread.__module__ = (
+        command.__name__,
+        command.__doc__,
+        command.__module__,
+    )
     spread.__annotations__ = {option.name: option.annotation for option in own} | {"return": None}
     spread.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # what inspect and typer read
     return spread
@@ -37,8 +47,12 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 def _options(group: type) -> list[inspect.Parameter]:
     hints = typing.get_type_hints(group, include_extras=True)
-    return [_option(field.name, hints[field.name], field.default) for field in dataclasses.fields(group)]
+    return [
+        _option(field.name, hints[field.name], field.default) for field in dataclasses.fields(group)
+    ]
 
 
 def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+    )

@@ -28,7 +28,13 @@ class Bar:
         if quiet or not sys.stderr.isatty():
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         columns = (
             TextColumn("{task.description}"),
@@ -66,8 +72,12 @@ def say(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as failed:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer would fail once more at the end
-        raise MaatError(f"the output cannot be written ({failed.strerror}). Send it where there is room.") from failed
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # what is left in the buffer would fail once more at the end
+        raise MaatError(
+            f"the output cannot be written ({failed.strerror}). Send it where there is room."
+        ) from failed
 
 
 def warn(lines: Iterable[str]) -> None:
@@ -80,7 +90,9 @@ def print_json(value: object) -> None:
     say(json.dumps(value, indent=2))
 
 
-def print_table(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(
+    names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
     say(drawn(names, figures, rows))
 
 
@@ -88,14 +100,22 @@ def check_writable(path: Path, *, inputs: Sequence[Path]) -> None:
     """Before the work, not after it: what is written is none of the inputs, and can be. Raises InputError."""
     read = next((given for given in inputs if _is_part_of(path, given)), None)
     if read is not None:
-        raise InputError(f"would overwrite what is read from {read}", field="csv", value=str(path), remedy="Name another file.")
+        raise InputError(
+            f"would overwrite what is read from {read}",
+            field="csv",
+            value=str(path),
+            remedy="Name another file.",
+        )
     new = not path.exists()
     try:
         with path.open("a", encoding="utf-8"):
             pass
     except OSError as failed:
         raise InputError(
-            f"cannot be written ({failed.strerror})", field="csv", value=str(path), remedy="Name a file in a folder that exists."
+            f"cannot be written ({failed.strerror})",
+            field="csv",
+            value=str(path),
+            remedy="Name a file in a folder that exists.",
         ) from failed
     if new:
         path.unlink()
@@ -116,4 +136,6 @@ def write_csv(path: Path, header: Iterable[object], rows: Iterable[Iterable[Any]
             writer.writerow(header)
             writer.writerows(rows)
     except OSError as failed:
-        raise MaatError(f"csv: {path} cannot be written ({failed.strerror}). Name a file where there is room.") from failed
+        raise MaatError(
+            f"csv: {path} cannot be written ({failed.strerror}). Name a file where there is room."
+        ) from failed

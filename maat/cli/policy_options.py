@@ -13,8 +13,13 @@ from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 
-PlacerName = Annotated[str | None, typer.Option(help="Placer; by default the one that suits the policy.")]
-Setting = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated.")]
+PlacerName = Annotated[
+    str | None, typer.Option(help="Placer; by default the one that suits the policy.")
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated."),
+]
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:
@@ -23,9 +28,16 @@ def read_settings(pairs: Sequence[str]) -> dict[str, object]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise ParameterError("does not read as NAME=VALUE", field="set", value=pair, remedy="Write for example --set p=-1.")
+            raise ParameterError(
+                "does not read as NAME=VALUE",
+                field="set",
+                value=pair,
+                remedy="Write for example --set p=-1.",
+            )
         if name in found:
-            raise ParameterError("sets one parameter twice", field="set", value=pair, remedy="Set each once.")
+            raise ParameterError(
+                "sets one parameter twice", field="set", value=pair, remedy="Set each once."
+            )
         found[name] = _value(text, name)
     return found
 
@@ -36,18 +48,26 @@ def _value(text: str, name: str) -> object:
     except (json.JSONDecodeError, RecursionError):
         return text
     except ValueError:  # thousands of digits
-        raise ParameterError("has too many digits", field=name, value=text, remedy="Give a plain number.") from None
+        raise ParameterError(
+            "has too many digits", field=name, value=text, remedy="Give a plain number."
+        ) from None
     return text if isinstance(value, list | dict) else value
 
 
-def read_contestants(policies: str, placers: str | None, settings: Sequence[str] = ()) -> tuple[Contestant, ...]:
+def read_contestants(
+    policies: str, placers: str | None, settings: Sequence[str] = ()
+) -> tuple[Contestant, ...]:
     """Every policy with every placer, each with the parameters set for it.
 
     `policies`: names, or LABEL=NAME where one policy stands twice; `settings`: POLICY.NAME=VALUE, by name or label. Raises UnknownNameError or
     ParameterError naming what does not exist.
     """
     named = _named_policies(policies)
-    chosen = None if placers is None else [PLACERS.entry(name.strip()).name for name in placers.split(",")]
+    chosen = (
+        None
+        if placers is None
+        else [PLACERS.entry(name.strip()).name for name in placers.split(",")]
+    )
     own = _settings_by_policy(settings, tuple(named))
     for label, policy in named.items():
         POLICIES.build(policy, dict(own[label]))
@@ -74,7 +94,9 @@ def _named_policies(text: str) -> dict[str, str]:
     return found
 
 
-def _settings_by_policy(pairs: Sequence[str], labels: Sequence[str]) -> Mapping[str, tuple[tuple[str, object], ...]]:
+def _settings_by_policy(
+    pairs: Sequence[str], labels: Sequence[str]
+) -> Mapping[str, tuple[tuple[str, object], ...]]:
     found: dict[str, list[tuple[str, object]]] = {label: [] for label in labels}
     for name, value in read_settings(pairs).items():
         label, dot, parameter = name.partition(".")

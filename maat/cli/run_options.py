@@ -18,9 +18,20 @@ from maat.workloads.generators import MAX_SEED
 class RunOptions:
     """How many runs are played."""
 
-    seed_list: Annotated[str, typer.Option("--seeds", help="Seeds of every run; a generated workload is drawn anew with each.")] = "0"
-    processes: Annotated[int | None, whole_option("--workers", least=1, most=256, help="Processes; by default one per core.")] = None
-    cache: Annotated[Path | None, typer.Option(help="Folder of results: what stands there is not simulated again.")] = None
+    seed_list: Annotated[
+        str,
+        typer.Option(
+            "--seeds", help="Seeds of every run; a generated workload is drawn anew with each."
+        ),
+    ] = "0"
+    processes: Annotated[
+        int | None,
+        whole_option("--workers", least=1, most=256, help="Processes; by default one per core."),
+    ] = None
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of results: what stands there is not simulated again."),
+    ] = None
 
     @property
     def workers(self) -> int:

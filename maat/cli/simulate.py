@@ -25,8 +25,12 @@ from maat.simulation.record import Position, SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.workloads.generators import MAX_SEED
 
-PolicyNames = Annotated[str, typer.Option(help="Policy; several are separated by commas and compared.")]
-Seed = Annotated[int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")]
+PolicyNames = Annotated[
+    str, typer.Option(help="Policy; several are separated by commas and compared.")
+]
+Seed = Annotated[
+    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")
+]
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,22 @@ class SimulateOutput:
     """What is printed and written."""
 
     with_fairness: Annotated[
-        bool, typer.Option("--fairness", help="Also rho, against every job alone on an equal share, by each of its rules; takes its time.")
+        bool,
+        typer.Option(
+            "--fairness",
+            help="Also rho, against every job alone on an equal share, by each of its rules; takes its time.",
+        ),
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (a list for several policies), not rounded.")] = False
-    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job.")] = None
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object (a list for several policies), not rounded."
+        ),
+    ] = False
+    csv_path: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job."),
+    ] = None
 
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -99,9 +115,20 @@ def simulate_command(
     conditions = condition.read(cluster, models)
     trace, parameters = workload.read(models), read_settings(setting or [])
     names = [name.strip() for name in policy.split(",")]
-    _check_output(output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()])
+    _check_output(
+        output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
+    )
     scenarios = [
-        Setup(trace, models, cluster, policy=name, placer=placer, policy_parameters=parameters, conditions=conditions, seed=seed).scenario()
+        Setup(
+            trace,
+            models,
+            cluster,
+            policy=name,
+            placer=placer,
+            policy_parameters=parameters,
+            conditions=conditions,
+            seed=seed,
+        ).scenario()
         for name in names
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
@@ -115,7 +142,9 @@ def simulate_command(
         _print_table(summaries)
 
 
-def _check_output(output: SimulateOutput, policies: Sequence[str], *, inputs: Sequence[Path]) -> None:
+def _check_output(
+    output: SimulateOutput, policies: Sequence[str], *, inputs: Sequence[Path]
+) -> None:
     if output.csv_path is None:
         return
     if len(policies) > 1:
@@ -146,19 +175,27 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
     return summary
 
 
-def _add_fairness(summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]) -> None:
+def _add_fairness(
+    summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]
+) -> None:
     """rho by every rule, from isolated runs that all policies share."""
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         for rule in FairnessRule:
-            named = "" if rule is FairnessRule.MEAN_OF_RATIOS else f"_{rule.value.replace('-', '_')}"
+            named = (
+                "" if rule is FairnessRule.MEAN_OF_RATIOS else f"_{rule.value.replace('-', '_')}"
+            )
             summary |= _of_fairness(named, fairness(result, alone=alone, rule=rule))
         summary |= _of_fairness("_static", static_fairness(result, alone=alone))
 
 
 def _of_fairness(rule: str, found: Fairness) -> dict[str, float | None]:
     """None where no job is measured against itself alone."""
-    figures = {f"rho{rule}_mean": found.mean, f"rho{rule}_worst": found.worst, f"unfair_fraction{rule}": found.unfair_fraction}
+    figures = {
+        f"rho{rule}_mean": found.mean,
+        f"rho{rule}_worst": found.worst,
+        f"unfair_fraction{rule}": found.unfair_fraction,
+    }
     if not rule:
         figures["rho_median"] = found.median
     return {name: value if found.rho else None for name, value in figures.items()}
@@ -166,7 +203,14 @@ def _of_fairness(rule: str, found: Fairness) -> dict[str, float | None]:
 
 def _write_csv(result: SimulationResult, path: Path) -> None:
     rows = (
-        (r.name, r.submit, "" if r.start is None else r.start, "" if r.finish is None else r.finish, r.restarts) for r in result.records
+        (
+            r.name,
+            r.submit,
+            "" if r.start is None else r.start,
+            "" if r.finish is None else r.finish,
+            r.restarts,
+        )
+        for r in result.records
     )
     write_csv(path, ("name", "submit", "start", "finish", "restarts"), rows)
 
@@ -174,22 +218,32 @@ def _write_csv(result: SimulationResult, path: Path) -> None:
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     """One column per policy, one row per figure: as wide as the policies are many, not as the figures are."""
     first = summaries[0]
-    say(f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}")
+    say(
+        f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}"
+    )
     failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
     shown = (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ()))
     labels = [f"{summary['policy']} + {summary['placer']}" for summary in summaries]
-    rows = [(title, *(_cell(summary, key, form) for summary in summaries)) for key, title, form in shown]
+    rows = [
+        (title, *(_cell(summary, key, form) for summary in summaries)) for key, title, form in shown
+    ]
     print_table(("Policy + placer",), labels, rows)
     _print_notes(labels, summaries)
 
 
 def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> None:
     """What holds of every policy once, the rest with the policy that it holds of."""
-    of_all = [note for note in summaries[0]["notes"] if all(note in summary["notes"] for summary in summaries)]
+    of_all = [
+        note
+        for note in summaries[0]["notes"]
+        if all(note in summary["notes"] for summary in summaries)
+    ]
     for line in of_all:
         say(line)
     for label, summary in zip(labels, summaries, strict=True):
-        unfinished = (f"{name} did not finish. {why}" for name, why in summary["unfinished_because"].items())
+        unfinished = (
+            f"{name} did not finish. {why}" for name, why in summary["unfinished_because"].items()
+        )
         for line in (*(note for note in summary["notes"] if note not in of_all), *unfinished):
             say(f"{label}: {line}")
 

@@ -11,7 +11,16 @@ import typer
 
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, heading, print_json, print_table, say, warn, write_csv
+from maat.cli.output import (
+    Bar,
+    check_writable,
+    heading,
+    print_json,
+    print_table,
+    say,
+    warn,
+    write_csv,
+)
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
@@ -23,16 +32,30 @@ from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.notes import notes_before, notes_on_all
 
-Vary = Annotated[list[str] | None, typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice.")]
-PolicyName = Annotated[str | None, typer.Option(help="Policy, by default sia; to compare several, use --vary policy=sia,fifo.")]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice."),
+]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(help="Policy, by default sia; to compare several, use --vary policy=sia,fifo."),
+]
 
 
 @dataclass(frozen=True)
 class SweepOutput:
     """What is printed and written."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with every point and every mean, not rounded.")] = False
-    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line per point: settings, seed and figures.")] = None
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object with every point and every mean, not rounded."
+        ),
+    ] = False
+    csv_path: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write one line per point: settings, seed and figures."),
+    ] = None
 
 
 TABLE: Sequence[tuple[str, str]] = (
@@ -71,12 +94,23 @@ def sweep_command(
     )
     axes = tuple(_varied(text) for text in vary or [])
     if policy is not None and any(varied.axis.name == "policy" for varied in axes):
-        raise ParameterError("is varied, and set for all points", field="policy", value=policy, remedy="Set it or vary it.")
+        raise ParameterError(
+            "is varied, and set for all points",
+            field="policy",
+            value=policy,
+            remedy="Set it or vary it.",
+        )
     sweep = Sweep(base, axes, runs.seeds())
     if output.csv_path is not None:
-        check_writable(output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()])
+        check_writable(
+            output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
+        )
     points = sweep.points()
-    warn(note for point in points for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds))
+    warn(
+        note
+        for point in points
+        for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds)
+    )
     result = _run(points, runs, quiet=output.as_json)
     _say_repaired(result)
     if output.csv_path is not None:
@@ -102,7 +136,10 @@ def _varied(text: str) -> Varied:
     name, equals, values = text.partition("=")
     if not equals:
         raise ParameterError(
-            "does not read as NAME=VALUE,VALUE,...", field="vary", value=text, remedy="Write for example --vary round_seconds=60,120."
+            "does not read as NAME=VALUE,VALUE,...",
+            field="vary",
+            value=text,
+            remedy="Write for example --vary round_seconds=60,120.",
         )
     return Varied.of(name.strip(), [value.strip() for value in values.split(",") if value.strip()])
 
@@ -110,7 +147,9 @@ def _varied(text: str) -> Varied:
 def _say_repaired(result: SweepResult) -> None:
     count = sum(point.origin is Origin.REPAIRED for point in result.points)
     if count:
-        typer.echo(f"maat: {count} kept result(s) were damaged and have been simulated again", err=True)
+        typer.echo(
+            f"maat: {count} kept result(s) were damaged and have been simulated again", err=True
+        )
 
 
 def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict[str, object]:
@@ -118,11 +157,16 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
     return {
         "cluster": base.cluster.describe(),
         "jobs_per_gpu": base.cluster.jobs_per_gpu,
-        "interference": None if base.conditions.interference is None else base.conditions.interference.name,
+        "interference": None
+        if base.conditions.interference is None
+        else base.conditions.interference.name,
         "policy": base.policy,
         "placer": base.placer,
         "fidelity": base.conditions.fidelity.name,
-        "axes": [{"name": v.axis.name, "title": v.axis.title, "unit": v.axis.unit, "values": v.values} for v in sweep.axes],
+        "axes": [
+            {"name": v.axis.name, "title": v.axis.title, "unit": v.axis.unit, "values": v.values}
+            for v in sweep.axes
+        ],
         "seeds": sweep.seeds,
         "points": [asdict(point) for point in result.points],
         "rows": [asdict(row) for row in result.rows()],
@@ -133,27 +177,47 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
 def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
     figures = {point.key: point.figures for point in result.points}
     scenarios = {point.key: point.scenario for point in points}
-    played = [PlayedRun(scenarios[key].policy, scenarios[key].placer, found) for key, found in figures.items()]
+    played = [
+        PlayedRun(scenarios[key].policy, scenarios[key].placer, found)
+        for key, found in figures.items()
+    ]
     return (*notes_on_all(scenarios.values()), *notes_on_played(played))
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:
     """One line per point; empty where a figure is not known."""
     names = [name for name in FIGURES if any(name in point.figures for point in result.points)]
-    rows = ((*point.settings.values(), point.seed, *(point.figures.get(name, "") for name in names)) for point in result.points)
+    rows = (
+        (*point.settings.values(), point.seed, *(point.figures.get(name, "") for name in names))
+        for point in result.points
+    )
     write_csv(path, (*result.points[0].settings, "seed", *names), rows)
 
 
 def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> None:
     simulated = len({point.key for point in result.points if point.origin is not Origin.CACHE})
     seeds = ", ".join(map(str, sweep.seeds))
-    over = f"mean ± sample standard deviation over seeds {seeds}" if len(sweep.seeds) > 1 else f"seed {seeds}"
+    over = (
+        f"mean ± sample standard deviation over seeds {seeds}"
+        if len(sweep.seeds) > 1
+        else f"seed {seeds}"
+    )
     say(f"{len(result.points)} points, {simulated} simulated; {over}")
-    say(f"{told_parts(sweep)} on {sweep.base.cluster.describe()}, fidelity {sweep.base.conditions.fidelity.name}")
+    say(
+        f"{told_parts(sweep)} on {sweep.base.cluster.describe()}, fidelity {sweep.base.conditions.fidelity.name}"
+    )
     rows = [
-        (*(_value(value) for value in row.settings.values()), *(_cell(row, name, form) for name, form in TABLE)) for row in result.rows()
+        (
+            *(_value(value) for value in row.settings.values()),
+            *(_cell(row, name, form) for name, form in TABLE),
+        )
+        for row in result.rows()
     ]
-    print_table([varied.axis.name for varied in sweep.axes], [heading(FIGURES[name]) for name, _ in TABLE], rows)
+    print_table(
+        [varied.axis.name for varied in sweep.axes],
+        [heading(FIGURES[name]) for name, _ in TABLE],
+        rows,
+    )
     for line in _notes(points, result):
         say(line)
 
@@ -161,7 +225,11 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
 def told_parts(sweep: Sweep) -> str:
     """Who schedules and who places, where that is the same for all points."""
     if any(varied.axis.name == "policy" for varied in sweep.axes):
-        return "Each policy with the placer that suits it" if sweep.base.placer is None else f"Each policy with {sweep.base.placer}"
+        return (
+            "Each policy with the placer that suits it"
+            if sweep.base.placer is None
+            else f"Each policy with {sweep.base.placer}"
+        )
     return f"{sweep.base.policy} + {sweep.base.placer or suiting_placer(sweep.base.policy)}"
 
 

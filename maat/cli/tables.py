@@ -20,14 +20,21 @@ BORDERS = 3  # characters of every column besides its text
 def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of words, then columns of figures; in parts where the width does not hold all columns of figures beside those of words."""
     on = _console()
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (*names, *figures)]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [
+        [] for _ in (*names, *figures)
+    ]
     words = [max(map(len, (name, *cells))) for name, cells in zip(names, columns, strict=False)]
-    widths = [_width_of_figures(figure, cells) for figure, cells in zip(figures, columns[len(names) :], strict=True)]
+    widths = [
+        _width_of_figures(figure, cells)
+        for figure, cells in zip(figures, columns[len(names) :], strict=True)
+    ]
     if sum(words) + sum(widths) + BORDERS * (len(words) + len(widths)) >= on.width:
         words = [_width_of_words(name, cells) for name, cells in zip(names, columns, strict=False)]
     with on.capture() as captured:
         for part in _parts(widths, on.width - 1 - sum(words) - BORDERS * len(words)):
-            table = _table(on, names, [figures[n] for n in part], [*words, *(widths[n] for n in part)])
+            table = _table(
+                on, names, [figures[n] for n in part], [*words, *(widths[n] for n in part)]
+            )
             for row in rows:
                 table.add_row(*_plain([*row[: len(names)], *(row[len(names) + n] for n in part)]))
             on.print(table)
@@ -65,7 +72,9 @@ def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
     return parts
 
 
-def _table(on: Console, names: Sequence[str], figures: Sequence[str], widths: Sequence[int]) -> Table:
+def _table(
+    on: Console, names: Sequence[str], figures: Sequence[str], widths: Sequence[int]
+) -> Table:
     """Columns of these least widths; what the console has left, headings of several words take."""
     from rich.table import Table
 

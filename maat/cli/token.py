@@ -15,7 +15,11 @@ from maat.scheduling.errors import InputError
 
 MAX_DAYS = 36_500.0
 
-app = typer.Typer(help="API tokens, made on the machine that holds the database.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="API tokens, made on the machine that holds the database.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 
 @app.callback()
@@ -25,18 +29,31 @@ def tokens() -> None:
 
 @app.command("create")
 def create(
-    user: Annotated[str, typer.Option(help="Whose token it is. `local` is the administrator of the first start.")] = "local",
+    user: Annotated[
+        str,
+        typer.Option(help="Whose token it is. `local` is the administrator of the first start."),
+    ] = "local",
     name: Annotated[str, typer.Option(help="What the token is for.")] = "token",
-    days: Annotated[float | None, number_option("--days", least=0, most=MAX_DAYS, help="Days until it expires; by default never.")] = None,
-    data_dir: Annotated[Path, typer.Option(help="The data folder of `maat up`. MAAT_DATABASE_URL, where it is set, comes first.")] = Path(
-        "var"
-    ),
+    days: Annotated[
+        float | None,
+        number_option(
+            "--days", least=0, most=MAX_DAYS, help="Days until it expires; by default never."
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path,
+        typer.Option(
+            help="The data folder of `maat up`. MAAT_DATABASE_URL, where it is set, comes first."
+        ),
+    ] = Path("var"),
 ) -> None:
     """Make a token and print it. It is shown this once and stored nowhere: only its digest is kept."""
     _require_database(data_dir)
     expiry = () if days is None else ("--days", str(days))
     arguments = (sys.executable, "-m", "backend.new_token", "--user", user, "--name", name, *expiry)
-    made = subprocess.run(arguments, env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())}, check=False)
+    made = subprocess.run(
+        arguments, env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())}, check=False
+    )
     raise typer.Exit(made.returncode)
 
 

@@ -20,13 +20,30 @@ from maat.workloads.generators import MAX_SEED
 
 ModelName = Annotated[str, typer.Option("--model", help="What is trained in every trial.")]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
-Profiles = Annotated[Path | None, typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models.")]
+Profiles = Annotated[
+    Path | None,
+    typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models."),
+]
 Trials = Annotated[int, whole_option("--trials", least=1, most=10_000, help="Trials in all.")]
-AtATime = Annotated[int, whole_option("--at-a-time", least=1, most=1_000, help="Trials that run together.")]
-StaticGpus = Annotated[int, whole_option("--static-gpus", least=1, most=MAX_GPUS, help="GPUs of every trial in the static search.")]
+AtATime = Annotated[
+    int, whole_option("--at-a-time", least=1, most=1_000, help="Trials that run together.")
+]
+StaticGpus = Annotated[
+    int,
+    whole_option(
+        "--static-gpus", least=1, most=MAX_GPUS, help="GPUs of every trial in the static search."
+    ),
+]
 Policy = Annotated[str, typer.Option(help="Policy of the elastic search.")]
-WorkScale = Annotated[float, number_option("--work-scale", help="How long a trial trains, in standard trainings of the model.")]
-Seed = Annotated[int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")]
+WorkScale = Annotated[
+    float,
+    number_option(
+        "--work-scale", help="How long a trial trains, in standard trainings of the model."
+    ),
+]
+Seed = Annotated[
+    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
 
@@ -58,7 +75,10 @@ def tune_command(
         seed=seed,
     )
     static = replace(elastic, policy="fifo", static_gpus=static_gpus)
-    found = {"elastic": tune(elastic, TreeParzen(seed=seed)), "static": tune(static, TreeParzen(seed=seed))}
+    found = {
+        "elastic": tune(elastic, TreeParzen(seed=seed)),
+        "static": tune(static, TreeParzen(seed=seed)),
+    }
     if as_json:
         print_json({"scores": SCORES, **{name: _figures(tuned) for name, tuned in found.items()}})
     else:
@@ -81,6 +101,19 @@ def _print_table(found: dict[str, Tuned]) -> None:
     for name, tuned in found.items():
         jct, makespan = tuned.average_jct_seconds / 60, tuned.makespan_seconds / 3600
         who = f"{tuned.policy} + {suiting_placer(tuned.policy)}"
-        rows.append((name, who, str(len(tuned.records)), f"{tuned.top_score():.2f}", f"{jct:.1f}", f"{makespan:.2f}"))
-    print_table(("Search", "Policy + placer"), ("Trials", "Score of the best 5", "Average JCT, min", "Makespan, h"), rows)
+        rows.append(
+            (
+                name,
+                who,
+                str(len(tuned.records)),
+                f"{tuned.top_score():.2f}",
+                f"{jct:.1f}",
+                f"{makespan:.2f}",
+            )
+        )
+    print_table(
+        ("Search", "Policy + placer"),
+        ("Trials", "Score of the best 5", "Average JCT, min", "Makespan, h"),
+        rows,
+    )
     say(f"Scores are {SCORES}; times are simulated.")

@@ -111,7 +111,9 @@ def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str,
     }
 
 
-def child_specs(place: Place, environment: dict[str, str], listener: socket.socket) -> list[ChildSpec]:
+def child_specs(
+    place: Place, environment: dict[str, str], listener: socket.socket
+) -> list[ChildSpec]:
     """API, the worker that makes the rounds and its beat, and the one that simulates: a long simulation never holds up a round."""
     celery = (sys.executable, "-m", "celery", "-A", "worker.app")
     worker = (*celery, "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
@@ -134,9 +136,19 @@ def child_specs(place: Place, environment: dict[str, str], listener: socket.sock
             place.logs / "api.log",
             inherited=(listener.fileno(),),
         ),
-        ChildSpec("worker", (*worker, "-Q", "rounds", "-n", "rounds@%h", "--pool=solo"), environment, place.logs / "worker.log"),
+        ChildSpec(
+            "worker",
+            (*worker, "-Q", "rounds", "-n", "rounds@%h", "--pool=solo"),
+            environment,
+            place.logs / "worker.log",
+        ),
         # A process of its own, not part of the worker: there, nobody would notice its end.
-        ChildSpec("beat", (*celery, "beat", "--loglevel=WARNING", "--pidfile="), environment, place.logs / "beat.log"),
+        ChildSpec(
+            "beat",
+            (*celery, "beat", "--loglevel=WARNING", "--pidfile="),
+            environment,
+            place.logs / "beat.log",
+        ),
         ChildSpec(
             "simulator",
             (*worker, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
@@ -178,12 +190,16 @@ def prepare_database(place: Place, environment: dict[str, str], say: Callable[[s
 def await_health(place: Place, children: list[Child], say: Callable[[str], None]) -> None:
     """Wait until the API answers. Raises StartFailed where it keeps ending, or takes far too long."""
     deadline = time.monotonic() + START_SECONDS
-    with httpx.Client(trust_env=False, timeout=5.0) as client:  # a proxy in the environment has no business on loopback
+    with httpx.Client(
+        trust_env=False, timeout=5.0
+    ) as client:  # a proxy in the environment has no business on loopback
         while not answers(client, f"{place.url}/api/v1/health"):
             attend_once(children, say)
             api = children[0]
             if api.failures >= START_FAILURES or time.monotonic() > deadline:
-                raise StartFailed(f"The API did not start. The end of {api.spec.log}:\n{tail(api.spec.log)}")
+                raise StartFailed(
+                    f"The API did not start. The end of {api.spec.log}:\n{tail(api.spec.log)}"
+                )
             time.sleep(0.1)
 
 
@@ -218,7 +234,10 @@ def locked(data_dir: Path) -> Iterator[None]:
         file = (data_dir / "maat.lock").open("a+")
     except OSError as error:
         raise InputError(
-            f"cannot be written ({error.strerror})", field="data_dir", value=str(data_dir), remedy="Give a folder that you may write to."
+            f"cannot be written ({error.strerror})",
+            field="data_dir",
+            value=str(data_dir),
+            remedy="Give a folder that you may write to.",
         ) from error
     with file:
         try:
@@ -246,7 +265,9 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     for candidate in range(port, min(port + PORTS_TRIED, 65536)):
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it; uvicorn does not set it on an inherited socket
+        sock.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+        )  # connections inherit it; uvicorn does not set it on an inherited socket
         try:
             sock.bind((host, candidate))
             sock.listen(2048)
@@ -254,11 +275,21 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             sock.close()
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
                 continue
-            raise InputError(f"cannot be listened on ({error.strerror})", field="host", value=host, remedy="Use 127.0.0.1.") from error
+            raise InputError(
+                f"cannot be listened on ({error.strerror})",
+                field="host",
+                value=host,
+                remedy="Use 127.0.0.1.",
+            ) from error
         with sock:
             yield sock
         return
-    raise InputError(f"and the {PORTS_TRIED - 1} after it are taken", field="port", value=port, remedy="Give another port.")
+    raise InputError(
+        f"and the {PORTS_TRIED - 1} after it are taken",
+        field="port",
+        value=port,
+        remedy="Give another port.",
+    )
 
 
 @contextmanager
@@ -268,7 +299,10 @@ def stop_on_signals() -> Iterator[None]:
     def request(_number: int, _frame: FrameType | None) -> None:
         raise StopRequested
 
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, request)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:

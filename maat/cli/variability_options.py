@@ -14,14 +14,24 @@ from maat.simulation.conditions import penalties_of
 from maat.simulation.variability import ScoreDraw, Variability, read_variability
 
 VariabilityFolder = Annotated[
-    Path | None, typer.Option("--variability", help="Folder of measured GPUs: how fast each of the cluster's GPUs is.")
+    Path | None,
+    typer.Option(
+        "--variability", help="Folder of measured GPUs: how fast each of the cluster's GPUs is."
+    ),
 ]
 DrawRule = Annotated[
-    ScoreDraw | None, typer.Option("--variability-draw", help="Medians of measured GPUs, or single measurements (rows), by the seed.")
+    ScoreDraw | None,
+    typer.Option(
+        "--variability-draw",
+        help="Medians of measured GPUs, or single measurements (rows), by the seed.",
+    ),
 ]
 Penalties = Annotated[
     list[str] | None,
-    typer.Option("--locality-penalty", help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts."),
+    typer.Option(
+        "--locality-penalty",
+        help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts.",
+    ),
 ]
 
 
@@ -35,7 +45,9 @@ def read_penalties(texts: Sequence[str], models: Collection[str]) -> dict[str, f
     found: dict[str, float] = {}
     for text in texts:
         model, equals, factor = text.rpartition("=")
-        found |= penalties_of({model: _number(factor)} if equals else _number(factor), models, written=text)
+        found |= penalties_of(
+            {model: _number(factor)} if equals else _number(factor), models, written=text
+        )
     return found
 
 

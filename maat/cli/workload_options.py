@@ -19,14 +19,36 @@ from maat.workloads.generators import FAMILIES, MAX_HOURS
 from maat.workloads.workloads import MAX_JOBS, read_workload
 
 TraceFile = Annotated[
-    Path | None, typer.Argument(help="Workload file; its format is recognised by its header, or its cells.", show_default=False)
+    Path | None,
+    typer.Argument(
+        help="Workload file; its format is recognised by its header, or its cells.",
+        show_default=False,
+    ),
 ]
 TraceFiles = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", show_default=False)]
-Generated = Annotated[str | None, typer.Option("--generate", help="Make a workload instead of reading one: philly, helios or newtrace.")]
-Families = Annotated[str | None, typer.Option("--generate", help="Make workloads, anew with every seed: philly, helios, newtrace.")]
-JobCount = Annotated[int | None, whole_option("--jobs", least=1, most=MAX_JOBS, help="Jobs to generate.")]
+Generated = Annotated[
+    str | None,
+    typer.Option(
+        "--generate", help="Make a workload instead of reading one: philly, helios or newtrace."
+    ),
+]
+Families = Annotated[
+    str | None,
+    typer.Option(
+        "--generate", help="Make workloads, anew with every seed: philly, helios, newtrace."
+    ),
+]
+JobCount = Annotated[
+    int | None, whole_option("--jobs", least=1, most=MAX_JOBS, help="Jobs to generate.")
+]
 Hours = Annotated[
-    float | None, number_option("--hours", least=0.01, most=MAX_HOURS, help="Hours within which the generated jobs are submitted.")
+    float | None,
+    number_option(
+        "--hours",
+        least=0.01,
+        most=MAX_HOURS,
+        help="Hours within which the generated jobs are submitted.",
+    ),
 ]
 
 
@@ -36,9 +58,13 @@ class ClusterOptions:
 
     profiles: Annotated[
         Path | None,
-        typer.Option(help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models."),
+        typer.Option(
+            help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models."
+        ),
     ] = None
-    cluster: Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")] = "t4=6x4,rtx=3x8,a100=2x8"
+    cluster: Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")] = (
+        "t4=6x4,rtx=3x8,a100=2x8"
+    )
     jobs_per_gpu: Annotated[
         int,
         whole_option(
@@ -52,7 +78,11 @@ class ClusterOptions:
     def read(self) -> tuple[Mapping[str, Model], Cluster]:
         """Raises ClusterError, ProfileError."""
         cluster = replace(Cluster.parse(self.cluster), jobs_per_gpu=self.jobs_per_gpu)
-        models = shipped_models() if self.profiles is None else measured_models(self.profiles, gpu_types=cluster.type_names)
+        models = (
+            shipped_models()
+            if self.profiles is None
+            else measured_models(self.profiles, gpu_types=cluster.type_names)
+        )
         return models, cluster
 
     def inputs(self) -> list[Path]:
@@ -72,7 +102,11 @@ class WorkloadOptions:
     def read(self, models: Mapping[str, Model]) -> TraceSource:
         """Raises TraceError where the file does not read, InputError where there is none, or where one counts for nothing."""
         if (self.trace is None) == (self.generated is None):
-            raise InputError("is missing, or given twice", field="trace", remedy="Name a workload CSV, or use --generate philly.")
+            raise InputError(
+                "is missing, or given twice",
+                field="trace",
+                remedy="Name a workload CSV, or use --generate philly.",
+            )
         if self.trace is None:
             return GeneratedTrace(str(self.generated), self.job_count, self.hours)
         _refuse_generator_options(self.job_count, self.hours)
@@ -95,10 +129,21 @@ class WorkloadsOptions:
     def read(self, models: Mapping[str, Model]) -> tuple[Trace, ...]:
         """By the names that tables show. Raises as WorkloadOptions."""
         paths = self.traces or []
-        given = [Trace(f"{path.parent.name}/{path.stem}", GivenTrace(read_workload(path, known_models=models))) for path in paths]
-        made = [Trace(name, GeneratedTrace(name, self.job_count, self.hours)) for name in _families(self.generated)]
+        given = [
+            Trace(
+                f"{path.parent.name}/{path.stem}",
+                GivenTrace(read_workload(path, known_models=models)),
+            )
+            for path in paths
+        ]
+        made = [
+            Trace(name, GeneratedTrace(name, self.job_count, self.hours))
+            for name in _families(self.generated)
+        ]
         if not given and not made:
-            raise InputError("is missing", field="trace", remedy="Name workload CSVs, or use --generate philly.")
+            raise InputError(
+                "is missing", field="trace", remedy="Name workload CSVs, or use --generate philly."
+            )
         if not made:
             _refuse_generator_options(self.job_count, self.hours)
         return (*given, *made)
@@ -112,7 +157,12 @@ def _families(text: str | None) -> list[str]:
     names = [] if text is None else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FAMILIES:
-            raise InputError("is no family of workloads", field="generate", value=name, remedy=f"Use one of: {', '.join(FAMILIES)}.")
+            raise InputError(
+                "is no family of workloads",
+                field="generate",
+                value=name,
+                remedy=f"Use one of: {', '.join(FAMILIES)}.",
+            )
     return names
 
 

@@ -132,7 +132,13 @@ def goodput(
     batch_size: int | None = None,
     workload_kind: WorkloadKind | None = None,
 ) -> Call[GoodputPreview]:
-    query = _given(gpu_types=gpu_types, max_gpus=max_gpus, progress=progress, batch_size=batch_size, workload_kind=workload_kind)
+    query = _given(
+        gpu_types=gpu_types,
+        max_gpus=max_gpus,
+        progress=progress,
+        batch_size=batch_size,
+        workload_kind=workload_kind,
+    )
     return Call("GET", _path("models", model, "goodput"), query)
 
 
@@ -163,8 +169,14 @@ def cluster_state(cluster_id: str) -> Call[ClusterState]:
     return Call("GET", _path("clusters", cluster_id, "state"))
 
 
-def timeline(cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None) -> Call[Timeline]:
-    return Call("GET", _path("clusters", cluster_id, "timeline"), _given(**{"from": start, "to": end, "points": points}))
+def timeline(
+    cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None
+) -> Call[Timeline]:
+    return Call(
+        "GET",
+        _path("clusters", cluster_id, "timeline"),
+        _given(**{"from": start, "to": end, "points": points}),
+    )
 
 
 def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[Node]]:
@@ -175,13 +187,26 @@ def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
     return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
 
 
-def reservations(cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None) -> Call[Page[Reservation]]:
+def reservations(
+    cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None
+) -> Call[Page[Reservation]]:
     """Those that hold or will; with `over`, all there ever were."""
-    return Call("GET", _path("clusters", cluster_id, "reservations"), _given(over=over or None, limit=limit, cursor=cursor))
+    return Call(
+        "GET",
+        _path("clusters", cluster_id, "reservations"),
+        _given(over=over or None, limit=limit, cursor=cursor),
+    )
 
 
-def reserve(cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None) -> Call[Reservation]:
-    return Call("POST", _path("clusters", cluster_id, "reservations"), body=body, headers=_keyed(idempotency_key))
+def reserve(
+    cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None
+) -> Call[Reservation]:
+    return Call(
+        "POST",
+        _path("clusters", cluster_id, "reservations"),
+        body=body,
+        headers=_keyed(idempotency_key),
+    )
 
 
 def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
@@ -189,9 +214,18 @@ def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
 
 
 def rounds(
-    cluster_id: str, *, limit: int | None = None, cursor: str | None = None, after: str | None = None, before: str | None = None
+    cluster_id: str,
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
 ) -> Call[Page[RoundSummary]]:
-    return Call("GET", _path("clusters", cluster_id, "rounds"), _given(limit=limit, cursor=cursor, after=after, before=before))
+    return Call(
+        "GET",
+        _path("clusters", cluster_id, "rounds"),
+        _given(limit=limit, cursor=cursor, after=after, before=before),
+    )
 
 
 def round_(cluster_id: str, number: int | str = "latest") -> Call[Round]:
@@ -213,12 +247,23 @@ def submit_job(body: JobBody, *, idempotency_key: str | None = None) -> Call[Job
     return Call("POST", _path("jobs"), body=body, headers=_keyed(idempotency_key))
 
 
-def submit_jobs(bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None) -> Call[BatchResult]:
-    return Call("POST", _path("jobs:batch"), body={"jobs": list(bodies), "mode": mode}, headers=_keyed(idempotency_key))
+def submit_jobs(
+    bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None
+) -> Call[BatchResult]:
+    return Call(
+        "POST",
+        _path("jobs:batch"),
+        body={"jobs": list(bodies), "mode": mode},
+        headers=_keyed(idempotency_key),
+    )
 
 
 def add_demo_jobs(
-    *, count: int, cluster_id: str | None = None, seed: int | None = None, idempotency_key: str | None = None
+    *,
+    count: int,
+    cluster_id: str | None = None,
+    seed: int | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[BatchResult]:
     body = _given(count=count, cluster_id=cluster_id, seed=seed)
     return Call("POST", _path("jobs:demo"), body=body, headers=_keyed(idempotency_key))
@@ -243,12 +288,16 @@ def explanation(job_id: str) -> Call[Explanation]:
 # ---- measurements -----------------------------------------------------------------------------------------------------------------
 
 
-def measurements(*, kind: str | None = None, limit: int = 500, cursor: str | None = None) -> Call[Page[Measurement]]:
+def measurements(
+    *, kind: str | None = None, limit: int = 500, cursor: str | None = None
+) -> Call[Page[Measurement]]:
     """Newest first."""
     return Call("GET", _path("measurements"), _given(kind=kind, limit=limit, cursor=cursor))
 
 
-def upload_measurement(body: MeasurementBody, *, idempotency_key: str | None = None) -> Call[Measurement]:
+def upload_measurement(
+    body: MeasurementBody, *, idempotency_key: str | None = None
+) -> Call[Measurement]:
     return Call("POST", _path("measurements"), body=body, headers=_keyed(idempotency_key))
 
 
@@ -274,12 +323,18 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
 
 def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
-    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), _given(jobs=list(jobs) or None))
+    return Call(
+        "GET",
+        _path("simulations", simulation_id, "runs", run_id, "result"),
+        _given(jobs=list(jobs) or None),
+    )
 
 
 def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[Figures]:
     """`runs`: ids of those that are drawn, the first that have finished where there are none."""
-    return Call("GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None))
+    return Call(
+        "GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None)
+    )
 
 
 def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:

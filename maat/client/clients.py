@@ -52,7 +52,12 @@ def _headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, 
 
 
 def _request(call: Call[Any]) -> dict[str, Any]:
-    request: dict[str, Any] = {"method": call.method, "url": call.path, "params": call.query, "headers": call.headers}
+    request: dict[str, Any] = {
+        "method": call.method,
+        "url": call.path,
+        "params": call.query,
+        "headers": call.headers,
+    }
     return request if call.body is None else {**request, "json": call.body}
 
 
@@ -75,12 +80,22 @@ class Client:
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.url = url
-        self._http = httpx.Client(base_url=url, headers=_headers(token, headers), transport=transport, timeout=timeout_seconds)
+        self._http = httpx.Client(
+            base_url=url,
+            headers=_headers(token, headers),
+            transport=transport,
+            timeout=timeout_seconds,
+        )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -91,7 +106,9 @@ class Client:
         try:
             response = self._http.request(**_request(call))
         except httpx.TransportError as error:
-            raise Unreachable(f"No answer from {self._http.base_url}: {error}. Is Maat running there?") from error
+            raise Unreachable(
+                f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
+            ) from error
         return cast(Answer, _answer(response))
 
     def health(self) -> Health:
@@ -100,7 +117,9 @@ class Client:
     def clusters(self) -> list[Cluster]:
         return self.send(calls.clusters())["items"]
 
-    def create_cluster(self, *, idempotency_key: str | None = None, **body: Unpack[ClusterBody]) -> Cluster:
+    def create_cluster(
+        self, *, idempotency_key: str | None = None, **body: Unpack[ClusterBody]
+    ) -> Cluster:
         return self.send(calls.create_cluster(body, idempotency_key=idempotency_key))
 
     def cluster_state(self, cluster_id: str) -> ClusterState:
@@ -110,13 +129,21 @@ class Client:
         """Those that hold or will; with `over`, all there ever were."""
         return self.send(calls.reservations(cluster_id, over=over))["items"]
 
-    def reserve(self, cluster_id: str, *, idempotency_key: str | None = None, **body: Unpack[ReservationBody]) -> Reservation:
+    def reserve(
+        self,
+        cluster_id: str,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[ReservationBody],
+    ) -> Reservation:
         return self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
 
     def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
         self.send(calls.remove_reservation(cluster_id, reservation_id))
 
-    def rounds(self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None) -> Page[RoundSummary]:
+    def rounds(
+        self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[RoundSummary]:
         return self.send(calls.rounds(cluster_id, limit=limit, cursor=cursor))
 
     def round(self, cluster_id: str, number: int | str = "latest") -> Round:
@@ -140,13 +167,22 @@ class Client:
     def submit_job(self, *, idempotency_key: str | None = None, **body: Unpack[JobBody]) -> Job:
         return self.send(calls.submit_job(body, idempotency_key=idempotency_key))
 
-    def submit_jobs(self, bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None) -> BatchResult:
+    def submit_jobs(
+        self, bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None
+    ) -> BatchResult:
         return self.send(calls.submit_jobs(bodies, mode=mode, idempotency_key=idempotency_key))
 
     def add_demo_jobs(
-        self, count: int, *, cluster_id: str | None = None, seed: int | None = None, idempotency_key: str | None = None
+        self,
+        count: int,
+        *,
+        cluster_id: str | None = None,
+        seed: int | None = None,
+        idempotency_key: str | None = None,
     ) -> BatchResult:
-        given = calls.add_demo_jobs(count=count, cluster_id=cluster_id, seed=seed, idempotency_key=idempotency_key)
+        given = calls.add_demo_jobs(
+            count=count, cluster_id=cluster_id, seed=seed, idempotency_key=idempotency_key
+        )
         return self.send(given)
 
     def cancel_job(self, job_id: str) -> Job:
@@ -156,14 +192,18 @@ class Client:
         """Newest first."""
         return self.send(calls.measurements(kind=kind))["items"]
 
-    def upload_measurement(self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]) -> Measurement:
+    def upload_measurement(
+        self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]
+    ) -> Measurement:
         return self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
 
     def delete_measurement(self, measurement_id: str) -> None:
         """What was asked for with it keeps it."""
         self.send(calls.delete_measurement(measurement_id))
 
-    def simulate(self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]) -> Simulation:
+    def simulate(
+        self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]
+    ) -> Simulation:
         return self.send(calls.simulate(body, idempotency_key=idempotency_key))
 
     def simulation(self, simulation_id: str) -> Simulation:
@@ -176,7 +216,9 @@ class Client:
     def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
         return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))
 
-    def start_sweep(self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]) -> Sweep:
+    def start_sweep(
+        self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]
+    ) -> Sweep:
         return self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
 
     def sweep(self, sweep_id: str) -> Sweep:
@@ -219,12 +261,22 @@ class AsyncClient:
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.url = url
-        self._http = httpx.AsyncClient(base_url=url, headers=_headers(token, headers), transport=transport, timeout=timeout_seconds)
+        self._http = httpx.AsyncClient(
+            base_url=url,
+            headers=_headers(token, headers),
+            transport=transport,
+            timeout=timeout_seconds,
+        )
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -235,7 +287,9 @@ class AsyncClient:
         try:
             response = await self._http.request(**_request(call))
         except httpx.TransportError as error:
-            raise Unreachable(f"No answer from {self._http.base_url}: {error}. Is Maat running there?") from error
+            raise Unreachable(
+                f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
+            ) from error
         return cast(Answer, _answer(response))
 
     async def health(self) -> Health:
@@ -260,7 +314,9 @@ class AsyncClient:
     async def job(self, job_id: str) -> Job:
         return await self.send(calls.job(job_id))
 
-    async def submit_job(self, *, idempotency_key: str | None = None, **body: Unpack[JobBody]) -> Job:
+    async def submit_job(
+        self, *, idempotency_key: str | None = None, **body: Unpack[JobBody]
+    ) -> Job:
         return await self.send(calls.submit_job(body, idempotency_key=idempotency_key))
 
     async def cancel_job(self, job_id: str) -> Job:
@@ -273,14 +329,18 @@ class AsyncClient:
         """Newest first."""
         return (await self.send(calls.measurements(kind=kind)))["items"]
 
-    async def upload_measurement(self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]) -> Measurement:
+    async def upload_measurement(
+        self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]
+    ) -> Measurement:
         return await self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
 
     async def delete_measurement(self, measurement_id: str) -> None:
         """What was asked for with it keeps it."""
         await self.send(calls.delete_measurement(measurement_id))
 
-    async def simulate(self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]) -> Simulation:
+    async def simulate(
+        self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]
+    ) -> Simulation:
         return await self.send(calls.simulate(body, idempotency_key=idempotency_key))
 
     async def simulation(self, simulation_id: str) -> Simulation:
@@ -290,20 +350,30 @@ class AsyncClient:
         """Those that hold or will; with `over`, all there ever were."""
         return (await self.send(calls.reservations(cluster_id, over=over)))["items"]
 
-    async def reserve(self, cluster_id: str, *, idempotency_key: str | None = None, **body: Unpack[ReservationBody]) -> Reservation:
+    async def reserve(
+        self,
+        cluster_id: str,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[ReservationBody],
+    ) -> Reservation:
         return await self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
 
     async def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
         await self.send(calls.remove_reservation(cluster_id, reservation_id))
 
-    async def start_sweep(self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]) -> Sweep:
+    async def start_sweep(
+        self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]
+    ) -> Sweep:
         return await self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
 
     async def sweep(self, sweep_id: str) -> Sweep:
         """With its points, and the means over the seeds of those that have ended."""
         return await self.send(calls.sweep(sweep_id))
 
-    async def sweeps(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SweepHead]:
+    async def sweeps(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SweepHead]:
         """Newest first, without their points."""
         return await self.send(calls.sweeps(limit=limit, cursor=cursor))
 

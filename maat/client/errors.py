@@ -75,7 +75,9 @@ class ApiError(Exception):
             type=str(body.get("type") or "about:blank"),
             request_id=str(body.get("request_id") or response.headers.get("x-request-id", "")),
             retryable=bool(body.get("retryable", response.status_code in {429, 502, 503, 504})),
-            errors=tuple(FieldProblem.parse(item) for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (),
+            errors=tuple(FieldProblem.parse(item) for item in listed if isinstance(item, dict))
+            if isinstance(listed, list)
+            else (),
         )
 
 

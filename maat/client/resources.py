@@ -10,7 +10,17 @@ from typing import Generic, Literal, NotRequired, TypedDict, TypeVar
 Item = TypeVar("Item")
 
 JobState = Literal[
-    "submitted", "profiling", "pending", "starting", "running", "restarting", "paused", "preempted", "succeeded", "failed", "cancelled"
+    "submitted",
+    "profiling",
+    "pending",
+    "starting",
+    "running",
+    "restarting",
+    "paused",
+    "preempted",
+    "succeeded",
+    "failed",
+    "cancelled",
 ]
 
 

@@ -29,16 +29,25 @@ class Axis:
     logarithmic: bool = False
 
 
-def _number(name: str, *, least: float, most: float, whole: bool = False) -> Callable[[object], AxisValue]:
+def _number(
+    name: str, *, least: float, most: float, whole: bool = False
+) -> Callable[[object], AxisValue]:
     def parse(given: object) -> AxisValue:
         kind = "whole number" if whole else "number"
         try:
-            value = float(given) if isinstance(given, (int, float, str)) and not isinstance(given, bool) else math.nan
+            value = (
+                float(given)
+                if isinstance(given, (int, float, str)) and not isinstance(given, bool)
+                else math.nan
+            )
         except (ValueError, OverflowError):
             value = math.nan
         if not least <= value <= most or (whole and value != int(value)):
             raise ParameterError(
-                f"is no {kind} from {least:g} to {most:g}", field=name, value=given, remedy=f"Give {kind}s in that range to vary it."
+                f"is no {kind} from {least:g} to {most:g}",
+                field=name,
+                value=given,
+                remedy=f"Give {kind}s in that range to vary it.",
             )
         return int(value) if whole else value
 
@@ -52,13 +61,20 @@ def _text(given: object) -> AxisValue:
 def _profiling(given: object) -> AxisValue:
     known = [mode.value for mode in ProfilingMode]
     if given not in known:
-        raise ParameterError("is no profiling mode", field="profiling", value=given, remedy=f"Use one of: {', '.join(known)}.")
+        raise ParameterError(
+            "is no profiling mode",
+            field="profiling",
+            value=given,
+            remedy=f"Use one of: {', '.join(known)}.",
+        )
     return str(given)
 
 
 def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
     """A parameter of the policy; whether the policy has it, it says itself."""
-    return lambda setup, value: replace(setup, policy_parameters={**setup.policy_parameters, name: value})
+    return lambda setup, value: replace(
+        setup, policy_parameters={**setup.policy_parameters, name: value}
+    )
 
 
 def _is_knob(name: str) -> Callable[[Setup], bool]:
@@ -83,7 +99,13 @@ def _profiled(setup: Setup, value: AxisValue) -> Setup:
 AXES: Mapping[str, Axis] = {
     axis.name: axis
     for axis in (
-        Axis("policy", "Policy", _text, lambda setup, value: replace(setup, policy=str(value)), lambda _: False),
+        Axis(
+            "policy",
+            "Policy",
+            _text,
+            lambda setup, value: replace(setup, policy=str(value)),
+            lambda _: False,
+        ),
         Axis("p", "Fairness power p", _number("p", least=-10, most=10), _knob("p"), _is_knob("p")),
         Axis(
             "idle_penalty",
@@ -120,7 +142,9 @@ AXES: Mapping[str, Axis] = {
             "locality_penalty",
             "Slowdown across nodes, of every model",
             _number("locality_penalty", least=1, most=100),
-            lambda setup, value: _under(setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))),
+            lambda setup, value: _under(
+                setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))
+            ),
             lambda setup: bool(setup.conditions.locality_penalties),
         ),
         Axis("profiling", "Profiling mode", _profiling, _profiled, _knows_otherwise),

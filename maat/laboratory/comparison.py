@@ -37,7 +37,9 @@ class Contestant:
     @property
     def variant(self) -> str:
         """What tells it from the same two with other parameters."""
-        return ", ".join(f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters))
+        return ", ".join(
+            f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters)
+        )
 
     @property
     def name(self) -> str:
@@ -45,7 +47,11 @@ class Contestant:
 
 
 def labelled(part: str, parameters: Settings) -> str:
-    return f"{part} ({', '.join(f'{name}={value}' for name, value in parameters)})" if parameters else part
+    return (
+        f"{part} ({', '.join(f'{name}={value}' for name, value in parameters)})"
+        if parameters
+        else part
+    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,9 @@ class PairedDifference:
         lost = "finished later lost on average more hours than the others gained"
         gained = "finished sooner gained on average more hours than the others lost"
         both = f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and difference {hours:+.{NOTED_DIGITS}f} h are both true."
-        alike = f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
+        alike = (
+            f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
+        )
         return f"{both} {alike}, the difference counts hours: the jobs that {lost if hours > 0 else gained}."
 
 
@@ -144,7 +152,10 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
-    return {who: {name: _spread(own, name) for name in common([o.figures for o in own])} for who, own in by_contestant.items()}
+    return {
+        who: {name: _spread(own, name) for name in common([o.figures for o in own])}
+        for who, own in by_contestant.items()
+    }
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
@@ -155,19 +166,31 @@ def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDif
     """
     cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
     others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
-    pairs = {who: [(o, cells[o.trace, o.seed]) for o in outcomes if _meets(o, who, cells)] for who in others}
-    return tuple(_against(who, baseline, _distinct(of_who)) for who, of_who in pairs.items() if of_who)
+    pairs = {
+        who: [(o, cells[o.trace, o.seed]) for o in outcomes if _meets(o, who, cells)]
+        for who in others
+    }
+    return tuple(
+        _against(who, baseline, _distinct(of_who)) for who, of_who in pairs.items() if of_who
+    )
 
 
 def _distinct(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[tuple[Outcome, Outcome]]:
     found: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
     for ours, theirs in pairs:
-        found.setdefault((ours.workload or ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()), (ours, theirs))
+        found.setdefault(
+            (ours.workload or ours.trace, *ours.jct_hours.items(), *theirs.jct_hours.items()),
+            (ours, theirs),
+        )
     return list(found.values())
 
 
 def _meets(outcome: Outcome, who: Contestant, cells: Mapping[tuple[str, int], Outcome]) -> bool:
-    return outcome.contestant == who and bool(outcome.jct_hours) and (outcome.trace, outcome.seed) in cells
+    return (
+        outcome.contestant == who
+        and bool(outcome.jct_hours)
+        and (outcome.trace, outcome.seed) in cells
+    )
 
 
 def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
@@ -175,10 +198,17 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
     found = spreads(outcomes)
     number = {who: index for index, who in enumerate(found)}
     contestants = [
-        {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}} for who, figures in found.items()
+        {**as_data(who), "figures": {name: asdict(spread) for name, spread in figures.items()}}
+        for who, figures in found.items()
     ]
     differences = [
-        {**asdict(d), "contestant": number[d.contestant], "baseline": number[d.baseline], "verdict": d.verdict, "note": d.note}
+        {
+            **asdict(d),
+            "contestant": number[d.contestant],
+            "baseline": number[d.baseline],
+            "verdict": d.verdict,
+            "note": d.note,
+        }
         for d in paired(outcomes, baseline)
     ]
     return {"baseline": number[baseline], "contestants": contestants, "paired": differences}
@@ -186,18 +216,36 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
 
 def as_data(who: Contestant) -> dict[str, Any]:
     """As one object of JSON."""
-    parameters = {"policy_parameters": dict(who.policy_parameters), "placer_parameters": dict(who.placer_parameters)}
-    return {"policy": who.policy, "placer": who.placer, **parameters, "variant": who.variant, "name": who.name}
+    parameters = {
+        "policy_parameters": dict(who.policy_parameters),
+        "placer_parameters": dict(who.placer_parameters),
+    }
+    return {
+        "policy": who.policy,
+        "placer": who.placer,
+        **parameters,
+        "variant": who.variant,
+        "name": who.name,
+    }
 
 
-def _against(who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]) -> PairedDifference:
+def _against(
+    who: Contestant, baseline: Contestant, pairs: Sequence[tuple[Outcome, Outcome]]
+) -> PairedDifference:
     cells = [(ours.workload or ours.trace, _paired_jobs(ours, theirs)) for ours, theirs in pairs]
     differences = [(trace, mine - other) for trace, (mine, other, _) in cells if len(mine)]
-    logs = [(trace, np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9))) for trace, (mine, other, _) in cells if len(mine)]
+    logs = [
+        (trace, np.log(np.maximum(mine, 1e-9) / np.maximum(other, 1e-9)))
+        for trace, (mine, other, _) in cells
+        if len(mine)
+    ]
     basis, interval = _interval(differences)
     ratio = _interval(logs)[1]
     every = np.concatenate([values for _, values in differences]) if differences else np.zeros(0)
-    jobs = {trace: max(len(values) for at, values in differences if at == trace) for trace, _ in differences}
+    jobs = {
+        trace: max(len(values) for at, values in differences if at == trace)
+        for trace, _ in differences
+    }
     return PairedDifference(
         contestant=who,
         baseline=baseline,
@@ -239,7 +287,11 @@ def _student(means: Sequence[float]) -> Interval:
     from scipy.stats import t  # takes longer to import than many a comparison to play
 
     centre = float(np.mean(means))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    half = (
+        float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1))
+        * float(np.std(means, ddof=1))
+        / math.sqrt(len(means))
+    )
     return Interval(centre, centre - half, centre + half)
 
 

@@ -19,7 +19,9 @@ from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 # are then not found.
 SIMULATION_VERSION = 10
 
-_TOLD_OTHERWISE = frozenset({"workload", "models", "conditions", "policy_parameters", "placer_parameters"})
+_TOLD_OTHERWISE = frozenset(
+    {"workload", "models", "conditions", "policy_parameters", "placer_parameters"}
+)
 
 
 @runtime_checkable
@@ -36,8 +38,16 @@ def content_key(scenario: Scenario) -> str:
     not count. Raises UnknownNameError or ParameterError where policy or placer cannot be built.
     """
     policy, placer = build_parts(scenario)
-    rest = {f.name: getattr(scenario, f.name) for f in dataclasses.fields(scenario) if f.name not in _TOLD_OTHERWISE}
-    penalties = {name: factor for name, factor in scenario.conditions.locality_penalties.items() if name in scenario.workload.models}
+    rest = {
+        f.name: getattr(scenario, f.name)
+        for f in dataclasses.fields(scenario)
+        if f.name not in _TOLD_OTHERWISE
+    }
+    penalties = {
+        name: factor
+        for name, factor in scenario.conditions.locality_penalties.items()
+        if name in scenario.workload.models
+    }
     return digest(
         {
             **rest,
@@ -47,7 +57,9 @@ def content_key(scenario: Scenario) -> str:
             "policy_parameters": _knobs(policy),
             "placer_parameters": _knobs(placer),
             "conditions": dataclasses.replace(
-                scenario.conditions, round_seconds=round_seconds_of(scenario, policy), locality_penalties=penalties
+                scenario.conditions,
+                round_seconds=round_seconds_of(scenario, policy),
+                locality_penalties=penalties,
             ),
         }
     )
@@ -92,7 +104,9 @@ def _plain(value: object) -> object:
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, HasContent):
         return _plain(value.content())
-    raise TypeError(f"{type(value).__name__} is no plain value, no dataclass and has no content(): it cannot be told from another")
+    raise TypeError(
+        f"{type(value).__name__} is no plain value, no dataclass and has no content(): it cannot be told from another"
+    )
 
 
 def _number(value: float) -> float | int | str:
@@ -105,7 +119,11 @@ def _number(value: float) -> float | int | str:
 def _array(value: np.ndarray) -> dict[str, object]:
     """Large measurements by a digest of their own: shape, kind and bytes."""
     fixed = np.ascontiguousarray(value)
-    return {"shape": list(value.shape), "kind": fixed.dtype.str, "sha256": hashlib.sha256(fixed.tobytes()).hexdigest()}
+    return {
+        "shape": list(value.shape),
+        "kind": fixed.dtype.str,
+        "sha256": hashlib.sha256(fixed.tobytes()).hexdigest(),
+    }
 
 
 def _text(value: object) -> str:

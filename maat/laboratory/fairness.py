@@ -54,7 +54,12 @@ class Fairness:
         return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
 
 
-def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS, alone: IsolatedRuns | None = None) -> Fairness:
+def fairness(
+    result: SimulationResult,
+    *,
+    rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS,
+    alone: IsolatedRuns | None = None,
+) -> Fairness:
     """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6), or by another rule of `finish_time_fairness`.
 
     JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
@@ -68,10 +73,17 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
     by_name = {job.name: job for job in scenario.workload.jobs}
-    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    gpus = {
+        name: int(n)
+        for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
+    }
     rho = {}
     for record in result.records:
-        if record.jct is not None and record.finish is not None and by_name[record.name].promised_seconds is None:
+        if (
+            record.jct is not None
+            and record.finish is not None
+            and by_name[record.name].promised_seconds is None
+        ):
             contention = contention_of_life(result, record.submit, record.finish)
             isolated = alone.by_type(by_name[record.name], _shares(gpus, contention, rule))
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
@@ -81,7 +93,10 @@ def fairness(result: SimulationResult, *, rule: FairnessRule = FairnessRule.MEAN
 def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
     """GPUs of each type that a job alone may grow into."""
     whole = sum(gpus.values())
-    return {g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention for g, count in gpus.items()}
+    return {
+        g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention
+        for g, count in gpus.items()
+    }
 
 
 def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
@@ -93,12 +108,18 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
     by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
-    gpus = {name: int(n) for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)}
+    gpus = {
+        name: int(n)
+        for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
+    }
     contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
     rho = {}
     for record in result.records:
         if record.jct is not None:
-            shared = {t: seconds * contention for t, seconds in alone.on_request(by_name[record.name]).items()}
+            shared = {
+                t: seconds * contention
+                for t, seconds in alone.on_request(by_name[record.name]).items()
+            }
             if shared:  # an elastic policy may run a job whose own request no type could hold
                 rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
     return Fairness(rho)
@@ -127,12 +148,19 @@ class IsolatedRuns:
         A job that sets its own batch sizes runs on the GPUs that it asks for, and on a smaller share as many times longer.
         """
         if job.regimes:
-            return {t: seconds * max(job.gpu_count / shares[t], 1.0) for t, seconds in self.on_request(job).items()}
-        spec = self._scenario.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
+            return {
+                t: seconds * max(job.gpu_count / shares[t], 1.0)
+                for t, seconds in self.on_request(job).items()
+            }
+        spec = self._scenario.true_models[job.model].job_spec(
+            job, self._scenario.conditions.fidelity
+        )
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [
-                c for c in _of_type(self._table, kind) if _is_allowed(c.gpu_count, job) and c.gpu_count % spec.replica_gpus(kind) == 0
+                c
+                for c in _of_type(self._table, kind)
+                if _is_allowed(c.gpu_count, job) and c.gpu_count % spec.replica_gpus(kind) == 0
             ]
             if spec.may_use(kind) and usable:
                 found[kind] = self._at_share(job, spec, usable, shares[kind])
@@ -142,43 +170,81 @@ class IsolatedRuns:
         """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
         scenario, cluster = self._scenario, self._scenario.cluster
         adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
-        spec = scenario.true_models[job.model].job_spec(job, scenario.conditions.fidelity, adaptivity=adaptivity)
+        spec = scenario.true_models[job.model].job_spec(
+            job, scenario.conditions.fidelity, adaptivity=adaptivity
+        )
         found = {}
-        for kind, usable, per_node in zip(cluster.type_names, cluster.usable_gpus.tolist(), cluster.gpus_per_node.tolist(), strict=True):
-            if spec.may_use(kind) and job.gpu_count <= usable and job.gpu_count % spec.replica_gpus(kind) == 0:
+        for kind, usable, per_node in zip(
+            cluster.type_names,
+            cluster.usable_gpus.tolist(),
+            cluster.gpus_per_node.tolist(),
+            strict=True,
+        ):
+            if (
+                spec.may_use(kind)
+                and job.gpu_count <= usable
+                and job.gpu_count % spec.replica_gpus(kind) == 0
+            ):
                 found[kind] = self._on_request(job, spec, kind, per_node)
         return found
 
     def _on_request(self, job: TraceJob, spec: JobSpec, kind: str, per_node: int) -> float:
         whole, rest = divmod(job.gpu_count, per_node)
         shape = (per_node,) * whole + ((rest,) if rest else ())
-        key = (job.model, job.work_scale, job.gpu_count, job.batch_size, job.max_batch_size, job.regimes, kind)
+        key = (
+            job.model,
+            job.work_scale,
+            job.gpu_count,
+            job.batch_size,
+            job.max_batch_size,
+            job.regimes,
+            kind,
+        )
         if key not in self._requested:
             lone = self._lone(job, spec, restart_seconds=0.0)
             known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
             lone.belief = Belief() if job.regimes else Belief({kind: known})
-            lone.hold(Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0)
+            lone.hold(
+                Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0
+            )
             while lone.finished_at is None:
-                lone.advance(0.0, math.inf, fitter=lambda _: known.parameters, whole_second_epochs=False)
+                lone.advance(
+                    0.0, math.inf, fitter=lambda _: known.parameters, whole_second_epochs=False
+                )
             self._requested[key] = lone.finished_at
         return self._requested[key]
 
     def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
         truth = self._scenario.true_models[job.model].truth
         ends = epoch_ends(truth, job.work_scale, job.regimes)
-        most = truth.max_batch_size if job.max_batch_size is None else min(job.max_batch_size, truth.max_batch_size)
+        most = (
+            truth.max_batch_size
+            if job.max_batch_size is None
+            else min(job.max_batch_size, truth.max_batch_size)
+        )
         return SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=job.regimes)
 
-    def _at_share(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float) -> float:
+    def _at_share(
+        self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float
+    ) -> float:
         least = usable[0].gpu_count
         if share < least:
             return self._run(job, spec, usable[:1]) * least / share
         whole = (math.floor(share), math.ceil(share))
-        seconds = [self._run(job, spec, [c for c in usable if c.gpu_count <= count]) for count in whole]
+        seconds = [
+            self._run(job, spec, [c for c in usable if c.gpu_count <= count]) for count in whole
+        ]
         return float(np.interp(share, whole, seconds))
 
     def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        key = (job.model, job.workload_kind, job.work_scale, job.max_batch_size, usable[0], usable[-1])
+        key = (
+            job.model,
+            job.workload_kind,
+            job.work_scale,
+            job.max_batch_size,
+            usable[0],
+            usable[-1],
+        )
         if key not in self._seconds:
             self._seconds[key] = self._alone(job, spec, usable)
         return self._seconds[key]
@@ -193,13 +259,25 @@ class IsolatedRuns:
         _move(lone, usable[0], now)
         noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
         while lone.finished_at is None:
-            lone.advance(now, now + ROUND_SECONDS, fitter=lambda _: known.parameters, whole_second_epochs=False)
+            lone.advance(
+                now,
+                now + ROUND_SECONDS,
+                fitter=lambda _: known.parameters,
+                whole_second_epochs=False,
+            )
             now += ROUND_SECONDS
             if noise != _noise(lone):  # it alone changes while the job trains
                 noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
             if settled or lone.restart_left > 0 or lone.finished_at is not None:
                 continue
-            best = _best(lone, usable, goodput, at, now, young_move_freely=self._scenario.conditions.fidelity.young_move_freely)
+            best = _best(
+                lone,
+                usable,
+                goodput,
+                at,
+                now,
+                young_move_freely=self._scenario.conditions.fidelity.young_move_freely,
+            )
             settled = best == at and _is_best_of_all(goodput, at)
             if best != at:
                 at = best
@@ -209,21 +287,45 @@ class IsolatedRuns:
     def _oracle(self, job: SimulatedJob, kind: str) -> TypeBelief:
         """All that could be learnt of a type, fitted once: a lone run is a yardstick, not an exploration."""
         if (job.spec.model, kind) not in self._known:
-            shapes = [_shape(c) for c in _of_type(self._table, kind) if c.gpu_count % job.spec.replica_gpus(kind) == 0]
-            samples = tuple(s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES))
+            shapes = [
+                _shape(c)
+                for c in _of_type(self._table, kind)
+                if c.gpu_count % job.spec.replica_gpus(kind) == 0
+            ]
+            samples = tuple(
+                s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES)
+            )
             self._known[job.spec.model, kind] = TypeBelief(
-                samples, fit_throughput(samples, across_over_within=self._scenario.conditions.fidelity.across_over_within)
+                samples,
+                fit_throughput(
+                    samples,
+                    across_over_within=self._scenario.conditions.fidelity.across_over_within,
+                ),
             )
         return self._known[job.spec.model, kind]
 
 
-def _best(lone: SimulatedJob, usable: Sequence[Configuration], goodput: FloatArray, at: int, now: float, *, young_move_freely: bool) -> int:
+def _best(
+    lone: SimulatedJob,
+    usable: Sequence[Configuration],
+    goodput: FloatArray,
+    at: int,
+    now: float,
+    *,
+    young_move_freely: bool,
+) -> int:
     """Which of `usable` a scheduler with nobody else to serve would choose: most `goodput` (C,), moves discounted by Sia eq. 3."""
     most = 2 * usable[at].gpu_count
     reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
     offered = goodput[reach]
-    age, restarts, seconds = (np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds))
-    worth = offered * np.where(reach == at, 1.0, restart_factor(age, restarts, seconds, young_move_freely=young_move_freely))
+    age, restarts, seconds = (
+        np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds)
+    )
+    worth = offered * np.where(
+        reach == at,
+        1.0,
+        restart_factor(age, restarts, seconds, young_move_freely=young_move_freely),
+    )
     return int(reach[np.argmax(worth)])
 
 
@@ -236,11 +338,18 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
     """What the job as it is now would make of each configuration, shape (C,)."""
     spec, kind, many = lone.spec, usable[0].gpu_type, len(usable)
     memory = spec.memory[kind]
-    limits = (spec.initial_batch_size, lone.max_batch_size, memory.smallest_per_gpu, memory.largest_per_gpu)
+    limits = (
+        spec.initial_batch_size,
+        lone.max_batch_size,
+        memory.smallest_per_gpu,
+        memory.largest_per_gpu,
+    )
     return best_plans(
         np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
         noise_scale=np.full(many, _noise(lone)),
-        initial_batch_size=np.full(many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)),
+        initial_batch_size=np.full(
+            many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)
+        ),
         limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
         node_count=np.array([float(c.node_count) for c in usable]),
         replica_count=np.array([float(c.gpu_count // spec.replica_gpus(kind)) for c in usable]),
@@ -252,7 +361,13 @@ def _noise(lone: SimulatedJob) -> float:
 
 
 def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:
-    lone.hold(Allocation(to.gpu_type, tuple(range(to.gpu_count))), _shape(to), None, restarts=True, now=now)
+    lone.hold(
+        Allocation(to.gpu_type, tuple(range(to.gpu_count))),
+        _shape(to),
+        None,
+        restarts=True,
+        now=now,
+    )
 
 
 def _shape(c: Configuration) -> Shape:

@@ -63,7 +63,11 @@ def figures_of(result: SimulationResult) -> Figures:
 
 def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) -> Figures:
     """Those of the figures that are known. `finished`: whether any job did; a time that nobody took is absent, not zero."""
-    found = {name: known.get(name) for name, figure in FIGURES.items() if finished or not figure.of_finished}
+    found = {
+        name: known.get(name)
+        for name, figure in FIGURES.items()
+        if finished or not figure.of_finished
+    }
     return {name: value for name, value in found.items() if value is not None}
 
 

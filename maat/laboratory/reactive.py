@@ -44,10 +44,16 @@ class ReactiveExecutor:
 
     def observe(self) -> ClusterState:
         state = self._inner.observe()
-        ended = [event.job_id for event in state.events if event.kind is EventKind.STATE and event.state is JobState.SUCCEEDED]
+        ended = [
+            event.job_id
+            for event in state.events
+            if event.kind is EventKind.STATE and event.state is JobState.SUCCEEDED
+        ]
         fresh = self._source.submissions(state.now, ended)
         for one in fresh:
-            self._inner.submit(one.spec, one.truth, restart_seconds=one.restart_seconds, work_scale=one.work_scale)
+            self._inner.submit(
+                one.spec, one.truth, restart_seconds=one.restart_seconds, work_scale=one.work_scale
+            )
         if fresh:
             again = self._inner.observe()
             state = replace(again, events=(*state.events, *again.events))

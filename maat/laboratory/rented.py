@@ -16,7 +16,15 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement.packed import PackedSticky
-from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, RoundResult, StoredState
+from maat.scheduling.rounds import (
+    Changes,
+    ClusterState,
+    Decision,
+    Grant,
+    RoundInput,
+    RoundResult,
+    StoredState,
+)
 from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
@@ -95,7 +103,9 @@ class _RentedNodes:
             wanted = self._autoscaler.node_count(scaling)
             if wanted != scaling.node_count:
                 self._changes.append((state.now, wanted))
-            self._efficiency += [_efficiency(job, self._inner) for job in state.jobs if job.allocation is not None]
+            self._efficiency += [
+                _efficiency(job, self._inner) for job in state.jobs if job.allocation is not None
+            ]
         return replace(state, cluster=self._part(self._changes[-1][1]))
 
     def apply(self, changes: Changes) -> Sequence[Event]:
@@ -105,7 +115,10 @@ class _RentedNodes:
         job = self._inner.finished[job_id]
         end = job.finished_at or 0.0
         times = [min(time, end) for time, _ in self._changes] + [end]
-        cost = sum(nodes * (until - since) for (_, nodes), since, until in zip(self._changes, times, times[1:], strict=False))
+        cost = sum(
+            nodes * (until - since)
+            for (_, nodes), since, until in zip(self._changes, times, times[1:], strict=False)
+        )
         mean = float(np.mean(self._efficiency)) if self._efficiency else 1.0
         return Rented(self._autoscaler.name, end, cost, job.restarts, mean, tuple(self._changes))
 
@@ -126,7 +139,11 @@ def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
     if plan is None:
         return 1.0
     return float(
-        efficiency(np.asarray(job.belief.noise_scale(initial)), np.asarray(float(initial)), np.asarray(float(plan.total_batch_size)))
+        efficiency(
+            np.asarray(job.belief.noise_scale(initial)),
+            np.asarray(float(initial)),
+            np.asarray(float(plan.total_batch_size)),
+        )
     )
 
 
@@ -143,14 +160,23 @@ class _Everything:
         for job in round_input.jobs:
             if job.id not in grants:
                 grants[job.id] = self._grant(job, round_input)
-        reasons = {job_id: Reasons(ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED) for job_id in grants}
+        reasons = {
+            job_id: Reasons(
+                ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED
+            )
+            for job_id in grants
+        }
         return Decision(grants, SolveReport(), reasons)
 
     def _grant(self, job: Job, round_input: RoundInput) -> Grant:
         cluster = round_input.cluster
         count = min(int(cluster.usable_gpus[0]), job.spec.max_gpus or cluster.gpu_count)
-        scaling = ScalingInput((job,), cluster, -(-count // cluster.nodes[0].gpu_count), round_input.projection)
-        return Grant(cluster.type_names[0], count, batch=self.autoscaler.batch(scaling, job, gpu_count=count))
+        scaling = ScalingInput(
+            (job,), cluster, -(-count // cluster.nodes[0].gpu_count), round_input.projection
+        )
+        return Grant(
+            cluster.type_names[0], count, batch=self.autoscaler.batch(scaling, job, gpu_count=count)
+        )
 
 
 class LatestOnly:
@@ -163,7 +189,9 @@ class LatestOnly:
         return self._stored
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        self._stored = StoredState(
+            result.round_number + 1, result.decision.state, result.placement.state
+        )
         return True
 
     def unapplied(self) -> Sequence[Changes]:

@@ -38,7 +38,11 @@ class GivenTrace:
                 value=jobs_per_hour,
                 remedy="Vary arrival_rate: a given trace is sped up.",
             )
-        jobs = [job if copy == 0 else replace(job, name=f"{job.name}~{copy}") for job in self.given.jobs for copy in range(copies)]
+        jobs = [
+            job if copy == 0 else replace(job, name=f"{job.name}~{copy}")
+            for job in self.given.jobs
+            for copy in range(copies)
+        ]
         return replace(self.given, jobs=tuple(jobs))
 
 
@@ -99,8 +103,12 @@ class Setup:
         _check_rounds(self.conditions, self.policy_parameters)
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         cluster = grown(self.cluster, self.cluster_size)
-        drawn = self.trace.workload(seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour)
-        check_reservations(self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs})
+        drawn = self.trace.workload(
+            seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour
+        )
+        check_reservations(
+            self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs}
+        )
         return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
@@ -117,9 +125,15 @@ class Setup:
 def _check_rounds(conditions: Conditions, policy_parameters: Mapping[str, object]) -> None:
     """A policy's own rounds count only where nobody else says how long rounds are."""
     given = policy_parameters.get("round_seconds")
-    if given is None or (conditions.round_seconds is None and conditions.fidelity.round_seconds is None):
+    if given is None or (
+        conditions.round_seconds is None and conditions.fidelity.round_seconds is None
+    ):
         return
-    who = f"the fidelity {conditions.fidelity.name}" if conditions.round_seconds is None else "round_seconds of the run"
+    who = (
+        f"the fidelity {conditions.fidelity.name}"
+        if conditions.round_seconds is None
+        else "round_seconds of the run"
+    )
     raise ParameterError(
         f"counts for nothing as a parameter of the policy: {who} says how long every round is",
         field="round_seconds",
@@ -133,11 +147,18 @@ def sped_up(workload: Workload, rate: float) -> Workload:
     if rate == 1.0 or not workload.jobs:
         return workload
     first = workload.jobs[0].submit_seconds
-    jobs = tuple(replace(job, submit_seconds=first + (job.submit_seconds - first) / rate) for job in workload.jobs)
+    jobs = tuple(
+        replace(job, submit_seconds=first + (job.submit_seconds - first) / rate)
+        for job in workload.jobs
+    )
     return replace(workload, jobs=jobs)
 
 
 def grown(cluster: Cluster, factor: int) -> Cluster:
     """`factor` times as many nodes of every kind."""
-    nodes = [replace(node, id=node.id if copy == 0 else f"{node.id}~{copy}") for node in cluster.nodes for copy in range(factor)]
+    nodes = [
+        replace(node, id=node.id if copy == 0 else f"{node.id}~{copy}")
+        for node in cluster.nodes
+        for copy in range(factor)
+    ]
     return cluster if factor == 1 else replace(cluster, nodes=tuple(nodes), scores={})

@@ -32,13 +32,22 @@ class Varied:
     @classmethod
     def of(cls, name: str, given: Sequence[object]) -> Varied:
         if name not in AXES:
-            raise UnknownNameError("is nothing that can be varied", field="vary", value=name, remedy=f"Use one of: {', '.join(AXES)}.")
+            raise UnknownNameError(
+                "is nothing that can be varied",
+                field="vary",
+                value=name,
+                remedy=f"Use one of: {', '.join(AXES)}.",
+            )
         values = tuple(AXES[name].parse(value) for value in given)
         if not values:
-            raise ParameterError("has no values", field=name, remedy="Give at least one, with commas between.")
+            raise ParameterError(
+                "has no values", field=name, remedy="Give at least one, with commas between."
+            )
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
-            raise ParameterError("stands twice", field=name, value=twice, remedy="Give every value once.")
+            raise ParameterError(
+                "stands twice", field=name, value=twice, remedy="Give every value once."
+            )
         return cls(AXES[name], values)
 
 
@@ -63,19 +72,35 @@ class Sweep:
     def __post_init__(self) -> None:
         names = [varied.axis.name for varied in self.axes]
         if not 1 <= len(names) <= 2 or len(set(names)) < len(names):
-            raise ParameterError("are not one or two different settings", field="vary", value=names, remedy="Vary one or two of them.")
+            raise ParameterError(
+                "are not one or two different settings",
+                field="vary",
+                value=names,
+                remedy="Vary one or two of them.",
+            )
         wrong = [seed for seed in self.seeds if not 0 <= seed <= MAX_SEED]
         if wrong or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ParameterError(
-                "are not different whole numbers from 0 up", field="seeds", value=list(self.seeds), remedy="Write for example 0,1,2."
+                "are not different whole numbers from 0 up",
+                field="seeds",
+                value=list(self.seeds),
+                remedy="Write for example 0,1,2.",
             )
         fixed = next((varied for varied in self.axes if varied.axis.fixed(self.base)), None)
         if fixed is not None:
             remedy = "Set it or vary it."
-            raise ParameterError("is varied, and set for all points", field=fixed.axis.name, value=list(fixed.values), remedy=remedy)
+            raise ParameterError(
+                "is varied, and set for all points",
+                field=fixed.axis.name,
+                value=list(fixed.values),
+                remedy=remedy,
+            )
         if self.size > MAX_POINTS:
             raise InputError(
-                "are more simulations than one sweep may have", field="vary", value=self.size, remedy=f"Choose at most {MAX_POINTS}."
+                "are more simulations than one sweep may have",
+                field="vary",
+                value=self.size,
+                remedy=f"Choose at most {MAX_POINTS}.",
             )
 
     @property
@@ -131,5 +156,8 @@ def _row(group: Sequence[tuple[Mapping[str, AxisValue], int, Figures]]) -> Row:
         settings=group[0][0],
         seeds=tuple(seed for _, seed, _ in group),
         mean={name: statistics.fmean(values) for name, values in columns.items()},
-        spread={name: statistics.stdev(values) if len(values) > 1 else 0.0 for name, values in columns.items()},
+        spread={
+            name: statistics.stdev(values) if len(values) > 1 else 0.0
+            for name, values in columns.items()
+        },
     )

@@ -85,7 +85,10 @@ class ResultCache:
                 pass
         except OSError as failed:
             raise InputError(
-                f"cannot be written ({failed.strerror})", field="cache", value=str(folder), remedy="Name a folder that can be."
+                f"cannot be written ({failed.strerror})",
+                field="cache",
+                value=str(folder),
+                remedy="Name a folder that can be.",
             ) from failed
 
     def path(self, key: str) -> Path:
@@ -115,12 +118,16 @@ class ResultCache:
         try:
             self._write(key, figures)
         except OSError as failed:
-            raise MaatError(f"cache: {self.folder} cannot be written ({failed.strerror}). Make room, or name another folder.") from failed
+            raise MaatError(
+                f"cache: {self.folder} cannot be written ({failed.strerror}). Make room, or name another folder."
+            ) from failed
 
     def _write(self, key: str, figures: Figures) -> None:
         path = self.path(key)
         path.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", encoding="utf-8", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, suffix=".part", encoding="utf-8", delete=False
+        ) as file:
             json.dump({"key": key, "digest": digest(figures), "figures": dict(figures)}, file)
             file.flush()
             os.fsync(file.fileno())
@@ -148,7 +155,9 @@ def run_sweep(
     """
     found, damaged = _kept([point.key for point in points], cache)
     left = {point.key: point.scenario for point in points if point.key not in found}
-    origin = dict.fromkeys(found, Origin.CACHE) | {key: Origin.REPAIRED if key in damaged else Origin.SIMULATED for key in left}
+    origin = dict.fromkeys(found, Origin.CACHE) | {
+        key: Origin.REPAIRED if key in damaged else Origin.SIMULATED for key in left
+    }
     counts = {point.key: 0 for point in points}
     for point in points:
         counts[point.key] += 1
@@ -162,14 +171,20 @@ def run_sweep(
     for key, figures in _played(left, play, workers, cache):
         found[key] = figures
         told()
-    return SweepResult(tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points))
+    return SweepResult(
+        tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points)
+    )
 
 
-def play_all(todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None) -> _Results:
+def play_all(
+    todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None
+) -> _Results:
     """Keys with their figures as they come: those that the cache has at once, the others as `play` (a module's function) ends them."""
     found, _ = _kept(list(todo), cache)
     yield from found.items()
-    yield from _played({key: scenario for key, scenario in todo.items() if key not in found}, play, workers, cache)
+    yield from _played(
+        {key: scenario for key, scenario in todo.items() if key not in found}, play, workers, cache
+    )
 
 
 def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
@@ -188,19 +203,24 @@ def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Fig
     return found, damaged
 
 
-def _played(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
+def _played(
+    left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None
+) -> _Results:
     if workers == 1 or len(left) < 2:
         return ((key, _play_and_keep(key, scenario, play, cache)) for key, scenario in left.items())
     return _in_parallel(left, play, min(workers, len(left)), cache)
 
 
-def _in_parallel(left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None) -> _Results:
+def _in_parallel(
+    left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None
+) -> _Results:
     """One task per point, so that long points and short ones share the processes evenly."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
         waiting: dict[Future[Figures], str] = {
-            pool.submit(_play_and_keep, key, scenario, play, cache): key for key, scenario in left.items()
+            pool.submit(_play_and_keep, key, scenario, play, cache): key
+            for key, scenario in left.items()
         }
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)

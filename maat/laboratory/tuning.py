@@ -54,10 +54,20 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if not 0 < self.work_scale < math.inf:
-            raise ParameterError("must be a number above 0", field="work_scale", value=self.work_scale, remedy="Give for example 4.")
+            raise ParameterError(
+                "must be a number above 0",
+                field="work_scale",
+                value=self.work_scale,
+                remedy="Give for example 4.",
+            )
         for name in ("trials", "at_a_time"):
             if getattr(self, name) < 1:
-                raise ParameterError("must be at least 1", field=name, value=getattr(self, name), remedy="Give a whole number from 1 up.")
+                raise ParameterError(
+                    "must be at least 1",
+                    field=name,
+                    value=getattr(self, name),
+                    remedy="Give a whole number from 1 up.",
+                )
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,11 @@ class Tuned:
 
     @property
     def average_jct_seconds(self) -> float:
-        return float(np.mean([record.finish - record.submit for record in self.records])) if self.records else 0.0
+        return (
+            float(np.mean([record.finish - record.submit for record in self.records]))
+            if self.records
+            else 0.0
+        )
 
     def top_score(self, many: int = 5) -> float:
         """Mean of the best scores."""
@@ -109,7 +123,9 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
     _check_static_gpus(tuning, model)
     clock = JumpingClock()
     inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.told_to(tuning.policy))
-    source = Trials(tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0)
+    source = Trials(
+        tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0
+    )
     policy = POLICIES.build(tuning.policy)
     loop = RoundLoop(
         policy=policy,
@@ -132,7 +148,11 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
 
 def _check_static_gpus(tuning: Tuning, model: Model) -> None:
     """A static trial has GPUs of one type: no more than there are of any that the model runs on."""
-    most = max(int(n) for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True) if name in model.memory)
+    most = max(
+        int(n)
+        for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True)
+        if name in model.memory
+    )
     if tuning.static_gpus is not None and not 1 <= tuning.static_gpus <= most:
         raise ParameterError(
             f"are no GPUs that one trial can have on {tuning.cluster.describe()}",
@@ -160,7 +180,10 @@ class TreeParzen:
             import optuna
         except ImportError as missing:
             raise ParameterError(
-                "needs the library optuna, which is not installed", field="sampler", value="tpe", remedy="Install maat[hpo]."
+                "needs the library optuna, which is not installed",
+                field="sampler",
+                value="tpe",
+                remedy="Install maat[hpo].",
             ) from missing
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
@@ -183,7 +206,13 @@ class TreeParzen:
         self._study.tell(self._open.pop(name), score)
 
 
-BEST: Settings = {"learning_rate": 0.1, "annealing": 0.2, "momentum": 0.9, "weight_decay": 5e-4, "width": 1.5}
+BEST: Settings = {
+    "learning_rate": 0.1,
+    "annealing": 0.2,
+    "momentum": 0.9,
+    "weight_decay": 5e-4,
+    "width": 1.5,
+}
 
 
 SCORES = "declared, not measured: 95.5 less a multiple of the square of each setting's distance from the best one, plus noise"
@@ -191,9 +220,15 @@ SCORES = "declared, not measured: 95.5 less a multiple of the square of each set
 
 def score_of(settings: Settings, noise: float) -> float:
     """Declared, not measured: 95.5 % at the best settings, less by the square of each one's distance from them; `noise` in per cent."""
-    decades = math.log10(settings["learning_rate"] / BEST["learning_rate"]), math.log10(settings["weight_decay"] / BEST["weight_decay"])
+    decades = (
+        math.log10(settings["learning_rate"] / BEST["learning_rate"]),
+        math.log10(settings["weight_decay"] / BEST["weight_decay"]),
+    )
     lost = 2.0 * decades[0] ** 2 + 0.4 * decades[1] ** 2
-    lost += 20.0 * (settings["momentum"] - BEST["momentum"]) ** 2 + 8.0 * (settings["annealing"] - BEST["annealing"]) ** 2
+    lost += (
+        20.0 * (settings["momentum"] - BEST["momentum"]) ** 2
+        + 8.0 * (settings["annealing"] - BEST["annealing"]) ** 2
+    )
     lost += 0.8 * (settings["width"] - BEST["width"]) ** 2
     return 95.5 - lost + noise
 
@@ -235,7 +270,9 @@ class Trials:
 
     def _end(self, job_id: JobId) -> None:
         settings, submitted = self._going.pop(job_id)
-        noise = np.random.default_rng((self.tuning.seed, int(job_id.rpartition("-")[2]))).normal(0.0, 0.1)
+        noise = np.random.default_rng((self.tuning.seed, int(job_id.rpartition("-")[2]))).normal(
+            0.0, 0.1
+        )
         score = score_of(settings, float(noise))
         self.sampler.tell(job_id, score)
         self.records.append(TrialRecord(job_id, settings, submitted, self.finish_of(job_id), score))

@@ -110,7 +110,10 @@ class CatalogModel:
 
     def memory_limits(self) -> Mapping[str, MemoryLimits]:
         """Per-GPU batch sizes by GPU type."""
-        return {name: MemoryLimits(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size) for name, fit in self.fits.items()}
+        return {
+            name: MemoryLimits(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size)
+            for name, fit in self.fits.items()
+        }
 
     def noise_scale_at(self, progress_share: float) -> float:
         """phi in samples at a share of the training done, linear between the curve's points and level beyond its ends."""
@@ -147,7 +150,12 @@ class CatalogModel:
         """A job that puts `work_scale` times the samples of this model's standard training through it. Raises JobError on what it could never
         run."""
         if not 0.0 < work_scale < math.inf:
-            raise JobError("is no share above zero", field="work_scale", value=work_scale, remedy="Give a number above 0, such as 1.")
+            raise JobError(
+                "is no share above zero",
+                field="work_scale",
+                value=work_scale,
+                remedy="Give a number above 0, such as 1.",
+            )
         self._check_batch("batch_size", batch_size, workload_kind)
         self._check_batch("max_batch_size", max_batch_size, workload_kind)
         self._check_gpu_types(gpu_types)
@@ -178,7 +186,11 @@ class CatalogModel:
 
     def _check_batch(self, field: str, batch_size: int | None, kind: WorkloadKind) -> None:
         """Inference may answer fewer requests together than training would learn from at once."""
-        least = 1 if kind is WorkloadKind.LATENCY_INFERENCE and field == "batch_size" else self.initial_batch_size
+        least = (
+            1
+            if kind is WorkloadKind.LATENCY_INFERENCE and field == "batch_size"
+            else self.initial_batch_size
+        )
         if batch_size is not None and not least <= batch_size <= self.max_batch_size:
             raise JobError(
                 f"is outside what {self.title} was measured to train with",
@@ -223,13 +235,24 @@ def parse_catalog(text: str) -> Catalog:
     try:
         data = json.loads(text)
         if data["format"] != FORMAT_VERSION:
-            raise ProfileError("is of another version", field="format", value=data["format"], remedy="Build the catalog again.")
-        gpu_types = {name: CatalogGpuType(name=name, **row) for name, row in data["gpu_types"].items()}
+            raise ProfileError(
+                "is of another version",
+                field="format",
+                value=data["format"],
+                remedy="Build the catalog again.",
+            )
+        gpu_types = {
+            name: CatalogGpuType(name=name, **row) for name, row in data["gpu_types"].items()
+        }
         models = {name: _model(name, row) for name, row in data["models"].items()}
         for model in models.values():
             _check_claims(model, gpu_types)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise ProfileError(f"is no catalog: {problem!r}", field="catalog", remedy="Build it with maat.models.catalog_builder.") from problem
+        raise ProfileError(
+            f"is no catalog: {problem!r}",
+            field="catalog",
+            remedy="Build it with maat.models.catalog_builder.",
+        ) from problem
     return Catalog(data["source"], gpu_types, models)
 
 
@@ -242,25 +265,49 @@ def _model(name: str, row: dict[str, Any]) -> CatalogModel:
 def _fit(gpu_type: str, row: dict[str, Any]) -> CatalogFit:
     parameters = ThroughputParameters(*map(float, row.pop("throughput_parameters")))
     error = row.pop("fit_error")
-    return CatalogFit(gpu_type=gpu_type, throughput_parameters=parameters, fit_error=None if error is None else FitError(**error), **row)
+    return CatalogFit(
+        gpu_type=gpu_type,
+        throughput_parameters=parameters,
+        fit_error=None if error is None else FitError(**error),
+        **row,
+    )
 
 
 def _check_claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> None:
     for field, value, holds in _claims(model, gpu_types):
         if not holds:
-            raise ProfileError("makes no sense", field=f"{model.name}.{field}", value=value, remedy="Build the catalog again.")
+            raise ProfileError(
+                "makes no sense",
+                field=f"{model.name}.{field}",
+                value=value,
+                remedy="Build the catalog again.",
+            )
 
 
-def _claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> Iterator[tuple[str, object, bool]]:
+def _claims(
+    model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]
+) -> Iterator[tuple[str, object, bool]]:
     """What must hold of a model, as (field, value, whether it holds)."""
     for field in ("work", "restart_seconds", "slowdown"):
         value = getattr(model, field)
         yield field, value, math.isfinite(value) and value > 0
     yield "epochs", model.epochs, model.epochs >= 1
-    yield "initial_batch_size", model.initial_batch_size, 1 <= model.initial_batch_size <= model.max_batch_size
+    yield (
+        "initial_batch_size",
+        model.initial_batch_size,
+        1 <= model.initial_batch_size <= model.max_batch_size,
+    )
     shares = [share for share, _ in model.noise_scale_curve]
-    yield "noise_scale_curve", shares, bool(shares) and shares == sorted(set(shares)) and 0 <= shares[0] <= shares[-1] <= 1
-    yield "noise_scale_curve", model.noise_scale_curve, all(math.isfinite(phi) and phi >= 0 for _, phi in model.noise_scale_curve)
+    yield (
+        "noise_scale_curve",
+        shares,
+        bool(shares) and shares == sorted(set(shares)) and 0 <= shares[0] <= shares[-1] <= 1,
+    )
+    yield (
+        "noise_scale_curve",
+        model.noise_scale_curve,
+        all(math.isfinite(phi) and phi >= 0 for _, phi in model.noise_scale_curve),
+    )
     yield "fits", tuple(model.fits), bool(model.fits) and set(model.fits) <= set(gpu_types)
     for name, fit in model.fits.items():
         parameters = fit.throughput_parameters
@@ -275,5 +322,6 @@ def _claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) -> Ite
         yield (
             f"{name}.provenance",
             fit.provenance,
-            bool(fit.provenance) and (fit.fit_error is not None or fit.provenance.startswith("derived")),
+            bool(fit.provenance)
+            and (fit.fit_error is not None or fit.provenance.startswith("derived")),
         )

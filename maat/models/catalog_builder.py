@@ -47,11 +47,28 @@ class ModelFacts:
 # Restart seconds and slowdown: the published Sia simulator's checkpoint-restore delays, and its calibration against the physical cluster.
 _PUBLISHED = "Sia table 2; restart seconds and slowdown: published Sia simulator"
 FACTS: Mapping[str, ModelFacts] = {
-    "cifar10": ModelFacts("ResNet18", "image classification", "CIFAR-10", "SGD", "AdaScale", 50.0, 1.8, _PUBLISHED),
-    "bert": ModelFacts("BERT (fine-tuning)", "question answering", "SQuAD", "AdamW", "square root", 120.0, 1.2, _PUBLISHED),
-    "deepspeech2": ModelFacts("DeepSpeech2", "speech recognition", "CMU-ARCTIC", "SGD", "AdaScale", 25.0, 1.2, _PUBLISHED),
-    "yolov3": ModelFacts("YOLOv3", "object detection", "PASCAL-VOC", "SGD", "AdaScale", 80.0, 1.2, _PUBLISHED),
-    "imagenet": ModelFacts("ResNet50", "image classification", "ImageNet-1k", "SGD", "AdaScale", 250.0, 1.2, _PUBLISHED),
+    "cifar10": ModelFacts(
+        "ResNet18", "image classification", "CIFAR-10", "SGD", "AdaScale", 50.0, 1.8, _PUBLISHED
+    ),
+    "bert": ModelFacts(
+        "BERT (fine-tuning)",
+        "question answering",
+        "SQuAD",
+        "AdamW",
+        "square root",
+        120.0,
+        1.2,
+        _PUBLISHED,
+    ),
+    "deepspeech2": ModelFacts(
+        "DeepSpeech2", "speech recognition", "CMU-ARCTIC", "SGD", "AdaScale", 25.0, 1.2, _PUBLISHED
+    ),
+    "yolov3": ModelFacts(
+        "YOLOv3", "object detection", "PASCAL-VOC", "SGD", "AdaScale", 80.0, 1.2, _PUBLISHED
+    ),
+    "imagenet": ModelFacts(
+        "ResNet50", "image classification", "ImageNet-1k", "SGD", "AdaScale", 250.0, 1.2, _PUBLISHED
+    ),
     "ncf": ModelFacts(
         "NeuMF",
         "recommendation",
@@ -78,8 +95,18 @@ FACTS: Mapping[str, ModelFacts] = {
 
 # Sia section 4.2. Memory of the V100 is inferred: its largest batches lie between those of 24 GiB and 40 GiB.
 GPU_TYPES: Mapping[str, Mapping[str, object]] = {
-    "t4": {"title": "NVIDIA T4", "memory_gib": 16.0, "gpus_per_node": 4, "provenance": "Sia section 4.2: AWS g4dn.12xlarge"},
-    "rtx": {"title": "NVIDIA RTX 2080 Ti", "memory_gib": 11.0, "gpus_per_node": 8, "provenance": "Sia section 4.2: 50 Gb/s Ethernet"},
+    "t4": {
+        "title": "NVIDIA T4",
+        "memory_gib": 16.0,
+        "gpus_per_node": 4,
+        "provenance": "Sia section 4.2: AWS g4dn.12xlarge",
+    },
+    "rtx": {
+        "title": "NVIDIA RTX 2080 Ti",
+        "memory_gib": 11.0,
+        "gpus_per_node": 8,
+        "provenance": "Sia section 4.2: 50 Gb/s Ethernet",
+    },
     "a100": {
         "title": "NVIDIA A100",
         "memory_gib": 40.0,
@@ -106,8 +133,15 @@ def build_catalog(profiles: Path) -> str:
     measured = read_profiles(profiles)
     for name in measured:
         if name not in FACTS:
-            raise ProfileError("is a model without facts", field="model", value=name, remedy="Add it to FACTS in catalog_builder.py.")
-    models = {name: _model(measured[name], facts) for name, facts in FACTS.items() if name in measured}
+            raise ProfileError(
+                "is a model without facts",
+                field="model",
+                value=name,
+                remedy="Add it to FACTS in catalog_builder.py.",
+            )
+    models = {
+        name: _model(measured[name], facts) for name, facts in FACTS.items() if name in measured
+    }
     data = {"format": FORMAT_VERSION, "source": SOURCE, "gpu_types": GPU_TYPES, "models": models}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
@@ -126,8 +160,12 @@ def _model(measured: MeasuredModel, facts: ModelFacts) -> dict[str, Any]:
         "work": epochs.total_progress * epochs.initial_batch_size,
         "restart_seconds": facts.restart_seconds,
         "slowdown": facts.slowdown,
-        "noise_scale_curve": [[_rounded(share), _rounded(phi)] for share, phi in noise_scale_curve(epochs)],
-        "fits": {name: _fit(measured.steps[name], facts) for name in GPU_TYPES if name in measured.steps},
+        "noise_scale_curve": [
+            [_rounded(share), _rounded(phi)] for share, phi in noise_scale_curve(epochs)
+        ],
+        "fits": {
+            name: _fit(measured.steps[name], facts) for name in GPU_TYPES if name in measured.steps
+        },
         "provenance": facts.provenance,
     }
 
@@ -139,7 +177,9 @@ def _fit(table: StepTable, facts: ModelFacts) -> dict[str, Any]:
     return {
         "throughput_parameters": [_rounded(p) for p in fit.parameters],
         "smallest_per_gpu_batch_size": table.smallest_per_gpu_batch,
-        "largest_per_gpu_batch_size": largest if facts.largest_per_gpu is None else min(largest, facts.largest_per_gpu),
+        "largest_per_gpu_batch_size": largest
+        if facts.largest_per_gpu is None
+        else min(largest, facts.largest_per_gpu),
         "gpus_per_replica": table.gpus_per_replica,
         "reference_samples_per_second": _rounded(table.one_replica_reference),
         "points": len(measured),
@@ -151,7 +191,9 @@ def _fit(table: StepTable, facts: ModelFacts) -> dict[str, Any]:
 
 def _provenance(within_measured: bool, across_measured: bool) -> str:
     if not across_measured:
-        return "fitted to measurements; synchronisation across nodes derived: 1.1 x that within a node"
+        return (
+            "fitted to measurements; synchronisation across nodes derived: 1.1 x that within a node"
+        )
     if not within_measured:
         return "fitted to measurements; synchronisation within a node derived: as across nodes, since one replica fills a node"
     return "fitted to measurements"
@@ -167,7 +209,14 @@ def _rounded(value: float) -> float:
 
 def table(catalog: Catalog) -> str:
     """docs/catalog.md: every row of the catalog with its fit error and provenance, as Markdown."""
-    return "\n".join((_introduction(catalog), _gpu_type_table(catalog), _model_table(catalog), _fit_table(catalog)))
+    return "\n".join(
+        (
+            _introduction(catalog),
+            _gpu_type_table(catalog),
+            _model_table(catalog),
+            _fit_table(catalog),
+        )
+    )
 
 
 def _introduction(catalog: Catalog) -> str:
@@ -185,14 +234,19 @@ factor of six, and on one by up to two, which no seven parameters express. Where
 
 def _gpu_type_table(catalog: Catalog) -> str:
     rows = [
-        (f"`{gpu.name}`", gpu.title, f"{gpu.memory_gib:g}", str(gpu.gpus_per_node), gpu.provenance) for gpu in catalog.gpu_types.values()
+        (f"`{gpu.name}`", gpu.title, f"{gpu.memory_gib:g}", str(gpu.gpus_per_node), gpu.provenance)
+        for gpu in catalog.gpu_types.values()
     ]
-    return "## GPU types\n\n" + _markdown(("GPU type", "device", "memory GiB", "GPUs per node", "provenance"), rows)
+    return "## GPU types\n\n" + _markdown(
+        ("GPU type", "device", "memory GiB", "GPUs per node", "provenance"), rows
+    )
 
 
 def _model_table(catalog: Catalog) -> str:
     header = ("model", "what", "optimizer, rule", "batch size", "epochs", "work, effective samples", "noise scale phi, start to end", "restart s", "slowdown", "provenance")  # fmt: skip
-    return "## Models\n\n" + _markdown(header, [_model_row(model) for model in catalog.models.values()])
+    return "## Models\n\n" + _markdown(
+        header, [_model_row(model) for model in catalog.models.values()]
+    )
 
 
 def _model_row(model: CatalogModel) -> tuple[str, ...]:
@@ -212,12 +266,18 @@ def _model_row(model: CatalogModel) -> tuple[str, ...]:
 
 def _fit_table(catalog: Catalog) -> str:
     header = ("model", "GPU type", "points", "up to GPUs", "error median", "error p95", "per-GPU batch", "GPUs per replica", "one replica, samples/s", "provenance")  # fmt: skip
-    rows = [_fit_row(model, fit) for model in catalog.models.values() for fit in model.fits.values()]
+    rows = [
+        _fit_row(model, fit) for model in catalog.models.values() for fit in model.fits.values()
+    ]
     return "## Fits\n\n" + _markdown(header, rows)
 
 
 def _fit_row(model: CatalogModel, fit: CatalogFit) -> tuple[str, ...]:
-    error = ("", "") if fit.fit_error is None else (f"{fit.fit_error.median:.1%}", f"{fit.fit_error.p95:.1%}")
+    error = (
+        ("", "")
+        if fit.fit_error is None
+        else (f"{fit.fit_error.median:.1%}", f"{fit.fit_error.p95:.1%}")
+    )
     return (
         f"`{model.name}`",
         f"`{fit.gpu_type}`",
@@ -237,10 +297,24 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m maat.models.catalog_builder", description="Build Maat's catalog of models.")
-    parser.add_argument("profiles", type=Path, nargs="?", help="folder with one folder of measured profiles per model")
-    parser.add_argument("--output", type=Path, default=CATALOG_FILE, help="file to write (default: the shipped catalog)")
-    parser.add_argument("--table", action="store_true", help="print the shipped catalog as Markdown instead")
+    parser = argparse.ArgumentParser(
+        prog="python -m maat.models.catalog_builder", description="Build Maat's catalog of models."
+    )
+    parser.add_argument(
+        "profiles",
+        type=Path,
+        nargs="?",
+        help="folder with one folder of measured profiles per model",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=CATALOG_FILE,
+        help="file to write (default: the shipped catalog)",
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="print the shipped catalog as Markdown instead"
+    )
     options = parser.parse_args(arguments)
     if options.table:
         sys.stdout.write(table(shipped_catalog()))

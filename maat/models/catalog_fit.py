@@ -77,11 +77,31 @@ def fit_measurements(measured: Measurements) -> Fit:
     within; none within, that across.
     """
     _, within, across = measured.localities
-    free = np.array([True, True, across.any(), _slopes(measured, across), within.any(), _slopes(measured, within), True])
-    best = min((_descend(measured, start, free) for start in _starts(measured)), key=lambda found: found[0])[1]
-    parameters = _completed(best, within_measured=bool(within.any()), across_measured=bool(across.any()))
+    free = np.array(
+        [
+            True,
+            True,
+            across.any(),
+            _slopes(measured, across),
+            within.any(),
+            _slopes(measured, within),
+            True,
+        ]
+    )
+    best = min(
+        (_descend(measured, start, free) for start in _starts(measured)), key=lambda found: found[0]
+    )[1]
+    parameters = _completed(
+        best, within_measured=bool(within.any()), across_measured=bool(across.any())
+    )
     error = np.abs(_predicted(np.array(parameters), measured) / measured.step_seconds - 1.0)
-    return Fit(parameters, float(np.median(error)), float(np.quantile(error, 0.95)), bool(within.any()), bool(across.any()))
+    return Fit(
+        parameters,
+        float(np.median(error)),
+        float(np.quantile(error, 0.95)),
+        bool(within.any()),
+        bool(across.any()),
+    )
 
 
 def _slopes(measured: Measurements, locality: BoolArray) -> bool:
@@ -96,13 +116,22 @@ def _starts(measured: Measurements) -> list[FloatArray]:
     several = measured.replica_count > 1
     sync = max(float(np.median((measured.step_seconds - measured.compute_seconds)[several])), 1e-4)
     return [
-        np.array([*np.log([alpha, beta, sync * share, sync * share / 20, sync * share, sync * share / 20]), gamma])
+        np.array(
+            [
+                *np.log(
+                    [alpha, beta, sync * share, sync * share / 20, sync * share, sync * share / 20]
+                ),
+                gamma,
+            ]
+        )
         for share in _SYNC_SHARES
         for gamma in _GAMMAS
     ]
 
 
-def _descend(measured: Measurements, start: FloatArray, free: BoolArray) -> tuple[float, FloatArray]:
+def _descend(
+    measured: Measurements, start: FloatArray, free: BoolArray
+) -> tuple[float, FloatArray]:
     """(loss, seven parameters) at the local minimum below a start; parameters that are not free stay negligible."""
     from scipy.optimize import least_squares
 
@@ -120,11 +149,15 @@ def _descend(measured: Measurements, start: FloatArray, free: BoolArray) -> tupl
         now = parameters(point)
         step_error = np.log(_predicted(now, measured)) - log_step
         compute_error = np.log(pass_seconds(now, measured.per_gpu_batch)) - log_compute
-        return np.concatenate((weights * _softened(step_error), _COMPUTE_WEIGHT * weights * _softened(compute_error)))
+        return np.concatenate(
+            (weights * _softened(step_error), _COMPUTE_WEIGHT * weights * _softened(compute_error))
+        )
 
     inside = np.clip(start, lower + 1e-9, upper - 1e-9)
     with one_blas_thread():
-        found = least_squares(residuals, inside[free], bounds=(lower[free], upper[free]), x_scale="jac", max_nfev=200)
+        found = least_squares(
+            residuals, inside[free], bounds=(lower[free], upper[free]), x_scale="jac", max_nfev=200
+        )
     return float(found.cost), parameters(found.x)
 
 
@@ -144,10 +177,17 @@ def _softened(error: FloatArray) -> FloatArray:
 
 
 def _predicted(parameters: FloatArray, measured: Measurements) -> FloatArray:
-    return step_seconds(parameters, measured.per_gpu_batch, node_count=measured.node_count, replica_count=measured.replica_count)
+    return step_seconds(
+        parameters,
+        measured.per_gpu_batch,
+        node_count=measured.node_count,
+        replica_count=measured.replica_count,
+    )
 
 
-def _completed(found: FloatArray, *, within_measured: bool, across_measured: bool) -> ThroughputParameters:
+def _completed(
+    found: FloatArray, *, within_measured: bool, across_measured: bool
+) -> ThroughputParameters:
     full = found.copy()
     if not across_measured:
         full[2:4] = full[4:6] * ACROSS_OVER_WITHIN
@@ -164,12 +204,23 @@ def noise_scale_curve(epochs: EpochTable) -> tuple[tuple[float, float], ...]:
     """
     initial = float(epochs.initial_batch_size)
     batch = epochs.batch_sizes.astype(np.float64)[:, None]
-    measured = np.log(efficiency(noise_scale(epochs.gradient_square, epochs.gradient_variance, initial), np.asarray(initial), batch))
+    measured = np.log(
+        efficiency(
+            noise_scale(epochs.gradient_square, epochs.gradient_variance, initial),
+            np.asarray(initial),
+            batch,
+        )
+    )
     ends = np.concatenate(([0.0], epochs.boundaries)) / epochs.total_progress
     curve = []
     for first, after in itertools.pairwise(_part_edges(epochs.epoch_count)):
         share = float(ends[first] + ends[after]) / 2
-        curve.append((share, _closest_noise_scale(measured[:, first:after].mean(axis=1), initial, batch[:, 0])))
+        curve.append(
+            (
+                share,
+                _closest_noise_scale(measured[:, first:after].mean(axis=1), initial, batch[:, 0]),
+            )
+        )
     return tuple(curve)
 
 
@@ -183,11 +234,21 @@ def _closest_noise_scale(log_efficiency: FloatArray, initial: float, batch: Floa
     from scipy.optimize import minimize_scalar
 
     def loss(log_phi: float) -> float:
-        return float(np.sum((np.log(efficiency(np.exp(log_phi), np.asarray(initial), batch)) - log_efficiency) ** 2))
+        return float(
+            np.sum(
+                (np.log(efficiency(np.exp(log_phi), np.asarray(initial), batch)) - log_efficiency)
+                ** 2
+            )
+        )
 
     low, high = np.log(initial * 1e-4), np.log(initial * 1e6)
     grid = np.linspace(low, high, 200)
     near = grid[int(np.argmin([loss(point) for point in grid]))]
     step = grid[1] - grid[0]
-    found = minimize_scalar(loss, bounds=(max(near - step, low), min(near + step, high)), method="bounded", options={"xatol": 1e-6})
+    found = minimize_scalar(
+        loss,
+        bounds=(max(near - step, low), min(near + step, high)),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
     return float(np.exp(found.x))

@@ -37,7 +37,9 @@ class StepTable:
     @cached_property
     def one_replica_reference(self) -> float:
         """Samples/s of one replica: its largest measured batch over its largest measured step time."""
-        batch, step, _ = self.by_placement[min(self.by_placement, key=lambda p: (sum(map(int, p)), len(p)))]
+        batch, step, _ = self.by_placement[
+            min(self.by_placement, key=lambda p: (sum(map(int, p)), len(p)))
+        ]
         return float(batch.max() / step.max())
 
 

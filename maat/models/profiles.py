@@ -16,7 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from maat.csv_input import Row, read_csv
-from maat.models.measurements import EpochTable, MeasuredModel, StepTable, frozen, normalised_placement
+from maat.models.measurements import (
+    EpochTable,
+    MeasuredModel,
+    StepTable,
+    frozen,
+    normalised_placement,
+)
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ProfileError
 
@@ -48,32 +54,57 @@ class Pipeline:
     backward_over_forward: float
 
 
-PIPELINES: Mapping[str, Pipeline] = {"gpt_pmp": Pipeline(stages={"a100": 2, "rtx": 8}, micro_batches=48, backward_over_forward=2.0)}
+PIPELINES: Mapping[str, Pipeline] = {
+    "gpt_pmp": Pipeline(stages={"a100": 2, "rtx": 8}, micro_batches=48, backward_over_forward=2.0)
+}
 
 
-def read_profiles(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, MeasuredModel]:
+def read_profiles(
+    folder: Path, *, gpu_types: Collection[str] | None = None
+) -> Mapping[str, MeasuredModel]:
     """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
 
     `gpu_types`: read step times of these alone; of a model that was measured on none of them, all.
     """
     if not folder.is_dir():
-        raise ProfileError("is no folder", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model.")
-    models = [_read_model(child, gpu_types) for child in sorted(folder.iterdir()) if child.is_dir() and any(child.glob("*.csv"))]
+        raise ProfileError(
+            "is no folder",
+            field="profiles",
+            value=str(folder),
+            remedy="Give the folder that holds one folder per model.",
+        )
+    models = [
+        _read_model(child, gpu_types)
+        for child in sorted(folder.iterdir())
+        if child.is_dir() and any(child.glob("*.csv"))
+    ]
     if not models:
         raise ProfileError(
-            "holds no folder with CSV files", field="profiles", value=str(folder), remedy="Give the folder that holds one folder per model."
+            "holds no folder with CSV files",
+            field="profiles",
+            value=str(folder),
+            remedy="Give the folder that holds one folder per model.",
         )
     return {model.name: model for model in models}
 
 
 def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
-    suffixes = sorted({name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)})
+    suffixes = sorted(
+        {name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)}
+    )
     if not suffixes:
         raise ProfileError(
-            "is missing", field="placements-<type>.csv", source=str(folder), remedy="Add step times of at least one GPU type."
+            "is missing",
+            field="placements-<type>.csv",
+            source=str(folder),
+            remedy="Add step times of at least one GPU type.",
         )
     suffix_of = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): suffix for suffix in suffixes}
-    wanted = suffix_of if gpu_types is None else {t: suffix_of[t] for t in suffix_of if t in gpu_types} or suffix_of
+    wanted = (
+        suffix_of
+        if gpu_types is None
+        else {t: suffix_of[t] for t in suffix_of if t in gpu_types} or suffix_of
+    )
     steps = {gpu_type: _read_steps(folder, suffix) for gpu_type, suffix in wanted.items()}
     epochs = _read_epochs(folder)
     if folder.name in PIPELINES:
@@ -105,9 +136,14 @@ def _read_steps(folder: Path, suffix: str) -> StepTable:
     gpu_type = GPU_TYPE_BY_SUFFIX.get(suffix, suffix)
     stages = _stages(folder, gpu_type, pipeline)
     measure = _plain_times if pipeline is None else _pipeline_times(pipeline, stages)
-    placements = _read_measurements(folder / f"placements-{suffix}.csv", ("placement", *_STEP_COLUMNS), _by_digits, measure)
+    placements = _read_measurements(
+        folder / f"placements-{suffix}.csv", ("placement", *_STEP_COLUMNS), _by_digits, measure
+    )
     scalability = _read_measurements(
-        folder / f"scalability-{suffix}.csv", ("num_nodes", "num_replicas", *_STEP_COLUMNS), _by_counts, measure
+        folder / f"scalability-{suffix}.csv",
+        ("num_nodes", "num_replicas", *_STEP_COLUMNS),
+        _by_counts,
+        measure,
     )
     beyond = _as_points(scalability)
     return StepTable(
@@ -136,7 +172,9 @@ _Place = Callable[[Row], tuple[str, int, int]]
 _Times = Callable[[Row], tuple[float, float, float]]
 
 
-def _read_measurements(path: Path, columns: Sequence[str], place: _Place, times: _Times) -> list[_Measurement]:
+def _read_measurements(
+    path: Path, columns: Sequence[str], place: _Place, times: _Times
+) -> list[_Measurement]:
     return [_Measurement(row, *place(row), *times(row)) for row in _read_rows(path, columns)]
 
 
@@ -148,11 +186,16 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
     for count, row in enumerate(table.rows, start=1):
         if count > MAX_ROWS_PER_FILE:
             raise table.blame(
-                f"has more than {MAX_ROWS_PER_FILE} rows", field="rows", row=row.line, remedy="Average repeated measurements."
+                f"has more than {MAX_ROWS_PER_FILE} rows",
+                field="rows",
+                row=row.line,
+                remedy="Average repeated measurements.",
             )
         yield row
     if not count:
-        raise table.blame("has no rows", field="rows", remedy="Add measurements, or remove the file.")
+        raise table.blame(
+            "has no rows", field="rows", remedy="Add measurements, or remove the file."
+        )
 
 
 def _by_digits(row: Row) -> tuple[str, int, int]:
@@ -208,18 +251,28 @@ def _pipeline_times(pipeline: Pipeline, stages: int) -> _Times:
 
 
 def _as_points(measurements: Sequence[_Measurement]) -> FloatArray:
-    return np.array([(m.node_count, m.gpu_count, m.per_gpu_batch, m.step_seconds, m.sync_seconds) for m in measurements], dtype=np.float64)
+    return np.array(
+        [
+            (m.node_count, m.gpu_count, m.per_gpu_batch, m.step_seconds, m.sync_seconds)
+            for m in measurements
+        ],
+        dtype=np.float64,
+    )
 
 
 def _averaged(points: FloatArray) -> FloatArray:
     """Means over rows of equal (nodes, GPUs, batch), in ascending order of these."""
     keys, group = np.unique(points[:, :3], axis=0, return_inverse=True)
     counts = np.bincount(group)
-    means = np.stack([np.bincount(group, weights=points[:, column]) / counts for column in (3, 4)], axis=1)
+    means = np.stack(
+        [np.bincount(group, weights=points[:, column]) / counts for column in (3, 4)], axis=1
+    )
     return np.concatenate((keys, means), axis=1)
 
 
-def _by_placement(measurements: Sequence[_Measurement]) -> Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]:
+def _by_placement(
+    measurements: Sequence[_Measurement],
+) -> Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]:
     groups: dict[str, dict[float, _Measurement]] = {}
     for m in measurements:
         group = groups.setdefault(m.placement, {})
@@ -232,7 +285,10 @@ def _by_placement(measurements: Sequence[_Measurement]) -> Mapping[str, tuple[Fl
                 remedy="Keep one row, or their mean.",
             )
         group[m.per_gpu_batch] = m
-    return {placement: _columns([group[batch] for batch in sorted(group)]) for placement, group in groups.items()}
+    return {
+        placement: _columns([group[batch] for batch in sorted(group)])
+        for placement, group in groups.items()
+    }
 
 
 def _columns(rows: Sequence[_Measurement]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -265,17 +321,25 @@ def _read_epochs(folder: Path) -> EpochTable:
                 source=str(path),
                 remedy="Give every batch size the same number of epochs.",
             )
-    progress, square, variance, steps = (frozen(np.stack([table[:, column] for table in tables])) for column in range(4))
+    progress, square, variance, steps = (
+        frozen(np.stack([table[:, column] for table in tables])) for column in range(4)
+    )
     batch_sizes = np.array([batch for batch, _ in files], dtype=np.int64)
     batch_sizes.setflags(write=False)
-    return EpochTable(batch_sizes, progress, square, variance, None if np.isnan(steps).any() else steps)
+    return EpochTable(
+        batch_sizes, progress, square, variance, None if np.isnan(steps).any() else steps
+    )
 
 
 def _batch_size(path: Path) -> int:
     text = path.stem.removeprefix("validation-")
     if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
         raise ProfileError(
-            "names no batch size", field="file", value=path.name, source=str(path), remedy="Name it validation-<total batch size>.csv."
+            "names no batch size",
+            field="file",
+            value=path.name,
+            source=str(path),
+            remedy="Name it validation-<total batch size>.csv.",
         )
     return int(text)
 
@@ -297,5 +361,12 @@ def _read_epoch_file(path: Path) -> FloatArray:
         reached = progress
         # The published deepspeech2 files hold squared gradients of exactly 0, where the estimate was clipped: a very large noise scale.
         square, variance = row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)
-        epochs.append((progress, square, variance, row.number("iteration", minimum=0.0) if "iteration" in row.cells else np.nan))
+        epochs.append(
+            (
+                progress,
+                square,
+                variance,
+                row.number("iteration", minimum=0.0) if "iteration" in row.cells else np.nan,
+            )
+        )
     return np.array(epochs, dtype=np.float64)

@@ -59,7 +59,9 @@ def steps_of_an_epoch(job_type: JobType) -> int:
     return math.ceil(EPOCH_SAMPLES[job_type.model] / job_type.per_gpu_batch_size)
 
 
-Rates = Mapping[str, Mapping[int, Mapping[int, float]]]  # GPU type -> GPUs -> batch per GPU -> steps/s, batches ascending
+Rates = Mapping[
+    str, Mapping[int, Mapping[int, float]]
+]  # GPU type -> GPUs -> batch per GPU -> steps/s, batches ascending
 
 
 class TableTruth:
@@ -73,7 +75,12 @@ class TableTruth:
 
     def __init__(self, model: str, rates: Rates) -> None:
         self._model, self._rates = model, rates
-        sizes = [batch for by_count in rates.values() for by_batch in by_count.values() for batch in by_batch]
+        sizes = [
+            batch
+            for by_count in rates.values()
+            for by_batch in by_count.values()
+            for batch in by_batch
+        ]
         counts = [count for by_count in rates.values() for count in by_count]
         self.initial_batch_size = min(sizes)
         self.max_batch_size = max(sizes) * max(counts)
@@ -103,7 +110,10 @@ class TableTruth:
         return max(self._rates[gpu_type].get(gpu_count, {0: 0.0}))
 
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
-        return max(self.step(gpu_type, (gpu_count,), batch).step_seconds for batch in self._rates[gpu_type][gpu_count])
+        return max(
+            self.step(gpu_type, (gpu_count,), batch).step_seconds
+            for batch in self._rates[gpu_type][gpu_count]
+        )
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(square=0.0, variance=1.0)
@@ -119,7 +129,9 @@ class TableTruth:
         if not by_batch or not min(by_batch) <= batch <= max(by_batch):
             return None
         sizes = list(by_batch)
-        return float(np.interp(batch, sizes, [count / by_batch[b] * self._rounded_up(b) for b in sizes]))
+        return float(
+            np.interp(batch, sizes, [count / by_batch[b] * self._rounded_up(b) for b in sizes])
+        )
 
     def _rounded_up(self, batch: int) -> float:
         """Whole steps of an epoch over its samples' share of them, at least 1."""
@@ -127,7 +139,9 @@ class TableTruth:
         return math.ceil(samples / batch) * batch / samples
 
     def _unmeasured(self, gpu_type: str, count: int, batch: int) -> InputError:
-        known = ", ".join(f"{n} with {min(b)} to {max(b)}" for n, b in self._rates[gpu_type].items())
+        known = ", ".join(
+            f"{n} with {min(b)} to {max(b)}" for n, b in self._rates[gpu_type].items()
+        )
         return InputError(
             f"was never measured for {self._model} on {gpu_type}",
             field="configuration",
@@ -142,42 +156,86 @@ def read_throughput_table(path: Path) -> Mapping[str, TableTruth]:
     for gpu_type, job_type, count, rate in _measurements(_read_json(path), path):
         by_count = rates.setdefault(job_type.model, {}).setdefault(gpu_type, {})
         by_count.setdefault(count, {})[job_type.per_gpu_batch_size] = rate
-    models = {model: by_type for model, by_type in rates.items() if any(not kind.endswith(_APART) for kind in by_type)}
+    models = {
+        model: by_type
+        for model, by_type in rates.items()
+        if any(not kind.endswith(_APART) for kind in by_type)
+    }
     if not models:
-        raise _blame(path, "holds no throughput above zero", field="null", remedy="Measure at least one job type alone.")
+        raise _blame(
+            path,
+            "holds no throughput above zero",
+            field="null",
+            remedy="Measure at least one job type alone.",
+        )
     return {model: TableTruth(model, _ascending(by_type)) for model, by_type in models.items()}
 
 
 def _ascending(by_type: Mapping[str, Mapping[int, Mapping[int, float]]]) -> Rates:
-    whole = {kind: counts for kind, counts in by_type.items() if kind.removesuffix(_APART) in by_type}
-    return {kind: {count: dict(sorted(counts[count].items())) for count in sorted(counts)} for kind, counts in whole.items()}
+    whole = {
+        kind: counts for kind, counts in by_type.items() if kind.removesuffix(_APART) in by_type
+    }
+    return {
+        kind: {count: dict(sorted(counts[count].items())) for count in sorted(counts)}
+        for kind, counts in whole.items()
+    }
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise _blame(path, f"is larger than {MAX_FILE_BYTES // 2**20} MiB", field="file", remedy="Give the table alone.")
+            raise _blame(
+                path,
+                f"is larger than {MAX_FILE_BYTES // 2**20} MiB",
+                field="file",
+                remedy="Give the table alone.",
+            )
         read = json.loads(path.read_bytes())
     except OSError as problem:
-        raise _blame(path, f"cannot be read: {problem.strerror}", field="file", remedy="Check the path.") from problem
+        raise _blame(
+            path, f"cannot be read: {problem.strerror}", field="file", remedy="Check the path."
+        ) from problem
     except (ValueError, RecursionError) as problem:
         raise _blame(
-            path, "is no JSON", field="file", remedy="Give a folder of measured profiles, or a JSON table of throughputs."
+            path,
+            "is no JSON",
+            field="file",
+            remedy="Give a folder of measured profiles, or a JSON table of throughputs.",
         ) from problem
-    if not isinstance(read, dict) or not read or not all(isinstance(rows, dict) for rows in read.values()):
-        raise _blame(path, "is no table of throughputs", field="file", remedy="Give an object: GPU type -> job type -> throughputs.")
+    if (
+        not isinstance(read, dict)
+        or not read
+        or not all(isinstance(rows, dict) for rows in read.values())
+    ):
+        raise _blame(
+            path,
+            "is no table of throughputs",
+            field="file",
+            remedy="Give an object: GPU type -> job type -> throughputs.",
+        )
     return read
 
 
-def _measurements(table: Mapping[str, Any], path: Path) -> Iterator[tuple[str, JobType, int, float]]:
+def _measurements(
+    table: Mapping[str, Any], path: Path
+) -> Iterator[tuple[str, JobType, int, float]]:
     """(GPU type, job type, GPUs, steps/s) of everything that ran alone; a rate of zero says that it did not fit."""
     for gpu_type, rows in table.items():
         for key, row in rows.items():
             job_type, count = _parsed_key(key, path)
             rate = row.get("null") if isinstance(row, dict) else None
-            if isinstance(rate, bool) or not isinstance(rate, int | float) or not math.isfinite(rate) or rate < 0:
+            if (
+                isinstance(rate, bool)
+                or not isinstance(rate, int | float)
+                or not math.isfinite(rate)
+                or rate < 0
+            ):
                 raise _blame(
-                    path, "is no throughput", field=f"{gpu_type}: {key}: null", value=rate, remedy="Give steps per second, 0 for none."
+                    path,
+                    "is no throughput",
+                    field=f"{gpu_type}: {key}: null",
+                    value=rate,
+                    remedy="Give steps per second, 0 for none.",
                 )
             if rate > 0:
                 yield gpu_type, job_type, count, float(rate)
@@ -187,7 +245,13 @@ def _parsed_key(key: str, path: Path) -> tuple[JobType, int]:
     match = _KEY.fullmatch(key)
     job_type = JobType.parse(match["type"]) if match else None
     if match is None or job_type is None or int(match["gpus"]) < 1:
-        raise _blame(path, "is no job type", field="key", value=key, remedy="Write ('ResNet-18 (batch size 32)', 1): name, batch, GPUs.")
+        raise _blame(
+            path,
+            "is no job type",
+            field="key",
+            value=key,
+            remedy="Write ('ResNet-18 (batch size 32)', 1): name, batch, GPUs.",
+        )
     if job_type.model not in EPOCH_SAMPLES:
         raise _blame(
             path,
@@ -199,5 +263,7 @@ def _parsed_key(key: str, path: Path) -> tuple[JobType, int]:
     return job_type, int(match["gpus"])
 
 
-def _blame(path: Path, problem: str, *, field: str, remedy: str, value: object = None) -> ProfileError:
+def _blame(
+    path: Path, problem: str, *, field: str, remedy: str, value: object = None
+) -> ProfileError:
     return ProfileError(problem, field=field, value=value, remedy=remedy, source=str(path))

@@ -70,7 +70,9 @@ class MeasuredTruth:
         epochs = model.epochs
         self.initial_batch_size = int(epochs.batch_sizes[0])
         self.max_batch_size = int(epochs.batch_sizes[-1])
-        self.epoch_ends: tuple[float, ...] = tuple((epochs.progress.min(axis=0) * self.initial_batch_size).tolist())
+        self.epoch_ends: tuple[float, ...] = tuple(
+            (epochs.progress.min(axis=0) * self.initial_batch_size).tolist()
+        )
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
         self._gradients: dict[tuple[int, int], GradientStatistics] = {}
         self._surfaces: dict[str, _Surface] = {}
@@ -109,7 +111,9 @@ class MeasuredTruth:
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         found = self._gradients.get((epoch, total_batch_size))
         if found is None:
-            found = self._gradients[epoch, total_batch_size] = self._interpolated(epoch, total_batch_size)
+            found = self._gradients[epoch, total_batch_size] = self._interpolated(
+                epoch, total_batch_size
+            )
         return found
 
     def _interpolated(self, epoch: int, total_batch_size: int) -> GradientStatistics:
@@ -122,7 +126,10 @@ class MeasuredTruth:
     def steps_after(self, epoch: int, total_batch_size: int) -> float:
         steps = self._model.epochs.steps
         at = float(total_batch_size)
-        return float(np.interp(at, self._batch_sizes, steps[:, -1]) - np.interp(at, self._batch_sizes, steps[:, epoch]))
+        return float(
+            np.interp(at, self._batch_sizes, steps[:, -1])
+            - np.interp(at, self._batch_sizes, steps[:, epoch])
+        )
 
     def _measure(self, gpu_type: str, shape: Shape, batch: int) -> StepTime:
         table = self._model.steps[gpu_type]
@@ -130,7 +137,9 @@ class MeasuredTruth:
         if rows is not None:
             batches, step, sync = rows
             if batches[0] <= batch <= batches[-1]:
-                return StepTime(float(np.interp(batch, batches, step)), float(np.interp(batch, batches, sync)))
+                return StepTime(
+                    float(np.interp(batch, batches, step)), float(np.interp(batch, batches, sync))
+                )
         surface = self._surfaces.get(gpu_type)
         if surface is None:
             surface = self._surfaces[gpu_type] = _Surface(table)
@@ -162,9 +171,18 @@ class FittedTruth:
         noise_scale_curve: Sequence[tuple[float, float]],
         slowdown: float = 1.0,
     ) -> None:
-        self.initial_batch_size, self.max_batch_size, self.slowdown = initial_batch_size, max_batch_size, slowdown
+        self.initial_batch_size, self.max_batch_size, self.slowdown = (
+            initial_batch_size,
+            max_batch_size,
+            slowdown,
+        )
         self.epoch_ends: tuple[float, ...] = tuple(work * (e + 1) / epochs for e in range(epochs))
-        self._parameters, self._smallest, self._largest, self._replica = parameters, smallest_per_gpu, largest_per_gpu, gpus_per_replica
+        self._parameters, self._smallest, self._largest, self._replica = (
+            parameters,
+            smallest_per_gpu,
+            largest_per_gpu,
+            gpus_per_replica,
+        )
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
         share, phi = np.array(noise_scale_curve, dtype=np.float64).T
         at = (np.arange(epochs) + 0.5) / epochs
@@ -195,7 +213,11 @@ class FittedTruth:
         parameters = self._parameters[gpu_type]
         batch = np.asarray(float(per_gpu_batch_size))
         replicas = np.asarray(max(sum(shape) // self._replica.get(gpu_type, 1), 1))
-        whole = float(step_seconds(parameters, batch, node_count=np.asarray(len(shape)), replica_count=replicas))
+        whole = float(
+            step_seconds(
+                parameters, batch, node_count=np.asarray(len(shape)), replica_count=replicas
+            )
+        )
         return StepTime(whole, max(whole - float(pass_seconds(parameters, batch)), 0.0))
 
     def smallest_per_gpu(self, gpu_type: str) -> int:
@@ -205,7 +227,9 @@ class FittedTruth:
         return self._largest[gpu_type]
 
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
-        return self.step(gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)).step_seconds
+        return self.step(
+            gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)
+        ).step_seconds
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
         return GradientStatistics(1.0, self._variance[epoch])
@@ -215,7 +239,9 @@ class FittedTruth:
         steps = 0.0
         for e in range(epoch + 1, len(self.epoch_ends)):
             work = self.epoch_ends[e] - self.epoch_ends[e - 1]
-            steps += work / self.initial_batch_size / gain(self.gradient(e, total_batch_size), scale)
+            steps += (
+                work / self.initial_batch_size / gain(self.gradient(e, total_batch_size), scale)
+            )
         return steps
 
 
@@ -225,7 +251,11 @@ class BoundedTruth:
     def __init__(self, truth: Truth, *, largest: Mapping[str, int], slowdown: float) -> None:
         self._truth, self._largest = truth, largest
         self.slowdown = slowdown
-        self.initial_batch_size, self.max_batch_size, self.epoch_ends = truth.initial_batch_size, truth.max_batch_size, truth.epoch_ends
+        self.initial_batch_size, self.max_batch_size, self.epoch_ends = (
+            truth.initial_batch_size,
+            truth.max_batch_size,
+            truth.epoch_ends,
+        )
         self.gpu_types, self.smallest_per_gpu = truth.gpu_types, truth.smallest_per_gpu
         self.step, self.gradient, self.steps_after = truth.step, truth.gradient, truth.steps_after
 
@@ -236,7 +266,9 @@ class BoundedTruth:
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
         if gpu_type not in self._largest:
             return self._truth.slowest_step(gpu_type, gpu_count)
-        return self.step(gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)).step_seconds
+        return self.step(
+            gpu_type, (gpu_count,), self.largest_per_gpu(gpu_type, gpu_count)
+        ).step_seconds
 
 
 def gain(gradient: GradientStatistics, scale: float) -> float:
@@ -248,7 +280,11 @@ def gain(gradient: GradientStatistics, scale: float) -> float:
 def placement_digits(shape: Shape) -> str:
     """A shape as the profiles name it: one digit per node, the lexicographically smallest rotation."""
     digits = [d for d in shape if d]
-    return min("".join(map(str, digits[i:] + digits[:i])) for i in range(len(digits))) if digits else ""
+    return (
+        min("".join(map(str, digits[i:] + digits[:i])) for i in range(len(digits)))
+        if digits
+        else ""
+    )
 
 
 def _largest_by_count(table: StepTable) -> dict[int, int]:
@@ -265,7 +301,10 @@ class _Surface:
     """Piecewise-linear interpolation over (nodes, GPUs, per-GPU batch), for placements that were not measured themselves."""
 
     def __init__(self, table: StepTable) -> None:
-        from scipy.spatial import Delaunay, QhullError  # a third faster to import than the interpolator that scipy builds on it
+        from scipy.spatial import (
+            Delaunay,
+            QhullError,
+        )  # a third faster to import than the interpolator that scipy builds on it
 
         self._times = table.points[:, 3:]
         try:

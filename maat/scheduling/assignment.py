@@ -35,7 +35,12 @@ def assign(
     """
     pairs = matrix.pairs
     rows = membership(
-        round_input.limits, round_input.jobs, round_input.cluster.type_names, job=pairs.job, gpu_type=pairs.gpu_type, count=pairs.gpu_count
+        round_input.limits,
+        round_input.jobs,
+        round_input.cluster.type_names,
+        job=pairs.job,
+        gpu_type=pairs.gpu_type,
+        count=pairs.gpu_count,
     )
     taken = places_taken(round_input.limits, rows, pairs.gpu_count)
     open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
@@ -47,7 +52,9 @@ def assign(
         capacity=free_places(round_input),
         present=present_pairs(round_input, matrix)[open_pairs],
         limit_names=tuple(limit.name for limit in round_input.limits),
-        taken=taken[open_pairs] if any(limit.places_by_count for limit in round_input.limits) else None,
+        taken=taken[open_pairs]
+        if any(limit.places_by_count for limit in round_input.limits)
+        else None,
     )
     answer = solve(problem, options)
     chosen = open_pairs[answer.chosen]
@@ -63,7 +70,9 @@ def assign(
     ):
         plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
         grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
-    reasons = AssignmentReasons(round_input, matrix, value, taken, grants, answer.report, idle_penalty)
+    reasons = AssignmentReasons(
+        round_input, matrix, value, taken, grants, answer.report, idle_penalty
+    )
     return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
 
 
@@ -107,7 +116,9 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
 
     @cached_property
     def _prices(self) -> FloatArray:
-        return np.array([self.report.prices.get(limit.name, 0.0) for limit in self.round_input.limits])
+        return np.array(
+            [self.report.prices.get(limit.name, 0.0) for limit in self.round_input.limits]
+        )
 
     def __iter__(self) -> Iterator[JobId]:
         return iter(self.round_input.job_by_id)
@@ -118,18 +129,29 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     def __getitem__(self, job_id: JobId) -> Reasons:
         job = self.round_input.job_by_id[job_id]
         if job_id in self.round_input.pinned and job.allocation is not None:
-            return Reasons(ReasonCode.PINNED, {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)})
+            return Reasons(
+                ReasonCode.PINNED,
+                {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)},
+            )
         row = self._row_of[job_id]
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
         if start == end:
             needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
             return never_fits(job, self.round_input, needed=needed)
-        return self._chosen(job, int(start), int(end)) if job_id in self.grants else self._waiting(job, int(start), int(end))
+        return (
+            self._chosen(job, int(start), int(end))
+            if job_id in self.grants
+            else self._waiting(job, int(start), int(end))
+        )
 
     def _chosen(self, job: Job, start: int, end: int) -> Reasons:
         grant, pairs = self.grants[job.id], self.matrix.pairs
         t = self.round_input.cluster.type_index[grant.gpu_type]
-        mine = start + int(np.flatnonzero((pairs.gpu_type[start:end] == t) & (pairs.gpu_count[start:end] == grant.gpu_count))[0])
+        mine = start + int(
+            np.flatnonzero(
+                (pairs.gpu_type[start:end] == t) & (pairs.gpu_count[start:end] == grant.gpu_count)
+            )[0]
+        )
         net = self._net(start, end)
         others = [i for i in range(end - start) if start + i != mine]
         runner_up = start + max(others, key=lambda i: net[i]) if others else None
@@ -148,7 +170,13 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         used = self.taken[start:end]
         too_large = used > places
         if too_large.any(axis=1).all():
-            return exceeds([limit for limit, over in zip(self.round_input.limits, too_large[0], strict=True) if over])
+            return exceeds(
+                [
+                    limit
+                    for limit, over in zip(self.round_input.limits, too_large[0], strict=True)
+                    if over
+                ]
+            )
         most = float(self.value[start:end][~too_large.any(axis=1)].max())
         if most <= 0 and not self.report.fallback:
             return self._worth_nothing(job, most)
@@ -156,19 +184,30 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         best = int(np.argmax(net))
         binding = self._binding(used[best])
         code = ReasonCode.SOLVER_FALLBACK if self.report.fallback else waiting_for(binding)
-        return Reasons(code, {**self._described(start + best, ""), "binding_limit": None if binding is None else binding.name})
+        return Reasons(
+            code,
+            {
+                **self._described(start + best, ""),
+                "binding_limit": None if binding is None else binding.name,
+            },
+        )
 
     def _worth_nothing(self, job: Job, most: float) -> Reasons:
         """`most`: what the best configuration is worth above getting nothing. A job without weight is worth nothing whatever the penalty."""
         if not job.spec.weight:
             return Reasons(ReasonCode.IDLE_COSTS_LESS, {"weight": job.spec.weight})
         above = self.idle_penalty - most / job.spec.weight
-        return Reasons(ReasonCode.IDLE_COSTS_LESS, {"value": most, "idle_penalty": self.idle_penalty, "idle_penalty_above": above})
+        return Reasons(
+            ReasonCode.IDLE_COSTS_LESS,
+            {"value": most, "idle_penalty": self.idle_penalty, "idle_penalty_above": above},
+        )
 
     def _binding(self, used: IntArray) -> Limit | None:
         """The dearest limit of those that lack the places, shape (R,), which a pair uses; the dearest of all its limits where none does."""
         at = list(zip(self.round_input.limits, used.tolist(), self._free_places, strict=True))
-        lacking = [limit for limit, count, free in at if count > free] or [limit for limit, count, _ in at if count]
+        lacking = [limit for limit, count, free in at if count > free] or [
+            limit for limit, count, _ in at if count
+        ]
         return max(lacking, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
 
     def _net(self, start: int, end: int) -> FloatArray:
@@ -181,7 +220,9 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         return {
             f"{prefix}gpu_type": self.round_input.cluster.type_names[pairs.gpu_type[pair]],
             f"{prefix}gpu_count": int(pairs.gpu_count[pair]),
-            f"{prefix}goodput_samples_per_second": float(pairs.goodput[pair]) if pairs.known[pair] else None,
+            f"{prefix}goodput_samples_per_second": float(pairs.goodput[pair])
+            if pairs.known[pair]
+            else None,
             f"{prefix}value": float(self.value[pair]),
             f"{prefix}price": float(self.value[pair] - self._net(pair, pair + 1)[0]),
         }

@@ -82,17 +82,34 @@ class GoodputAutoscaler:
     """Grow while GPUs make more than U of what as many single ones would, to where they make about L of it, in goodput."""
 
     upper: float = knob(
-        2 / 3, "U: share of ideal goodput above which nodes are added.", source="Pollux section 5.4.1", minimum=0, maximum=1
+        2 / 3,
+        "U: share of ideal goodput above which nodes are added.",
+        source="Pollux section 5.4.1",
+        minimum=0,
+        maximum=1,
     )
-    lower: float = knob(1 / 2, "L: share of ideal goodput to which they are.", source="Pollux section 5.4.1", minimum=0, maximum=1)
-    ideal: Ideal = knob(Ideal.ONE_GPU, "What perfect scaling is counted from.", source="Pollux section 5.4.1")
+    lower: float = knob(
+        1 / 2,
+        "L: share of ideal goodput to which they are.",
+        source="Pollux section 5.4.1",
+        minimum=0,
+        maximum=1,
+    )
+    ideal: Ideal = knob(
+        Ideal.ONE_GPU, "What perfect scaling is counted from.", source="Pollux section 5.4.1"
+    )
     name: str = "goodput"
 
     def __post_init__(self) -> None:
         _check_order(self.upper, self.lower)
 
     def node_count(self, scaling: ScalingInput) -> int:
-        return _grown(scaling, share_of_ideal(scaling, goodput_on, ideal=self.ideal), upper=self.upper, lower=self.lower)
+        return _grown(
+            scaling,
+            share_of_ideal(scaling, goodput_on, ideal=self.ideal),
+            upper=self.upper,
+            lower=self.lower,
+        )
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
         return None
@@ -102,9 +119,23 @@ class GoodputAutoscaler:
 class ThroughputAutoscaler:
     """The same rule in samples per second, whatever a sample is worth (Or et al.)."""
 
-    upper: float = knob(2 / 3, "Share of ideal throughput above which nodes are added.", source="as goodput's", minimum=0, maximum=1)
-    lower: float = knob(1 / 2, "Share of ideal throughput to which they are.", source="as goodput's", minimum=0, maximum=1)
-    ideal: Ideal = knob(Ideal.ONE_GPU, "What perfect scaling is counted from.", source="as goodput's")
+    upper: float = knob(
+        2 / 3,
+        "Share of ideal throughput above which nodes are added.",
+        source="as goodput's",
+        minimum=0,
+        maximum=1,
+    )
+    lower: float = knob(
+        1 / 2,
+        "Share of ideal throughput to which they are.",
+        source="as goodput's",
+        minimum=0,
+        maximum=1,
+    )
+    ideal: Ideal = knob(
+        Ideal.ONE_GPU, "What perfect scaling is counted from.", source="as goodput's"
+    )
     fast_batch: FastBatch = knob(FastBatch.HELD, "What batch jobs train with.")
     name: str = "throughput"
 
@@ -113,7 +144,12 @@ class ThroughputAutoscaler:
 
     def node_count(self, scaling: ScalingInput) -> int:
         speed = throughput_held_on if self.fast_batch is FastBatch.HELD else most_throughput_on
-        return _grown(scaling, share_of_ideal(scaling, speed, ideal=self.ideal), upper=self.upper, lower=self.lower)
+        return _grown(
+            scaling,
+            share_of_ideal(scaling, speed, ideal=self.ideal),
+            upper=self.upper,
+            lower=self.lower,
+        )
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
         gpus = np.array([gpu_count])
@@ -127,14 +163,19 @@ class ThroughputAutoscaler:
 def _check_order(upper: float, lower: float) -> None:
     if upper < lower:
         raise ParameterError(
-            f"is below the lower share, {lower:g}", field="upper", value=upper, remedy="Give an upper share no less than the lower one."
+            f"is below the lower share, {lower:g}",
+            field="upper",
+            value=upper,
+            remedy="Give an upper share no less than the lower one.",
         )
 
 
 Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]
 
 
-def share_of_ideal(scaling: ScalingInput, speed: Speed, *, ideal: Ideal = Ideal.ONE_GPU) -> FloatArray:
+def share_of_ideal(
+    scaling: ScalingInput, speed: Speed, *, ideal: Ideal = Ideal.ONE_GPU
+) -> FloatArray:
     """Speed on n nodes over that of one GPU times their GPUs (or of one node), each of J jobs on an equal share; the mean of the jobs, (N,).
 
     Zero where nothing is known of any job: nobody rents for it.
@@ -143,7 +184,10 @@ def share_of_ideal(scaling: ScalingInput, speed: Speed, *, ideal: Ideal = Ideal.
     unit = 1 if ideal is Ideal.ONE_GPU else scaling.gpus_per_node
     gpus = np.maximum(scaling.node_counts * scaling.gpus_per_node // jobs, 1)
     nodes = -(-gpus // scaling.gpus_per_node)
-    several, alone = speed(scaling, gpus, nodes), speed(scaling, np.array([unit]), np.ones(1, dtype=np.int64))
+    several, alone = (
+        speed(scaling, gpus, nodes),
+        speed(scaling, np.array([unit]), np.ones(1, dtype=np.int64)),
+    )
     share = np.divide(several * unit, alone * gpus, out=np.zeros_like(several), where=alone > 0)
     return share.mean(axis=0) if len(share) else np.zeros(len(gpus))
 
@@ -167,11 +211,17 @@ def throughput_held_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -
         if known is not None:
             batch = largest_batch_per_gpu(job, gpu_type, gpus)
             wide = (nodes.astype(np.float64), gpus.astype(np.float64))
-            found[row] = gpus * batch / step_seconds(known.parameters, batch, node_count=wide[0], replica_count=wide[1])
+            found[row] = (
+                gpus
+                * batch
+                / step_seconds(known.parameters, batch, node_count=wide[0], replica_count=wide[1])
+            )
     return found
 
 
-def _goodput(scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: IntArray) -> FloatArray:
+def _goodput(
+    scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: IntArray
+) -> FloatArray:
     pairs = _pairs(scaling, jobs, gpus, nodes)
     return np.where(pairs.known, pairs.goodput, 0.0).reshape(len(jobs), len(gpus))
 

@@ -71,19 +71,30 @@ def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[Bat
 def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
     """`halved` within what the job declares of a type, on the GPUs that it asks for."""
     replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
-    return halved(plan, replicas=replicas, smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu)
+    return halved(
+        plan, replicas=replicas, smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu
+    )
 
 
-def splits(job: Job, plan: BatchPlan, *, gpu_type: str, round_input: RoundInput) -> tuple[Split, ...]:
+def splits(
+    job: Job, plan: BatchPlan, *, gpu_type: str, round_input: RoundInput
+) -> tuple[Split, ...]:
     """The ways to run a job's plan on its requested GPUs of a type, by number of halvings; infinitely slow where nobody knows its speed."""
-    limits, replicas = job.spec.memory[gpu_type], job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
+    limits, replicas = (
+        job.spec.memory[gpu_type],
+        job.spec.requested_gpus // job.spec.replica_gpus(gpu_type),
+    )
     plans = job_halved(job, plan, gpu_type)
     together, apart = _solo_seconds(job, plans, gpu_type, replicas, round_input)
     shares = [memory_share(p.per_gpu_batch_size, limits) for p in plans]
-    return tuple(Split(*row) for row in zip(range(len(plans)), plans, shares, together, apart, strict=True))
+    return tuple(
+        Split(*row) for row in zip(range(len(plans)), plans, shares, together, apart, strict=True)
+    )
 
 
-def _solo_seconds(job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas: int, round_input: RoundInput) -> list[list[float]]:
+def _solo_seconds(
+    job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas: int, round_input: RoundInput
+) -> list[list[float]]:
     """Remaining steps x seconds of a step (the paper's L = t_iter I); steps from the remaining work where nobody counts them.
 
     On as few nodes as hold the job, and on at least two; shape (2, H).
@@ -95,12 +106,23 @@ def _solo_seconds(job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas:
     lender, factor = lent
     parameters = job.belief.by_type[lender].parameters
     local, accumulation = (
-        np.array([getattr(p, name) for p in plans], dtype=np.float64) for name in ("per_gpu_batch_size", "accumulation_steps")
+        np.array([getattr(p, name) for p in plans], dtype=np.float64)
+        for name in ("per_gpu_batch_size", "accumulation_steps")
     )
     fewest = _nodes(job.spec.requested_gpus, lender, cluster)
     nodes = np.array([[fewest], [max(fewest, 2)]])
-    step = step_seconds(parameters, local, node_count=nodes, replica_count=np.asarray(replicas), accumulation_steps=accumulation)
-    left: FloatArray = _steps_left(job, np.array([p.total_batch_size for p in plans], dtype=np.float64)) * step / factor
+    step = step_seconds(
+        parameters,
+        local,
+        node_count=nodes,
+        replica_count=np.asarray(replicas),
+        accumulation_steps=accumulation,
+    )
+    left: FloatArray = (
+        _steps_left(job, np.array([p.total_batch_size for p in plans], dtype=np.float64))
+        * step
+        / factor
+    )
     left *= np.where(nodes > 1, job.spec.locality_penalty, 1.0)
     return left.tolist()  # type: ignore[no-any-return]
 
@@ -115,6 +137,9 @@ def _steps_left(job: Job, total: FloatArray) -> FloatArray:
     spec = job.spec
     if not spec.learns:
         return job.remaining_work / total
-    phi, initial = np.asarray(job.belief.noise_scale(spec.initial_batch_size)), np.asarray(float(spec.initial_batch_size))
+    phi, initial = (
+        np.asarray(job.belief.noise_scale(spec.initial_batch_size)),
+        np.asarray(float(spec.initial_batch_size)),
+    )
     worth: FloatArray = job.remaining_work / (total * efficiency(phi, initial, total))
     return worth

@@ -36,7 +36,9 @@ class MemoisingFitter:
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
         found = self._known.get(samples)
         if found is None:
-            found = self._known[samples] = fit_throughput(samples, across_over_within=self._across_over_within)
+            found = self._known[samples] = fit_throughput(
+                samples, across_over_within=self._across_over_within
+            )
             found.setflags(write=False)
         return found
 

@@ -17,10 +17,14 @@ from maat.scheduling.throughput import pass_seconds
 class Projection(Protocol):
     """(job, type, all types in the cluster's order) -> (type whose model is used, factor on its goodput), or None."""
 
-    def __call__(self, job: Job, gpu_type: str, type_names: Sequence[str], /) -> tuple[str, float] | None: ...
+    def __call__(
+        self, job: Job, gpu_type: str, type_names: Sequence[str], /
+    ) -> tuple[str, float] | None: ...
 
 
-def project_by_profile(job: Job, gpu_type: str, type_names: Sequence[str], /) -> tuple[str, float] | None:
+def project_by_profile(
+    job: Job, gpu_type: str, type_names: Sequence[str], /
+) -> tuple[str, float] | None:
     """The paper's rule: scaling is learnt where it was measured, speed is what one GPU of each type was measured to do.
 
         est-xput_B(N) = xput_B(1) / xput_A(1) * xput_A(N)
@@ -47,7 +51,9 @@ class ProjectByConstant:
     def __init__(self, reference: Mapping[str, Mapping[str, float]]) -> None:
         self._reference = reference
 
-    def __call__(self, job: Job, gpu_type: str, type_names: Sequence[str], /) -> tuple[str, float] | None:
+    def __call__(
+        self, job: Job, gpu_type: str, type_names: Sequence[str], /
+    ) -> tuple[str, float] | None:
         if gpu_type in job.belief.by_type:
             return gpu_type, 1.0
         reference = self._reference[job.spec.model]
@@ -61,7 +67,11 @@ def _most_scaled(job: Job, type_names: Sequence[str]) -> str | None:
     best, most = None, 1
     for name in type_names:
         belief = job.belief.by_type.get(name)
-        if belief is not None and belief.knows_synchronisation and belief.largest_replica_count > most:
+        if (
+            belief is not None
+            and belief.knows_synchronisation
+            and belief.largest_replica_count > most
+        ):
             best, most = name, belief.largest_replica_count
     return best
 
@@ -71,5 +81,7 @@ def _one_replica_ratio(job: Job, gpu_type: str, other: str) -> float:
     memory = job.spec.memory
     batch = min(memory[gpu_type].largest_per_gpu, memory[other].largest_per_gpu)
     at = np.asarray(float(batch))
-    mine, theirs = (float(pass_seconds(job.belief.by_type[name].parameters, at)) for name in (gpu_type, other))
+    mine, theirs = (
+        float(pass_seconds(job.belief.by_type[name].parameters, at)) for name in (gpu_type, other)
+    )
     return theirs / mine

@@ -18,7 +18,9 @@ def check_decision(decision: Decision, round_input: RoundInput) -> None:
     for job_id, pin in round_input.pinned.items():
         got = decision.grants.get(job_id)
         if got is None or (got.gpu_type, got.gpu_count) != (pin.gpu_type, pin.gpu_count):
-            raise ContractViolation(f"job {job_id} is pinned to {pin.gpu_count} {pin.gpu_type} and was granted {got}")
+            raise ContractViolation(
+                f"job {job_id} is pinned to {pin.gpu_count} {pin.gpu_type} and was granted {got}"
+            )
     _check_limits(decision, round_input)
 
 
@@ -37,9 +39,13 @@ def check_placement(placed: PlacementResult, decision: Decision, round_input: Ro
         if grant is None or len(held) != grant.gpu_count or len(set(held)) != len(held):
             raise ContractViolation(f"job {job_id} was granted {grant} and placed on GPUs {held}")
         if {type_of[gpu] for gpu in held} != {cluster.type_index.get(grant.gpu_type)}:
-            raise ContractViolation(f"job {job_id} was granted {grant.gpu_type} and placed on other types")
+            raise ContractViolation(
+                f"job {job_id} was granted {grant.gpu_type} and placed on other types"
+            )
         if placed.as_named and grant.gpus is not None and held != tuple(sorted(grant.gpus)):
-            raise ContractViolation(f"job {job_id} was granted GPUs {grant.gpus} and placed on {held}")
+            raise ContractViolation(
+                f"job {job_id} was granted GPUs {grant.gpus} and placed on {held}"
+            )
     missing = set(decision.grants) - set(placed.placement.by_job) - set(placed.unplaced)
     if missing:
         raise ContractViolation(f"granted, neither placed nor explained: {sorted(missing)}")
@@ -55,11 +61,19 @@ def _check_grant(job_id: str, grant: Grant, round_input: RoundInput) -> None:
     if grant.gpu_count < 1 or not spec.may_use(grant.gpu_type):
         raise ContractViolation(f"job {job_id} cannot use {grant.gpu_count} {grant.gpu_type}")
     if spec.is_rigid and grant.gpu_count != spec.gpu_count:
-        raise ContractViolation(f"rigid job {job_id} asks for {spec.gpu_count} GPUs and was granted {grant.gpu_count}")
-    if grant.gpu_count < spec.min_gpus or (spec.max_gpus is not None and grant.gpu_count > spec.max_gpus):
-        raise ContractViolation(f"job {job_id} was granted {grant.gpu_count} GPUs outside its {spec.min_gpus} to {spec.max_gpus}")
+        raise ContractViolation(
+            f"rigid job {job_id} asks for {spec.gpu_count} GPUs and was granted {grant.gpu_count}"
+        )
+    if grant.gpu_count < spec.min_gpus or (
+        spec.max_gpus is not None and grant.gpu_count > spec.max_gpus
+    ):
+        raise ContractViolation(
+            f"job {job_id} was granted {grant.gpu_count} GPUs outside its {spec.min_gpus} to {spec.max_gpus}"
+        )
     if grant.gpu_count % spec.replica_gpus(grant.gpu_type):
-        raise ContractViolation(f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, granted {grant.gpu_count}")
+        raise ContractViolation(
+            f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, granted {grant.gpu_count}"
+        )
 
 
 def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
@@ -69,10 +83,22 @@ def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
         if grant.gpus is None:
             continue
         inside = all(0 <= gpu < cluster.gpu_count for gpu in grant.gpus)
-        if not inside or len(set(grant.gpus)) != grant.gpu_count or len(grant.gpus) != grant.gpu_count:
-            raise ContractViolation(f"job {job_id} was granted {grant.gpu_count} GPUs named {grant.gpus}")
-        if any(not cluster.gpu_available[g] or cluster.type_names[cluster.gpu_type_of[g]] != grant.gpu_type for g in grant.gpus):
-            raise ContractViolation(f"job {job_id} was granted GPUs {grant.gpus}, not all of them usable {grant.gpu_type}")
+        if (
+            not inside
+            or len(set(grant.gpus)) != grant.gpu_count
+            or len(grant.gpus) != grant.gpu_count
+        ):
+            raise ContractViolation(
+                f"job {job_id} was granted {grant.gpu_count} GPUs named {grant.gpus}"
+            )
+        if any(
+            not cluster.gpu_available[g]
+            or cluster.type_names[cluster.gpu_type_of[g]] != grant.gpu_type
+            for g in grant.gpus
+        ):
+            raise ContractViolation(
+                f"job {job_id} was granted GPUs {grant.gpus}, not all of them usable {grant.gpu_type}"
+            )
         named.update(grant.gpus)
     if max(named.values(), default=0) > cluster.jobs_per_gpu:
         raise ContractViolation("grants name a GPU for more jobs than it may hold")
@@ -92,4 +118,6 @@ def _check_limits(decision: Decision, round_input: RoundInput) -> None:
                 pinned[limit.name] += limit.places_of(grant.gpu_count)
     for limit in round_input.limits:
         if used[limit.name] > max(limit.places, pinned[limit.name]):
-            raise ContractViolation(f"limit {limit.name} allows {limit.places} places; the decision takes {used[limit.name]}")
+            raise ContractViolation(
+                f"limit {limit.name} allows {limit.places} places; the decision takes {used[limit.name]}"
+            )

@@ -32,7 +32,10 @@ class GpuType:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ClusterError(
-                "is no usable name", field="gpu_type", value=self.name, remedy="Use lower-case letters, digits, '-', '_' or '.'."
+                "is no usable name",
+                field="gpu_type",
+                value=self.name,
+                remedy="Use lower-case letters, digits, '-', '_' or '.'.",
             )
 
 
@@ -86,9 +89,18 @@ class Cluster:
     def __post_init__(self) -> None:
         names = [t.name for t in self.gpu_types]
         if len(set(names)) != len(names):
-            raise ClusterError("lists a GPU type twice", field="gpu_types", value=names, remedy="Give each type one entry.")
+            raise ClusterError(
+                "lists a GPU type twice",
+                field="gpu_types",
+                value=names,
+                remedy="Give each type one entry.",
+            )
         if len({n.id for n in self.nodes}) != len(self.nodes):
-            raise ClusterError("has two nodes of the same name", field="nodes", remedy="Give each node a name of its own.")
+            raise ClusterError(
+                "has two nodes of the same name",
+                field="nodes",
+                remedy="Give each node a name of its own.",
+            )
         for node in self.nodes:
             if node.gpu_type not in names:
                 raise ClusterError(
@@ -105,18 +117,36 @@ class Cluster:
                 remedy="Give 2 to let two jobs share a GPU.",
             )
         if self.gpu_count == 0:
-            raise ClusterError("has no GPUs", field="nodes", value=0, remedy="Add at least one node, such as t4=1x4.")
+            raise ClusterError(
+                "has no GPUs",
+                field="nodes",
+                value=0,
+                remedy="Add at least one node, such as t4=1x4.",
+            )
         if self.gpu_count > MAX_GPUS:
             raise ClusterError(
-                "is larger than Maat accepts", field="nodes", value=self.gpu_count, remedy=f"Stay at or below {MAX_GPUS} GPUs."
+                "is larger than Maat accepts",
+                field="nodes",
+                value=self.gpu_count,
+                remedy=f"Stay at or below {MAX_GPUS} GPUs.",
             )
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], *, memory_gib: Mapping[str, float] | None = None, jobs_per_gpu: int = 1) -> Cluster:
+    def of(
+        cls,
+        nodes: Sequence[Node],
+        *,
+        memory_gib: Mapping[str, float] | None = None,
+        jobs_per_gpu: int = 1,
+    ) -> Cluster:
         """A cluster whose types stand in the order in which the nodes name them."""
         memory = memory_gib or {}
         names = dict.fromkeys(node.gpu_type for node in nodes)
-        return cls(tuple(nodes), tuple(GpuType(name, memory.get(name)) for name in names), jobs_per_gpu=jobs_per_gpu)
+        return cls(
+            tuple(nodes),
+            tuple(GpuType(name, memory.get(name)) for name in names),
+            jobs_per_gpu=jobs_per_gpu,
+        )
 
     @classmethod
     def parse(cls, text: str, *, max_gpus: int = MAX_GPUS) -> Cluster:
@@ -130,15 +160,26 @@ class Cluster:
             match = _GROUP.fullmatch(group.strip())
             if match is None:
                 raise ClusterError(
-                    "does not read as type=NODESxGPUS", field="cluster", value=group, remedy="Write for example t4=6x4,rtx=3x8,a100=2x8."
+                    "does not read as type=NODESxGPUS",
+                    field="cluster",
+                    value=group,
+                    remedy="Write for example t4=6x4,rtx=3x8,a100=2x8.",
                 )
             name, node_count, gpus = match["type"], int(match["nodes"]), int(match["gpus"])
             if node_count * gpus == 0:
-                raise ClusterError("has zero GPUs", field="cluster", value=group, remedy="Give every type at least one node with one GPU.")
+                raise ClusterError(
+                    "has zero GPUs",
+                    field="cluster",
+                    value=group,
+                    remedy="Give every type at least one node with one GPU.",
+                )
             gpus_so_far += node_count * gpus
             if gpus_so_far > max_gpus:
                 raise ClusterError(
-                    "has more GPUs than Maat accepts", field="cluster", value=group, remedy=f"Stay at or below {max_gpus} GPUs."
+                    "has more GPUs than Maat accepts",
+                    field="cluster",
+                    value=group,
+                    remedy=f"Stay at or below {max_gpus} GPUs.",
                 )
             first = sum(1 for node in nodes if node.gpu_type == name)
             nodes += [Node(f"{name}-{first + i}", name, gpus) for i in range(node_count)]
@@ -159,12 +200,16 @@ class Cluster:
     @cached_property
     def node_offsets(self) -> IntArray:
         """Number of each node's first GPU, and G at the end; shape (N + 1,)."""
-        return np.concatenate(([0], np.cumsum([node.gpu_count for node in self.nodes]))).astype(np.int64)
+        return np.concatenate(([0], np.cumsum([node.gpu_count for node in self.nodes]))).astype(
+            np.int64
+        )
 
     @cached_property
     def gpu_node(self) -> IntArray:
         """Node index of every GPU, shape (G,)."""
-        return np.repeat(np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes]).astype(np.int64)
+        return np.repeat(
+            np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes]
+        ).astype(np.int64)
 
     @cached_property
     def gpu_type_of(self) -> IntArray:
@@ -193,7 +238,9 @@ class Cluster:
     @cached_property
     def usable_gpus(self) -> IntArray:
         """GPUs that may be used by type, shape (T,): the most that one job could hold."""
-        return np.bincount(self.node_type, weights=self.node_available, minlength=len(self.gpu_types)).astype(np.int64)
+        return np.bincount(
+            self.node_type, weights=self.node_available, minlength=len(self.gpu_types)
+        ).astype(np.int64)
 
     @cached_property
     def capacity(self) -> IntArray:

@@ -21,7 +21,10 @@ def line_clusters(values: FloatArray, most: int) -> Sequence[IntArray]:
     distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
     spread = _Spread(distinct, count)
     size = len(distinct)
-    best = np.array([np.inf] + [float(spread.within(np.zeros(1, dtype=np.int64), end)[0]) for end in range(1, size + 1)])
+    best = np.array(
+        [np.inf]
+        + [float(spread.within(np.zeros(1, dtype=np.int64), end)[0]) for end in range(1, size + 1)]
+    )
     cuts: list[IntArray] = []
     labels = [np.zeros(len(values), dtype=np.int64)]
     for clusters in range(2, min(most, size) + 1):
@@ -43,7 +46,9 @@ class _Spread:
     def within(self, first: IntArray, end: int) -> FloatArray:
         """Of the stretches from each of `first` up to before `end`."""
         total = self._sum[end] - self._sum[first]
-        spread: FloatArray = self._square[end] - self._square[first] - total**2 / (self._n[end] - self._n[first])
+        spread: FloatArray = (
+            self._square[end] - self._square[first] - total**2 / (self._n[end] - self._n[first])
+        )
         return spread
 
 
@@ -64,7 +69,10 @@ def _one_more(best: FloatArray, spread: _Spread, clusters: int) -> tuple[FloatAr
         total = best[begins] + spread.within(begins, end)
         at = int(np.argmin(total))
         found[end], cut[end] = total[at], begins[at]
-        open_ranges += [(low, end - 1, first, int(begins[at])), (end + 1, high, int(begins[at]), last)]
+        open_ranges += [
+            (low, end - 1, first, int(begins[at])),
+            (end + 1, high, int(begins[at]), last),
+        ]
     return found, cut
 
 
@@ -86,14 +94,18 @@ def silhouette(values: FloatArray, labels: IntArray) -> float:
     names = np.unique(labels)
     if len(names) < 2:
         return 0.0
-    total = np.stack([_distances(values, np.sort(values[labels == name])) for name in names], axis=1)
+    total = np.stack(
+        [_distances(values, np.sort(values[labels == name])) for name in names], axis=1
+    )
     size = np.array([np.count_nonzero(labels == name) for name in names])
     own = labels[:, None] == names
     mates = (size * own).sum(axis=1) - 1
     within = np.divide((total * own).sum(axis=1), mates, out=np.zeros(len(values)), where=mates > 0)
     beyond = np.where(own, np.inf, total / size).min(axis=1)
     larger = np.maximum(within, beyond)
-    each = np.divide(beyond - within, larger, out=np.zeros(len(values)), where=(larger > 0) & (mates > 0))
+    each = np.divide(
+        beyond - within, larger, out=np.zeros(len(values)), where=(larger > 0) & (mates > 0)
+    )
     return float(each.mean())
 
 
@@ -101,7 +113,9 @@ def _distances(values: FloatArray, others: FloatArray) -> FloatArray:
     """Sum of distances from each value to all `others`, which are sorted."""
     sums = np.concatenate(([0.0], np.cumsum(others)))
     below = np.searchsorted(others, values, side="right")
-    distances: FloatArray = values * below - sums[below] + (sums[-1] - sums[below]) - values * (len(others) - below)
+    distances: FloatArray = (
+        values * below - sums[below] + (sums[-1] - sums[below]) - values * (len(others) - below)
+    )
     return distances
 
 
@@ -123,7 +137,12 @@ def _spread_out(points: FloatArray, clusters: int, rng: np.random.Generator) -> 
 def _lloyd(points: FloatArray, centroids: FloatArray) -> FloatArray:
     for _ in range(MOST_ITERATIONS):
         nearest = np.argmin(_squared(points, centroids), axis=1)
-        moved = np.array([points[nearest == k].mean(axis=0) if (nearest == k).any() else c for k, c in enumerate(centroids)])
+        moved = np.array(
+            [
+                points[nearest == k].mean(axis=0) if (nearest == k).any() else c
+                for k, c in enumerate(centroids)
+            ]
+        )
         if np.array_equal(moved, centroids):
             break
         centroids = moved

@@ -68,7 +68,9 @@ class ConfigurationTable:
 
 def virtual_nodes(gpu_count: int) -> tuple[int, ...]:
     """A node as virtual nodes whose sizes are the powers of two that sum to it, largest first (Sia section 3.3)."""
-    return tuple(1 << bit for bit in reversed(range(gpu_count.bit_length())) if gpu_count >> bit & 1)
+    return tuple(
+        1 << bit for bit in reversed(range(gpu_count.bit_length())) if gpu_count >> bit & 1
+    )
 
 
 def virtual_node_sizes(cluster: Cluster, gpu_type: str) -> Counter[int]:
@@ -91,12 +93,18 @@ def sia_configurations(cluster: Cluster) -> ConfigurationTable:
         if not sizes:
             continue
         largest = max(sizes)
-        configurations += [Configuration(1, 1 << bit, gpu_type) for bit in range(largest.bit_length())]
-        configurations += [Configuration(k, k * largest, gpu_type) for k in range(2, sizes[largest] + 1)]
+        configurations += [
+            Configuration(1, 1 << bit, gpu_type) for bit in range(largest.bit_length())
+        ]
+        configurations += [
+            Configuration(k, k * largest, gpu_type) for k in range(2, sizes[largest] + 1)
+        ]
     return ConfigurationTable(tuple(configurations), cluster.type_names)
 
 
-def with_counts(table: ConfigurationTable, cluster: Cluster, counts: Sequence[int]) -> ConfigurationTable:
+def with_counts(
+    table: ConfigurationTable, cluster: Cluster, counts: Sequence[int]
+) -> ConfigurationTable:
     """The table with further GPU counts on every type that can hold them: what rigid and hybrid-parallel jobs ask for.
 
     Such a configuration may be no power of two; it takes as few nodes as it can.
@@ -104,10 +112,16 @@ def with_counts(table: ConfigurationTable, cluster: Cluster, counts: Sequence[in
     extra: set[Configuration] = set()
     for t, gpu_type in enumerate(cluster.type_names):
         per_node = int(cluster.gpus_per_node[t])
-        fresh = (n for n in counts if 0 < n <= cluster.usable_gpus[t] and table.column(gpu_type, n) is None)
+        fresh = (
+            n
+            for n in counts
+            if 0 < n <= cluster.usable_gpus[t] and table.column(gpu_type, n) is None
+        )
         extra |= {Configuration(-(-n // per_node), n, gpu_type) for n in fresh}
     if not extra:
         return table
     order = {name: i for i, name in enumerate(cluster.type_names)}
-    everything = sorted({*table.configurations, *extra}, key=lambda c: (order[c.gpu_type], c.gpu_count))
+    everything = sorted(
+        {*table.configurations, *extra}, key=lambda c: (order[c.gpu_type], c.gpu_count)
+    )
     return ConfigurationTable(tuple(everything), table.type_names, table.requested_only | extra)

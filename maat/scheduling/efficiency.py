@@ -7,17 +7,23 @@ import numpy as np
 from maat.scheduling.arrays import FloatArray
 
 
-def efficiency(noise_scale: FloatArray, initial_batch_size: FloatArray, total_batch_size: FloatArray) -> FloatArray:
+def efficiency(
+    noise_scale: FloatArray, initial_batch_size: FloatArray, total_batch_size: FloatArray
+) -> FloatArray:
     """EFFICIENCY(M) = (phi + M0) / (phi + M), in (0, 1] for M >= M0 (Pollux eq. 6). Shapes broadcast."""
     return (noise_scale + initial_batch_size) / (noise_scale + total_batch_size)
 
 
 def noise_scale(
-    gradient_square: FloatArray | float, gradient_variance: FloatArray | float, initial_batch_size: FloatArray | float
+    gradient_square: FloatArray | float,
+    gradient_variance: FloatArray | float,
+    initial_batch_size: FloatArray | float,
 ) -> FloatArray:
     """phi = M0 var / sqr, in samples (Pollux eq. 5), where var is the variance of the gradient at batch size M0.
 
     A vanishing signal gives a very large phi: every batch is then as good as another. No noise gives 0.
     """
     square = np.maximum(np.asarray(gradient_square, dtype=np.float64), 1e-300)
-    return np.minimum(np.asarray(initial_batch_size) * np.maximum(gradient_variance, 0.0) / square, 1e18)
+    return np.minimum(
+        np.asarray(initial_batch_size) * np.maximum(gradient_variance, 0.0) / square, 1e18
+    )

@@ -98,7 +98,9 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
         case ReasonCode.WAITING_RESERVATION as reason:
             return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
         case ReasonCode.IDLE_COSTS_LESS as reason:
-            return _idle(_SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above"))
+            return _idle(
+                _SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above")
+            )
         case reason:
             return _SENTENCES[reason]
 

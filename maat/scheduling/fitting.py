@@ -53,7 +53,14 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
     # What is fixed stays in the minimiser: it bends the steps taken in the rest, and the search ends (at 1e-5) before that is forgotten.
     at = _Remembered(FitLoss(samples))
     with one_blas_thread():
-        found = minimize(at.loss, start, jac=at.gradient, method="L-BFGS-B", bounds=np.stack((lower, upper), axis=1), tol=TOLERANCE)
+        found = minimize(
+            at.loss,
+            start,
+            jac=at.gradient,
+            method="L-BFGS-B",
+            bounds=np.stack((lower, upper), axis=1),
+            tol=TOLERANCE,
+        )
     full = np.asarray(found.x, dtype=np.float64)
     if not (nodes > 1).any():
         full[2] = max(full[2], full[4] * across_over_within)
@@ -61,7 +68,9 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
     return full
 
 
-def _priors(nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _priors(
+    nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Start, lower and upper bounds, shape (7,) each; what the samples say nothing about is fixed (lower = upper)."""
     start, lower, upper = START.copy(), LOWER.copy(), UPPER.copy()
 
@@ -100,7 +109,9 @@ class FitLoss:
         one, none = np.ones_like(batch), np.zeros_like(batch)
         outside, inside = synced & across, synced & ~across
         self.compute_design = np.stack((one, batch, none, none, none, none), axis=1)
-        self.sync_design = np.stack((none, none, 1.0 * outside, outside * extra, 1.0 * inside, inside * extra), axis=1)
+        self.sync_design = np.stack(
+            (none, none, 1.0 * outside, outside * extra, 1.0 * inside, inside * extra), axis=1
+        )
         self.unsynced = np.where(synced, 0.0, NEGLIGIBLE_SECONDS)
         self.log_compute = np.log(_compute_seconds(step, sync))
         self.log_step = np.log(step)

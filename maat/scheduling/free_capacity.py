@@ -38,18 +38,33 @@ def waiting_for(limit: Limit | None) -> ReasonCode:
 
 def exceeds(limits: Sequence[Limit]) -> Reasons:
     """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
-    in_the_way = next((limit for limit in limits if limit.kind is LimitKind.TOGETHER and limit.besides_jobs), None)
+    in_the_way = next(
+        (limit for limit in limits if limit.kind is LimitKind.TOGETHER and limit.besides_jobs), None
+    )
     if in_the_way is not None:
-        return Reasons(ReasonCode.FRAGMENTED, {"binding_limit": in_the_way.name, "places": in_the_way.places})
+        return Reasons(
+            ReasonCode.FRAGMENTED, {"binding_limit": in_the_way.name, "places": in_the_way.places}
+        )
     if all(limit.kind is LimitKind.RESERVATION for limit in limits):
-        return Reasons(ReasonCode.WAITING_RESERVATION, {"binding_limit": limits[0].name, "places": limits[0].places})
+        return Reasons(
+            ReasonCode.WAITING_RESERVATION,
+            {"binding_limit": limits[0].name, "places": limits[0].places},
+        )
     quota = next((limit for limit in limits if limit.kind is LimitKind.QUOTA), None)
-    shape = next((limit for limit in limits if limit.kind in (LimitKind.SHAPE, LimitKind.TOGETHER)), None)
+    shape = next(
+        (limit for limit in limits if limit.kind in (LimitKind.SHAPE, LimitKind.TOGETHER)), None
+    )
     if quota is not None:
-        return Reasons(ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places})
+        return Reasons(
+            ReasonCode.EXCEEDS_QUOTA_LIMIT, {"binding_limit": quota.name, "places": quota.places}
+        )
     if shape is not None:
-        return Reasons(ReasonCode.NO_CONFIGURATION, {"binding_limit": shape.name, "places": shape.places})
-    return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"binding_limit": limits[0].name, "places": limits[0].places})
+        return Reasons(
+            ReasonCode.NO_CONFIGURATION, {"binding_limit": shape.name, "places": shape.places}
+        )
+    return Reasons(
+        ReasonCode.EXCEEDS_CLUSTER, {"binding_limit": limits[0].name, "places": limits[0].places}
+    )
 
 
 def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
@@ -57,12 +72,24 @@ def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
     cluster = round_input.cluster
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:
-        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)})
+        return Reasons(
+            ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)}
+        )
     if job.spec.promised_seconds is not None:
-        return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"promised_seconds": job.spec.promised_seconds, "needed_gpus": needed})
+        return Reasons(
+            ReasonCode.NO_COMPATIBLE_GPU_TYPE,
+            {"promised_seconds": job.spec.promised_seconds, "needed_gpus": needed},
+        )
     most = max(int(cluster.usable_gpus[cluster.type_index[name]]) for name in usable)
     if needed > most:
-        return Reasons(ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most})
+        return Reasons(
+            ReasonCode.EXCEEDS_CLUSTER, {"needed_gpus": needed, "largest_type_gpus": most}
+        )
     least = min(job.spec.memory[name].smallest_per_gpu for name in usable)
-    evidence = {"needed_gpus": needed, "largest_type_gpus": most, "batch_size": job.spec.batch_size, "smallest_per_gpu_batch_size": least}
+    evidence = {
+        "needed_gpus": needed,
+        "largest_type_gpus": most,
+        "batch_size": job.spec.batch_size,
+        "smallest_per_gpu_batch_size": least,
+    }
     return Reasons(ReasonCode.NO_CONFIGURATION, evidence)

@@ -28,7 +28,9 @@ class BatchPlan:
 
 
 @lru_cache(maxsize=1 << 16)
-def plan_for_batch(total: int, *, replicas: int, largest_per_gpu: int, largest_total: int, accumulate_above: int) -> BatchPlan:
+def plan_for_batch(
+    total: int, *, replicas: int, largest_per_gpu: int, largest_total: int, accumulate_above: int
+) -> BatchPlan:
     """A given total batch size with the fewest accumulation steps that fit memory; rounded up to whole samples, within `largest_total`.
 
     One replica accumulates at least once above `accumulate_above`: the gradient noise scale needs two gradients (Pollux section 4).
@@ -61,7 +63,11 @@ class BestPlans:
     accumulation_steps: IntArray
 
     def plan(self, pair: int) -> BatchPlan:
-        return BatchPlan(int(self.total_batch_size[pair]), int(self.per_gpu_batch_size[pair]), int(self.accumulation_steps[pair]))
+        return BatchPlan(
+            int(self.total_batch_size[pair]),
+            int(self.per_gpu_batch_size[pair]),
+            int(self.accumulation_steps[pair]),
+        )
 
 
 class Candidates(NamedTuple):
@@ -73,7 +79,9 @@ class Candidates(NamedTuple):
     fits: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def batch_candidates(limits: BatchLimits, replica_count: FloatArray, initial_batch_size: FloatArray) -> Candidates:
+def batch_candidates(
+    limits: BatchLimits, replica_count: FloatArray, initial_batch_size: FloatArray
+) -> Candidates:
     """Fifty geometrically spaced total batch sizes per pair and the smallest accumulation that fits memory; shapes (P, B).
 
     One GPU above the initial batch size accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4).
@@ -89,7 +97,9 @@ def batch_candidates(limits: BatchLimits, replica_count: FloatArray, initial_bat
     must_accumulate = (replicas == 1) & (local > initial_batch_size[:, None] + _EPSILON)
     accumulation = np.maximum(accumulation, np.where(must_accumulate, 1.0, 0.0))
     per_gpu = np.ceil(local / (accumulation + 1) - _EPSILON)
-    fits = (per_gpu >= limits.smallest_per_gpu[:, None]) & (per_gpu <= limits.largest_per_gpu[:, None])
+    fits = (per_gpu >= limits.smallest_per_gpu[:, None]) & (
+        per_gpu <= limits.largest_per_gpu[:, None]
+    )
     fits &= (low <= limits.largest_total + _EPSILON)[:, None]
     return Candidates(per_gpu, accumulation, replicas * per_gpu * (accumulation + 1), fits)
 
@@ -112,7 +122,11 @@ def best_plans(
     total, per_gpu, accumulation = (np.zeros(pairs, dtype=np.int64) for _ in range(3))
     for start in range(0, pairs, _CHUNK):
         part = slice(start, start + _CHUNK)
-        found = batch_candidates(BatchLimits(*(np.asarray(x)[part] for x in limits)), replica_count[part], initial_batch_size[part])
+        found = batch_candidates(
+            BatchLimits(*(np.asarray(x)[part] for x in limits)),
+            replica_count[part],
+            initial_batch_size[part],
+        )
         value = goodput_of(
             parameters[part],
             found,
@@ -140,12 +154,20 @@ def goodput_of(
     replica_count: FloatArray,
 ) -> FloatArray:
     """Effective samples per second of every candidate, shape (P, B); zero where it does not fit memory."""
-    throughput = throughput_of(parameters, candidates, node_count=node_count, replica_count=replica_count)
+    throughput = throughput_of(
+        parameters, candidates, node_count=node_count, replica_count=replica_count
+    )
     worth = efficiency(noise_scale[:, None], initial_batch_size[:, None], candidates.total)
     return throughput * worth
 
 
-def throughput_of(parameters: FloatArray, candidates: Candidates, *, node_count: FloatArray, replica_count: FloatArray) -> FloatArray:
+def throughput_of(
+    parameters: FloatArray,
+    candidates: Candidates,
+    *,
+    node_count: FloatArray,
+    replica_count: FloatArray,
+) -> FloatArray:
     """Samples per second of every candidate, shape (P, B); zero where it does not fit memory. `parameters` has shape (P, 7)."""
     wide = parameters[:, None, :]
     compute = pass_seconds(wide, candidates.per_gpu)

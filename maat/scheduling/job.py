@@ -87,11 +87,21 @@ class JobSpec:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):
             value = getattr(self, name)
             if not (value >= 0 and value < float("inf")):
-                raise JobError("is no finite number of at least zero", field=name, value=value, remedy="Give a number from 0 up.")
+                raise JobError(
+                    "is no finite number of at least zero",
+                    field=name,
+                    value=value,
+                    remedy="Give a number from 0 up.",
+                )
         for name in ("min_gpus", "initial_batch_size", "max_batch_size", "gpu_count", "batch_size"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise JobError("must be at least 1", field=name, value=value, remedy="Give a whole number from 1 up.")
+                raise JobError(
+                    "must be at least 1",
+                    field=name,
+                    value=value,
+                    remedy="Give a whole number from 1 up.",
+                )
         if self.max_batch_size < self.initial_batch_size:
             raise JobError(
                 "is below the initial batch size",
@@ -101,9 +111,14 @@ class JobSpec:
             )
         if self.max_gpus is not None and self.max_gpus < self.min_gpus:
             raise JobError(
-                "is below min_gpus", field="max_gpus", value=self.max_gpus, remedy=f"Give at least {self.min_gpus}, or leave it out."
+                "is below min_gpus",
+                field="max_gpus",
+                value=self.max_gpus,
+                remedy=f"Give at least {self.min_gpus}, or leave it out.",
             )
-        if self.gpu_count is not None and not self.min_gpus <= self.gpu_count <= (self.max_gpus or self.gpu_count):
+        if self.gpu_count is not None and not self.min_gpus <= self.gpu_count <= (
+            self.max_gpus or self.gpu_count
+        ):
             raise JobError(
                 "is not between min_gpus and max_gpus",
                 field="gpu_count",
@@ -111,9 +126,17 @@ class JobSpec:
                 remedy=f"Give {self.min_gpus} to {self.max_gpus or 'any number'}.",
             )
         if self.adaptivity is Adaptivity.RIGID and self.gpu_count is None:
-            raise JobError("is missing for a rigid job", field="gpu_count", remedy="Say how many GPUs it needs.")
+            raise JobError(
+                "is missing for a rigid job",
+                field="gpu_count",
+                remedy="Say how many GPUs it needs.",
+            )
         if self.has_fixed_batch and self.batch_size is None:
-            raise JobError("is missing for a job of fixed batch size", field="batch_size", remedy="Give the total batch size.")
+            raise JobError(
+                "is missing for a job of fixed batch size",
+                field="batch_size",
+                remedy="Give the total batch size.",
+            )
         if not 1 <= self.locality_penalty < float("inf"):
             raise JobError(
                 "is no factor of at least 1",
@@ -140,7 +163,12 @@ class JobSpec:
                 remedy="Give it with workload_kind latency-inference, else leave it out.",
             )
         if promised is not None and not 0 < promised < float("inf"):
-            raise JobError("is no time above zero", field="promised_seconds", value=promised, remedy="Give seconds, such as 0.1.")
+            raise JobError(
+                "is no time above zero",
+                field="promised_seconds",
+                value=promised,
+                remedy="Give seconds, such as 0.1.",
+            )
 
     @property
     def interference_name(self) -> str:
@@ -153,7 +181,10 @@ class JobSpec:
 
     @property
     def has_fixed_batch(self) -> bool:
-        return self.adaptivity is not Adaptivity.ADAPTIVE or self.workload_kind is WorkloadKind.LATENCY_INFERENCE
+        return (
+            self.adaptivity is not Adaptivity.ADAPTIVE
+            or self.workload_kind is WorkloadKind.LATENCY_INFERENCE
+        )
 
     @property
     def learns(self) -> bool:

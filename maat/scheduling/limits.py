@@ -52,7 +52,11 @@ class Limit:
 
     def places_of(self, gpu_count: int) -> int:
         """Places that a grant of that many GPUs takes, if it falls under the limit."""
-        return self.places_by_count[min(gpu_count, len(self.places_by_count) - 1)] if self.places_by_count else gpu_count
+        return (
+            self.places_by_count[min(gpu_count, len(self.places_by_count) - 1)]
+            if self.places_by_count
+            else gpu_count
+        )
 
 
 def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
@@ -76,7 +80,13 @@ def shape_limits(cluster: Cluster) -> tuple[Limit, ...]:
             places = sum(s * n for s, n in sizes.items() if s >= size) * cluster.jobs_per_gpu
             if size > 1 and places < capacity:
                 limits.append(
-                    Limit(f"shape:{name}>={size}", LimitKind.SHAPE, places, gpu_type=name, smallest_count=_first_count_above(sizes, size))
+                    Limit(
+                        f"shape:{name}>={size}",
+                        LimitKind.SHAPE,
+                        places,
+                        gpu_type=name,
+                        smallest_count=_first_count_above(sizes, size),
+                    )
                 )
     return tuple(limits)
 
@@ -88,7 +98,13 @@ def _first_count_above(sizes: dict[int, int], size: int) -> int:
 
 
 def membership(
-    limits: Sequence[Limit], jobs: Sequence[Job], type_names: Sequence[str], *, job: IntArray, gpu_type: IntArray, count: IntArray
+    limits: Sequence[Limit],
+    jobs: Sequence[Job],
+    type_names: Sequence[str],
+    *,
+    job: IntArray,
+    gpu_type: IntArray,
+    count: IntArray,
 ) -> BoolArray:
     """Which limits each of P pairs falls under, shape (P, R)."""
     tenants = np.array([j.spec.tenant for j in jobs], dtype=object)
@@ -101,7 +117,11 @@ def membership(
             rows[:, r] &= tenants[job] == limit.tenant
         if limit.besides_tenants or limit.besides_jobs:
             rows[:, r] &= np.array(
-                [j.spec.tenant not in limit.besides_tenants and j.id not in limit.besides_jobs for j in jobs], dtype=bool
+                [
+                    j.spec.tenant not in limit.besides_tenants and j.id not in limit.besides_jobs
+                    for j in jobs
+                ],
+                dtype=bool,
             )[job]
         if limit.smallest_count > 1:
             rows[:, r] &= count >= limit.smallest_count

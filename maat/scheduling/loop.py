@@ -51,7 +51,9 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
     check_placement(placed, decision, round_input)
     ended = time.process_time()
     changes = difference(round_input, decision, placed)
-    return RoundResult(round_input, decision, placed, changes, RoundSeconds(decided - began, ended - decided))
+    return RoundResult(
+        round_input, decision, placed, changes, RoundSeconds(decided - began, ended - decided)
+    )
 
 
 def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:
@@ -166,7 +168,9 @@ class RoundLoop:
                 number += self._pass_over(RoundsAhead(grid, number, end))
 
     def _more_later(self, observed: ClusterState) -> bool:
-        return observed.jobs_to_come or (bool(observed.jobs) and room_comes_later(self._reservations, observed.now))
+        return observed.jobs_to_come or (
+            bool(observed.jobs) and room_comes_later(self._reservations, observed.now)
+        )
 
     def _input(self, observed: ClusterState, stored: StoredState) -> RoundInput:
         return RoundInput(
@@ -175,7 +179,8 @@ class RoundLoop:
             round_seconds=self.round_seconds,
             jobs=observed.jobs,
             cluster=observed.cluster,
-            limits=self._limits(observed.cluster) + reservation_limits(observed.cluster, self._reservations, observed.now),
+            limits=self._limits(observed.cluster)
+            + reservation_limits(observed.cluster, self._reservations, observed.now),
             pinned=pinned_grants(observed.jobs, observed.cluster),
             interference=self._interference,
             state=stored.policy_state,

@@ -43,7 +43,13 @@ class Pairs:
         """Only the pairs under `mask`, shape (P,)."""
         plans = BestPlans(*(array[mask] for array in vars(self.plans).values()))
         return Pairs(
-            self.job[mask], self.gpu_type[mask], self.gpu_count[mask], self.node_count[mask], self.column[mask], self.known[mask], plans
+            self.job[mask],
+            self.gpu_type[mask],
+            self.gpu_count[mask],
+            self.node_count[mask],
+            self.column[mask],
+            self.known[mask],
+            plans,
         )
 
 
@@ -60,7 +66,9 @@ class GoodputMatrix:
         return GoodputMatrix(self.job_ids, self.table, self.pairs.keep(mask))
 
 
-def feasible_pairs(jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray) -> tuple[IntArray, IntArray]:
+def feasible_pairs(
+    jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray
+) -> tuple[IntArray, IntArray]:
     """Which configurations each job may have by its own declaration and its scale-up limit: (job, column), shapes (P,), sorted by job.
 
     `scale_up`, shape (J,): the most replicas it may have this round; the smallest configuration of at least min_gpus is always allowed. A
@@ -69,13 +77,23 @@ def feasible_pairs(jobs: Sequence[Job], table: ConfigurationTable, scale_up: Int
     """
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     declared = [_Declared.of(job.spec) for job in jobs]
-    low, high, rigid = (np.array([getattr(d, name) for d in declared], dtype=np.int64) for name in ("low", "high", "rigid"))
+    low, high, rigid = (
+        np.array([getattr(d, name) for d in declared], dtype=np.int64)
+        for name in ("low", "high", "rigid")
+    )
     for t, name in enumerate(table.type_names):
-        unit = np.array([job.spec.replica_gpus(name) if job.spec.may_use(name) else 0 for job in jobs], dtype=np.int64)
+        unit = np.array(
+            [job.spec.replica_gpus(name) if job.spec.may_use(name) else 0 for job in jobs],
+            dtype=np.int64,
+        )
         for size in np.unique(unit[unit > 0]).tolist():
             for fixed in (False, True):
                 group = np.flatnonzero((unit == size) & ((rigid > 0) == fixed))
-                offered = np.flatnonzero((table.type_index == t) & (table.gpu_count % size == 0) & (table.elastic | fixed | (size > 1)))
+                offered = np.flatnonzero(
+                    (table.type_index == t)
+                    & (table.gpu_count % size == 0)
+                    & (table.elastic | fixed | (size > 1))
+                )
                 if not len(group) or not len(offered):
                     continue
                 count = table.gpu_count[offered]
@@ -84,7 +102,9 @@ def feasible_pairs(jobs: Sequence[Job], table: ConfigurationTable, scale_up: Int
                 first = np.searchsorted(count, least, side="left")
                 end = np.searchsorted(count, reach, side="right")
                 smallest = count[np.minimum(first, len(count) - 1)]
-                end = np.where((first < len(count)) & (smallest <= most), np.maximum(end, first + 1), first)
+                end = np.where(
+                    (first < len(count)) & (smallest <= most), np.maximum(end, first + 1), first
+                )
                 many = np.maximum(end - first, 0)
                 rows.append(np.repeat(group, many))
                 columns.append(offered[_stretches(first, many)])
@@ -102,7 +122,11 @@ class _Declared(NamedTuple):
 
     @classmethod
     def of(cls, spec: JobSpec) -> _Declared:
-        return cls(spec.min_gpus, NO_LIMIT if spec.max_gpus is None else spec.max_gpus, spec.requested_gpus if spec.is_rigid else 0)
+        return cls(
+            spec.min_gpus,
+            NO_LIMIT if spec.max_gpus is None else spec.max_gpus,
+            spec.requested_gpus if spec.is_rigid else 0,
+        )
 
 
 def _stretches(first: IntArray, many: IntArray) -> IntArray:
@@ -149,12 +173,20 @@ def evaluate_pairs(
     goodput = np.zeros(len(job))
     goodput[known] = found.goodput * view.scale[at, gpu_type[known]]
     total, per_gpu, accumulation = (np.zeros(len(job), dtype=np.int64) for _ in range(3))
-    total[known], per_gpu[known], accumulation[known] = found.total_batch_size, found.per_gpu_batch_size, found.accumulation_steps
-    plans = BestPlans(_kept_promises(goodput, total, view.promised_seconds[job]), total, per_gpu, accumulation)
+    total[known], per_gpu[known], accumulation[known] = (
+        found.total_batch_size,
+        found.per_gpu_batch_size,
+        found.accumulation_steps,
+    )
+    plans = BestPlans(
+        _kept_promises(goodput, total, view.promised_seconds[job]), total, per_gpu, accumulation
+    )
     return Pairs(job, gpu_type, gpu_count, node_count, column, known, plans)
 
 
-def _kept_promises(goodput: FloatArray, total: IntArray, promised_seconds: FloatArray) -> FloatArray:
+def _kept_promises(
+    goodput: FloatArray, total: IntArray, promised_seconds: FloatArray
+) -> FloatArray:
     """1 or 0 where a batch of `total` samples is promised within so many seconds, else the goodput; shapes (P,), infinite for no promise."""
     bound = np.isfinite(promised_seconds)
     kept = bound & (goodput > 0) & (total <= np.where(bound, promised_seconds, 0.0) * goodput)
@@ -197,12 +229,16 @@ class _Beliefs:
         self.scale = np.ones(shape)
         self.smallest_local, self.largest_local = np.ones(shape), np.ones(shape)
         self.replica_gpus = np.ones(shape, dtype=np.int64)
-        self.noise_scale, self.initial_batch, self.smallest_total, self.largest_total = (np.zeros(len(jobs)) for _ in range(4))
+        self.noise_scale, self.initial_batch, self.smallest_total, self.largest_total = (
+            np.zeros(len(jobs)) for _ in range(4)
+        )
         self.promised_seconds = np.full(len(jobs), np.inf)
         for j, job in enumerate(jobs):
             spec = job.spec
             fixed = spec.batch_size if spec.has_fixed_batch else None
-            self.noise_scale[j] = job.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS
+            self.noise_scale[j] = (
+                job.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS
+            )
             # What learns nothing needs no second gradient: one GPU may fill its memory without accumulation.
             most = spec.max_batch_size if fixed is None else max(spec.max_batch_size, fixed)
             self.initial_batch[j] = spec.initial_batch_size if spec.learns else most
@@ -214,11 +250,17 @@ class _Beliefs:
                 memory = spec.memory.get(name)
                 if memory is None:
                     continue
-                self.smallest_local[j, t], self.largest_local[j, t] = memory.smallest_per_gpu, memory.largest_per_gpu
+                self.smallest_local[j, t], self.largest_local[j, t] = (
+                    memory.smallest_per_gpu,
+                    memory.largest_per_gpu,
+                )
                 self.replica_gpus[j, t] = spec.replica_gpus(name)
                 own = job.belief.by_type.get(name)
                 if own is not None:
                     self.parameters[j, t] = own.parameters
                 stand_in = projection(job, name, names)
                 if stand_in is not None:
-                    self.source[j, t], self.scale[j, t] = cluster.type_index[stand_in[0]], stand_in[1]
+                    self.source[j, t], self.scale[j, t] = (
+                        cluster.type_index[stand_in[0]],
+                        stand_in[1],
+                    )

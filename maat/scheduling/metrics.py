@@ -153,7 +153,8 @@ def schedule_metrics(
         gpu_hours_per_job=gpu_hours / many,
         restarts_per_job=sum(r.restarts for r in records) / many,
         avg_queueing_hours=_mean(_queueing_hours(records)),
-        contention_mean=sum(r.active_jobs * r.rounds for r in rounds) / max(sum(r.rounds for r in rounds), 1),
+        contention_mean=sum(r.active_jobs * r.rounds for r in rounds)
+        / max(sum(r.rounds for r in rounds), 1),
         contention_max=max((r.active_jobs for r in rounds), default=0),
         large_jobs=len(large),
         avg_jct_hours_large=_mean(_jct_hours(large)),
@@ -202,7 +203,11 @@ def percentile_99(values: FloatArray) -> float:
 
 
 def finish_time_fairness(
-    jct: float, isolated: Mapping[str, float], gpus: Mapping[str, int], *, rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS
+    jct: float,
+    isolated: Mapping[str, float],
+    gpus: Mapping[str, int],
+    *,
+    rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS,
 ) -> float:
     """rho = sum_g N_g / N (JCT / JCT_g): the mean of the ratios by type, weighted by the type's GPUs (Sia eq. 6).
 

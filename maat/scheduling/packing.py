@@ -29,7 +29,11 @@ class NodeRoom:
     def parts_of(self, gpu_count: int, node_count: int | None) -> tuple[int, ...]:
         """The parts of an allocation, largest first. Where nodes differ, idle ones are counted on first, the largest of them before the others."""
         size = self.virtual_size
-        if node_count is not None and 1 < node_count <= sum(whole >= size for whole in self.whole) and node_count * size == gpu_count:
+        if (
+            node_count is not None
+            and 1 < node_count <= sum(whole >= size for whole in self.whole)
+            and node_count * size == gpu_count
+        ):
             return (size,) * node_count
         if gpu_count <= max(self.intact, *self.whole, 0):
             return (gpu_count,)
@@ -42,8 +46,14 @@ class NodeRoom:
 
     def _sizes(self) -> list[int]:
         """Free GPUs of the nodes that have any: of idle nodes first, the most first."""
-        idle = [free for free, whole in zip(self.free, self.whole, strict=True) if free == whole and free > 0]
-        begun = [free for free, whole in zip(self.free, self.whole, strict=True) if 0 < free < whole]
+        idle = [
+            free
+            for free, whole in zip(self.free, self.whole, strict=True)
+            if free == whole and free > 0
+        ]
+        begun = [
+            free for free, whole in zip(self.free, self.whole, strict=True) if 0 < free < whole
+        ]
         return sorted(idle, reverse=True) + sorted(begun, reverse=True)
 
 

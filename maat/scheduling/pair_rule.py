@@ -22,7 +22,9 @@ def sequential_mean(running: FloatArray, newcomer: FloatArray) -> FloatArray:
     return mean
 
 
-def together_mean(running: FloatArray, newcomer: FloatArray, xi_running: FloatArray, xi_newcomer: FloatArray) -> FloatArray:
+def together_mean(
+    running: FloatArray, newcomer: FloatArray, xi_running: FloatArray, xi_newcomer: FloatArray
+) -> FloatArray:
     """Mean completion time if the newcomer starts now, each slowed by its xi >= 1 while both run (eq. 21 and 25 at kappa = 0).
 
         newcomer last:   N/2 + R xi_R (1 - 1 / (2 xi_N))
@@ -30,7 +32,9 @@ def together_mean(running: FloatArray, newcomer: FloatArray, xi_running: FloatAr
 
     Seconds, shapes broadcast.
     """
-    R, N, xi_R, xi_N = (np.asarray(x, dtype=np.float64) for x in (running, newcomer, xi_running, xi_newcomer))
+    R, N, xi_R, xi_N = (
+        np.asarray(x, dtype=np.float64) for x in (running, newcomer, xi_running, xi_newcomer)
+    )
     last = N / 2.0 + R * xi_R * (1.0 - 1.0 / (2.0 * xi_N))
     first = R / 2.0 + N * xi_N * (1.0 - 1.0 / (2.0 * xi_R))
     return np.where(N * xi_N >= R * xi_R, last, first)

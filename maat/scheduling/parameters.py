@@ -46,7 +46,16 @@ def knob(
 ) -> Any:
     """A dataclass field that is a parameter. Fields without it are wiring, not knobs."""
     return dataclasses.field(
-        default=default, metadata={"knob": {"help": help, "unit": unit, "source": source, "minimum": minimum, "maximum": maximum}}
+        default=default,
+        metadata={
+            "knob": {
+                "help": help,
+                "unit": unit,
+                "source": source,
+                "minimum": minimum,
+                "maximum": maximum,
+            }
+        },
     )
 
 
@@ -57,7 +66,9 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     return _PARAMETERS[cls]
 
 
-_PARAMETERS: dict[type, tuple[Parameter, ...]] = {}  # a class does not change; its hints are slow to read
+_PARAMETERS: dict[
+    type, tuple[Parameter, ...]
+] = {}  # a class does not change; its hints are slow to read
 
 
 def _read_parameters(cls: type) -> tuple[Parameter, ...]:
@@ -67,7 +78,9 @@ def _read_parameters(cls: type) -> tuple[Parameter, ...]:
         if "knob" in field.metadata:
             kind, choices = _kind(hints[field.name])
             default = None if field.default is MISSING else field.default
-            found.append(Parameter(field.name, kind, default, choices=choices, **field.metadata["knob"]))
+            found.append(
+                Parameter(field.name, kind, default, choices=choices, **field.metadata["knob"])
+            )
     return tuple(found)
 
 
@@ -79,7 +92,10 @@ def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
     for name, value in values.items():
         if name not in known:
             raise ParameterError(
-                f"is no parameter of {owner}", field=name, value=value, remedy=f"Use one of: {', '.join(known) or 'none'}."
+                f"is no parameter of {owner}",
+                field=name,
+                value=value,
+                remedy=f"Use one of: {', '.join(known) or 'none'}.",
             )
         checked[name] = _checked(known[name], value, hints[name])
     return cls(**checked)
@@ -112,24 +128,46 @@ def _checked(parameter: Parameter, value: object, hint: Any) -> object:
     if parameter.choices is not None:
         if value not in parameter.choices:
             raise ParameterError(
-                "is not one of its choices", field=parameter.name, value=value, remedy=f"Use one of: {', '.join(parameter.choices)}."
+                "is not one of its choices",
+                field=parameter.name,
+                value=value,
+                remedy=f"Use one of: {', '.join(parameter.choices)}.",
             )
         return base(value)
     if base is str and isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)  # a list of one number is written as that number
     if base is bool or base is str:
         if not isinstance(value, base):
-            raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a {parameter.type}.")
+            raise ParameterError(
+                f"is no {parameter.type}",
+                field=parameter.name,
+                value=value,
+                remedy=f"Give a {parameter.type}.",
+            )
         return value
     return _checked_number(parameter, value, base)
 
 
 def _checked_number(parameter: Parameter, value: object, base: type) -> float | int:
-    finite = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    finite = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
     if not isinstance(value, int | float) or not finite or (base is int and value != int(value)):
-        raise ParameterError(f"is no {parameter.type}", field=parameter.name, value=value, remedy=f"Give a finite {parameter.type}.")
+        raise ParameterError(
+            f"is no {parameter.type}",
+            field=parameter.name,
+            value=value,
+            remedy=f"Give a finite {parameter.type}.",
+        )
     low = -math.inf if parameter.minimum is None else parameter.minimum
     high = math.inf if parameter.maximum is None else parameter.maximum
     if not low <= value <= high:
-        raise ParameterError("is out of range", field=parameter.name, value=value, remedy=f"Give a value from {low:g} to {high:g}.")
+        raise ParameterError(
+            "is out of range",
+            field=parameter.name,
+            value=value,
+            remedy=f"Give a value from {low:g} to {high:g}.",
+        )
     return int(value) if base is int else float(value)

@@ -22,7 +22,9 @@ def held_as_granted(round_input: RoundInput, job_id: JobId, grant: Grant) -> tup
     return held.gpus if round_input.cluster.gpu_available[list(held.gpus)].all() else None
 
 
-def room_beside(round_input: RoundInput, gpu_type: str, staying: Iterable[tuple[int, ...]]) -> NodeRoom:
+def room_beside(
+    round_input: RoundInput, gpu_type: str, staying: Iterable[tuple[int, ...]]
+) -> NodeRoom:
     """What the nodes of a type, in the cluster's order, have beside GPUs on which somebody stays."""
     cluster = round_input.cluster
     taken = Counter(node for gpus in staying for node in cluster.gpu_node[list(gpus)].tolist())
@@ -31,21 +33,34 @@ def room_beside(round_input: RoundInput, gpu_type: str, staying: Iterable[tuple[
     return NodeRoom(whole, tuple(count - taken[n] for n, count in zip(nodes, whole, strict=True)))
 
 
-def unplaceable(round_input: RoundInput, grants: Mapping[JobId, Grant], table: ConfigurationTable) -> tuple[Limit, ...]:
+def unplaceable(
+    round_input: RoundInput, grants: Mapping[JobId, Grant], table: ConfigurationTable
+) -> tuple[Limit, ...]:
     """A limit, of each type whose nodes cannot hold its grants together wherever running jobs are moved, that these grants break and that everything
     keeps which nodes can hold. Pinned jobs stay where they are. For clusters whose GPUs are not shared."""
-    found = (_limit_against(round_input, name, grants, table) for name in round_input.cluster.type_names)
+    found = (
+        _limit_against(round_input, name, grants, table) for name in round_input.cluster.type_names
+    )
     return tuple(limit for limit in found if limit is not None)
 
 
-def _limit_against(round_input: RoundInput, gpu_type: str, grants: Mapping[JobId, Grant], table: ConfigurationTable) -> Limit | None:
+def _limit_against(
+    round_input: RoundInput, gpu_type: str, grants: Mapping[JobId, Grant], table: ConfigurationTable
+) -> Limit | None:
     wanted = {job_id: grant for job_id, grant in grants.items() if grant.gpu_type == gpu_type}
     pinned = {
-        job_id: held for job_id in round_input.pinned if job_id in wanted and (held := held_as_granted(round_input, job_id, wanted[job_id]))
+        job_id: held
+        for job_id in round_input.pinned
+        if job_id in wanted and (held := held_as_granted(round_input, job_id, wanted[job_id]))
     }
     intact = max(node.gpu_count for node in round_input.cluster.nodes_of(gpu_type))
     room = replace(room_beside(round_input, gpu_type, pinned.values()), intact=intact)
-    parts = [part for job_id, grant in wanted.items() if job_id not in pinned for part in room.parts_of(grant.gpu_count, grant.node_count)]
+    parts = [
+        part
+        for job_id, grant in wanted.items()
+        if job_id not in pinned
+        for part in room.parts_of(grant.gpu_count, grant.node_count)
+    ]
     if pack(room.free, parts, search=False) is not None:
         return None
     weights = weights_against(parts, room.free)
@@ -54,19 +69,38 @@ def _limit_against(round_input: RoundInput, gpu_type: str, grants: Mapping[JobId
     return _as_limit(gpu_type, weights, room, table, besides=tuple(pinned))
 
 
-def _as_limit(gpu_type: str, weights: Sequence[int], room: NodeRoom, table: ConfigurationTable, *, besides: tuple[JobId, ...]) -> Limit:
+def _as_limit(
+    gpu_type: str,
+    weights: Sequence[int],
+    room: NodeRoom,
+    table: ConfigurationTable,
+    *,
+    besides: tuple[JobId, ...],
+) -> Limit:
     """The parts' weights as places that a grant of each count takes."""
     nodes = {c.gpu_count: c.node_count for c in table.configurations if c.gpu_type == gpu_type}
     last = len(weights) - 1
     by_count = [0] + [
-        sum(weights[min(part, last)] for part in room.parts_of(count, nodes.get(count))) for count in range(1, sum(room.whole) + 1)
+        sum(weights[min(part, last)] for part in room.parts_of(count, nodes.get(count)))
+        for count in range(1, sum(room.whole) + 1)
     ]
     places = sum(weights[free] for free in room.free)
     name = f"shape:{gpu_type}{_described(weights)}"
-    return Limit(name, LimitKind.TOGETHER, places, gpu_type=gpu_type, besides_jobs=besides, places_by_count=tuple(by_count))
+    return Limit(
+        name,
+        LimitKind.TOGETHER,
+        places,
+        gpu_type=gpu_type,
+        besides_jobs=besides,
+        places_by_count=tuple(by_count),
+    )
 
 
 def _described(weights: Sequence[int]) -> str:
     """`>=5` where parts of at least 5 GPUs count one each, else what each size counts for."""
     first = next(size for size, weight in enumerate(weights) if weight)
-    return f">={first}" if set(weights[first:]) == {1} else ":" + "-".join(str(weight) for weight in weights[1:])
+    return (
+        f">={first}"
+        if set(weights[first:]) == {1}
+        else ":" + "-".join(str(weight) for weight in weights[1:])
+    )

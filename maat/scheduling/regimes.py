@@ -32,10 +32,20 @@ class DeclaredRegimes:
 
     def __post_init__(self) -> None:
         if not 0 < self.epoch_work < float("inf"):
-            raise JobError("is no amount of work above zero", field="epoch_work", value=self.epoch_work, remedy="Give effective samples.")
+            raise JobError(
+                "is no amount of work above zero",
+                field="epoch_work",
+                value=self.epoch_work,
+                remedy="Give effective samples.",
+            )
         sizes = self.batch_sizes
         if not sizes or sizes[0] < 1 or any(a >= b for a, b in pairwise(sizes)):
-            raise JobError("are not ascending sizes from 1 up", field="batch_sizes", value=sizes, remedy="Give for example 32, 64, 128.")
+            raise JobError(
+                "are not ascending sizes from 1 up",
+                field="batch_sizes",
+                value=sizes,
+                remedy="Give for example 32, 64, 128.",
+            )
 
 
 def batch_size_at(regimes: Sequence[Regime], epoch: int) -> int:

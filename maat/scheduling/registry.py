@@ -68,7 +68,10 @@ class Registry(Generic[T_co]):
         """Raises UnknownNameError listing the names that exist."""
         if name not in self._entries:
             raise UnknownNameError(
-                f"is no {self.kind} that Maat has", field=self.kind, value=name, remedy=f"Use one of: {', '.join(self._entries)}."
+                f"is no {self.kind} that Maat has",
+                field=self.kind,
+                value=name,
+                remedy=f"Use one of: {', '.join(self._entries)}.",
             )
         return self._entries[name]
 

@@ -40,13 +40,24 @@ class Reservation:
     def __post_init__(self) -> None:
         if (self.tenant is None) == (self.job_id is None):
             raise ParameterError(
-                "is for a tenant or for a job, one of them", field="reservation", value=self.tenant, remedy="Name tenant or job_id."
+                "is for a tenant or for a job, one of them",
+                field="reservation",
+                value=self.tenant,
+                remedy="Name tenant or job_id.",
             )
         if self.gpu_count < 1:
-            raise ParameterError("must be at least 1", field="gpu_count", value=self.gpu_count, remedy="Give a whole number from 1 up.")
+            raise ParameterError(
+                "must be at least 1",
+                field="gpu_count",
+                value=self.gpu_count,
+                remedy="Give a whole number from 1 up.",
+            )
         if not 0 <= self.start < self.end:
             raise ParameterError(
-                "is not after the start", field="end", value=self.end, remedy=f"Give a time after {self.start:g}, from 0 up."
+                "is not after the start",
+                field="end",
+                value=self.end,
+                remedy=f"Give a time after {self.start:g}, from 0 up.",
             )
 
     @property
@@ -57,7 +68,9 @@ class Reservation:
         return self.start <= now < self.end
 
 
-def reservation_limits(cluster: Cluster, reservations: Sequence[Reservation], now: float) -> tuple[Limit, ...]:
+def reservation_limits(
+    cluster: Cluster, reservations: Sequence[Reservation], now: float
+) -> tuple[Limit, ...]:
     """Rows that keep the reserved GPUs of this moment free: for every group of holders, all others hold at most what the group leaves.
 
     All groups, and not each holder by itself: a third party could otherwise sit on the GPUs of one while another borrows. More than is in
@@ -87,10 +100,18 @@ def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
 
 def next_boundary(reservations: Sequence[Reservation], now: float) -> float:
     """When next a reservation begins or ends; infinite where none will."""
-    return min((time for one in reservations for time in (one.start, one.end) if time > now), default=float("inf"))
+    return min(
+        (time for one in reservations for time in (one.start, one.end) if time > now),
+        default=float("inf"),
+    )
 
 
-def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *, job_ids: Collection[JobId] | None = None) -> None:
+def check_reservations(
+    reservations: Sequence[Reservation],
+    cluster: Cluster,
+    *,
+    job_ids: Collection[JobId] | None = None,
+) -> None:
     """Raises ClusterError where one is for a GPU type that the cluster lacks, ParameterError where it is for none of these jobs, or where a
     type ever has too many holders, or more GPUs reserved than there are."""
     for reservation in reservations:
@@ -101,7 +122,11 @@ def check_reservations(reservations: Sequence[Reservation], cluster: Cluster, *,
                 value=reservation.gpu_type,
                 remedy=f"Use one of: {', '.join(cluster.type_names)}.",
             )
-        if job_ids is not None and reservation.job_id is not None and reservation.job_id not in job_ids:
+        if (
+            job_ids is not None
+            and reservation.job_id is not None
+            and reservation.job_id not in job_ids
+        ):
             raise ParameterError(
                 "is no job of the trace",
                 field="reservation.job_id",

@@ -239,13 +239,21 @@ class RoundResult:
         Such a job held GPUs that are all still in service and was granted GPUs; it was granted just what it held and placed on others, or it
         was placed nowhere. A placer that places everybody anew each round evicts whomever it moves.
         """
-        return tuple(job.id for job in self.round_input.jobs if job.allocation is not None and self._is_evicted(job, job.allocation))
+        return tuple(
+            job.id
+            for job in self.round_input.jobs
+            if job.allocation is not None and self._is_evicted(job, job.allocation)
+        )
 
     @property
     def moved_by_placer(self) -> tuple[JobId, ...]:
         """Jobs that the policy left just as they were, on GPUs that are all in service, and that the placer put on others."""
         evicted = (self.round_input.job_by_id[job_id] for job_id in self.evicted)
-        return tuple(job.id for job in evicted if job.id in self.placement.placement.by_job and not self._chosen_elsewhere(job))
+        return tuple(
+            job.id
+            for job in evicted
+            if job.id in self.placement.placement.by_job and not self._chosen_elsewhere(job)
+        )
 
     def _chosen_elsewhere(self, job: Job) -> bool:
         """Whether the policy itself named other nodes or GPUs than the job holds, or partners to share with."""
@@ -256,11 +264,16 @@ class RoundResult:
         return other_nodes or grant.gpus not in (None, held) or bool(grant.share_with)
 
     def _is_evicted(self, job: Job, held: Allocation) -> bool:
-        grant, placed = self.decision.grants.get(job.id), self.placement.placement.by_job.get(job.id)
+        grant, placed = (
+            self.decision.grants.get(job.id),
+            self.placement.placement.by_job.get(job.id),
+        )
         if grant is None or placed == held.gpus:
             return False
         same_grant = (grant.gpu_type, grant.gpu_count) == (held.gpu_type, held.gpu_count)
-        return (placed is None or same_grant) and bool(self.round_input.cluster.gpu_available[list(held.gpus)].all())
+        return (placed is None or same_grant) and bool(
+            self.round_input.cluster.gpu_available[list(held.gpus)].all()
+        )
 
 
 # ---- the parts that a loop is made of ---------------------------------------------------------------------------------------------

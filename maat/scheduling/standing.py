@@ -70,7 +70,10 @@ def stands_until(result: RoundResult, reservations: Sequence[Reservation]) -> fl
     """
     round_input = result.round_input
     moved = any(change.after != change.before for change in result.changes.items)
-    remembered = (result.decision.state, result.placement.state) != (round_input.state, round_input.placer_state)
+    remembered = (result.decision.state, result.placement.state) != (
+        round_input.state,
+        round_input.placer_state,
+    )
     if moved or remembered or result.placement.by_chance:
         return -math.inf
     word = result.decision.stands_until if round_input.jobs else math.inf

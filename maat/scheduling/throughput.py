@@ -29,7 +29,9 @@ def pass_seconds(parameters: FloatArray, per_gpu_batch_size: FloatArray) -> Floa
     return parameters[..., 0] + parameters[..., 1] * per_gpu_batch_size
 
 
-def sync_seconds(parameters: FloatArray, node_count: FloatArray, replica_count: FloatArray) -> FloatArray:
+def sync_seconds(
+    parameters: FloatArray, node_count: FloatArray, replica_count: FloatArray
+) -> FloatArray:
     """Gradient synchronisation: 0 for one replica, alpha + beta (K - 2) else, by locality (Pollux eq. 9). Shapes broadcast."""
     across = np.asarray(node_count) > 1
     alpha = np.where(across, parameters[..., 2], parameters[..., 4])

@@ -42,7 +42,12 @@ class Utilisation:
         for name in ("dram", "functional_unit"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
-                raise ParameterError("is no share from 0 to 1", field=name, value=value, remedy="Give measured utilisation as a share.")
+                raise ParameterError(
+                    "is no share from 0 to 1",
+                    field=name,
+                    value=value,
+                    remedy="Give measured utilisation as a share.",
+                )
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,14 @@ class ApplicationClasses:
 
     def nearest(self, application: Utilisation) -> str:
         """The class of an application that was not among those that made the classes."""
-        return string.ascii_uppercase[int(np.argmin(((self.centroids - _point(application)) ** 2).sum(axis=1)))]
+        return string.ascii_uppercase[
+            int(np.argmin(((self.centroids - _point(application)) ** 2).sum(axis=1)))
+        ]
 
 
-def classify(applications: Mapping[str, Utilisation], *, class_count: int = 3, seed: int = 0) -> ApplicationClasses:
+def classify(
+    applications: Mapping[str, Utilisation], *, class_count: int = 3, seed: int = 0
+) -> ApplicationClasses:
     """K-means over (DRAM, peak functional unit) utilisation (PAL section III-A). Raises ParameterError where there are more classes than
     different applications."""
     points = np.array([_point(each) for each in applications.values()]).reshape(-1, 2)
@@ -89,7 +98,9 @@ def binned(scores: FloatArray, rule: BinRule) -> FloatArray:
     SILHOUETTE: K-means over all but those beyond mean + 3 sigma, K of the best silhouette; the bin's score is its centroid, an outlier keeps its own.
     TWO: K-means over all with two clusters and one more for each outlier; the bin's score is its centroid over the median of the centroids.
     """
-    outlier = scores > scores.mean() + OUTLIER_SIGMAS * (scores.std(ddof=1) if len(scores) > 1 else 0.0)
+    outlier = scores > scores.mean() + OUTLIER_SIGMAS * (
+        scores.std(ddof=1) if len(scores) > 1 else 0.0
+    )
     if rule is BinRule.TWO:
         centroid = _centroids(scores, line_clusters(scores, 2 + int(outlier.sum()))[-1])
         relative: FloatArray = centroid / np.median(np.unique(centroid))

@@ -13,7 +13,14 @@ from maat.scheduling.belief import Belief, Fitter, GradientStatistics, TypeBelie
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.fitting import Sample
-from maat.scheduling.goodput import BatchLimits, BatchPlan, Candidates, batch_candidates, plan_for_batch, throughput_of
+from maat.scheduling.goodput import (
+    BatchLimits,
+    BatchPlan,
+    Candidates,
+    batch_candidates,
+    plan_for_batch,
+    throughput_of,
+)
 from maat.scheduling.job import Allocation, Job, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.regimes import Regime, batch_size_at, epochs_begun
@@ -81,7 +88,9 @@ class SimulatedJob:
             restarts=self.restarts,
             restarting=self.restart_left > 0,
             started_at=self.started_at,
-            epochs_begun=epochs_begun(self.regimes, self.epoch) if self.started_at is not None else {},
+            epochs_begun=epochs_begun(self.regimes, self.epoch)
+            if self.started_at is not None
+            else {},
             remaining_steps=remaining_steps,
         )
 
@@ -92,20 +101,32 @@ class SimulatedJob:
         """
         if self.regimes:
             done = self.epoch_ends[self.epoch] if from_epoch_end else self.done_work
-            return max((self.total_work - done) / self.spec.requested_batch_size, 1.0 if from_epoch_end else 0.0)
+            return max(
+                (self.total_work - done) / self.spec.requested_batch_size,
+                1.0 if from_epoch_end else 0.0,
+            )
         if self._steps is None or self._steps[0] != self.epoch:
             share = self.total_work / self.truth.epoch_ends[-1]
-            self._steps = (self.epoch, share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size))
-        return max(self._steps[1], 1.0) if from_epoch_end else self._steps[1] + self._steps_in_epoch()
+            self._steps = (
+                self.epoch,
+                share * self.truth.steps_after(self.epoch, self.spec.requested_batch_size),
+            )
+        return (
+            max(self._steps[1], 1.0) if from_epoch_end else self._steps[1] + self._steps_in_epoch()
+        )
 
     def _steps_in_epoch(self) -> float:
         """Steps at the requested batch size that the present epoch has left."""
         total, initial = self.spec.requested_batch_size, self.truth.initial_batch_size
         gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), total)
-        per_step = initial * (gain(gradient, total / initial) if self.spec.learns else total / initial)
+        per_step = initial * (
+            gain(gradient, total / initial) if self.spec.learns else total / initial
+        )
         return (self.epoch_ends[self.epoch] - self.done_work) / per_step
 
-    def advance(self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool) -> None:
+    def advance(
+        self, now: float, until: float, *, fitter: Fitter, whole_second_epochs: bool
+    ) -> None:
         """Live from `now` to `until` on the present allocation; stops at the end of training, whose time is kept."""
         if self.allocation is None or self.finished_at is not None:
             return
@@ -125,7 +146,15 @@ class SimulatedJob:
             now += spent
             self._end_epoch(now)
 
-    def hold(self, allocation: Allocation | None, shape: Shape, fixed_plan: BatchPlan | None, *, restarts: bool, now: float) -> None:
+    def hold(
+        self,
+        allocation: Allocation | None,
+        shape: Shape,
+        fixed_plan: BatchPlan | None,
+        *,
+        restarts: bool,
+        now: float,
+    ) -> None:
         """Take these GPUs (None: give all back); with `restarts`, pay for checkpoint, start and restore."""
         if allocation is None or restarts:
             self._checkpoint()
@@ -138,8 +167,15 @@ class SimulatedJob:
         if allocation is None:
             self.restart_left, self.goodput, self.plan, self.waiting_since = 0.0, 0.0, None, now
         elif self.waiting_since is not None:
-            self.waited_seconds, self.waiting_since = self.waited_seconds + now - self.waiting_since, None
-        same_type = allocation is None or self.allocation is None or allocation.gpu_type == self.allocation.gpu_type
+            self.waited_seconds, self.waiting_since = (
+                self.waited_seconds + now - self.waiting_since,
+                None,
+            )
+        same_type = (
+            allocation is None
+            or self.allocation is None
+            or allocation.gpu_type == self.allocation.gpu_type
+        )
         if fixed_plan != self.fixed_plan or shape != self.shape or not same_type:
             self.plan = None
         self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
@@ -209,17 +245,25 @@ class SimulatedJob:
     def _step_seconds(self, kind: str, plan: BatchPlan, fitter: Fitter) -> float:
         """What an optimiser step truly takes with this plan; the agent measures it, without what slows the job from outside."""
         replicas, time = self.replicas(), self.truth.step(kind, self.shape, plan.per_gpu_batch_size)
-        sample = Sample(len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds)
+        sample = Sample(
+            len(self.shape), replicas, plan.per_gpu_batch_size, time.step_seconds, time.sync_seconds
+        )
         belief = self.belief.with_samples(kind, (sample,), fitter=fitter)
         self.belief = replace(belief, peak_replica_count=max(belief.peak_replica_count, replicas))
         return time.with_accumulation(plan.accumulation_steps) * self.truth.slowdown * self.pace
 
     def _rate(self, plan: BatchPlan, step_seconds: float) -> float:
         """Effective samples per second in the present epoch, whose gradients the agent measures."""
-        gradient = self.truth.gradient(min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size)
+        gradient = self.truth.gradient(
+            min(self.epoch, len(self.truth.epoch_ends) - 1), plan.total_batch_size
+        )
         self.belief = Belief(self.belief.by_type, gradient, self.belief.peak_replica_count)
         scale = plan.total_batch_size / self.truth.initial_batch_size
-        return self.truth.initial_batch_size * (gain(gradient, scale) if self.spec.learns else scale) / step_seconds
+        return (
+            self.truth.initial_batch_size
+            * (gain(gradient, scale) if self.spec.learns else scale)
+            / step_seconds
+        )
 
     def _choose(self, kind: str, replicas: int) -> BatchPlan:
         if self.regimes:
@@ -237,8 +281,12 @@ class SimulatedJob:
 
     def _as_told(self, plan: BatchPlan, kind: str, replicas: int) -> BatchPlan:
         """A given plan; split anew where memory or the number of replicas is not what it was made for."""
-        meant_for_this = plan.total_batch_size == replicas * plan.per_gpu_batch_size * (plan.accumulation_steps + 1)
-        if meant_for_this and plan.per_gpu_batch_size <= self.truth.largest_per_gpu(kind, self._held.gpu_count):
+        meant_for_this = plan.total_batch_size == replicas * plan.per_gpu_batch_size * (
+            plan.accumulation_steps + 1
+        )
+        if meant_for_this and plan.per_gpu_batch_size <= self.truth.largest_per_gpu(
+            kind, self._held.gpu_count
+        ):
             return plan
         return self._within_memory(plan.total_batch_size, kind, replicas)
 
@@ -255,25 +303,43 @@ class SimulatedJob:
             accumulate_above=self.truth.initial_batch_size if self.spec.learns else total,
         )
 
-    def _best(self, kind: str, replicas: int, parameters: FloatArray, gradient: GradientStatistics) -> BatchPlan:
+    def _best(
+        self, kind: str, replicas: int, parameters: FloatArray, gradient: GradientStatistics
+    ) -> BatchPlan:
         """The candidate of highest believed goodput. Speeds are kept until the model or the shape changes; only phi moves every epoch."""
         found, throughput = self._candidate_speeds(kind, replicas, parameters)
         initial = np.asarray(float(self.truth.initial_batch_size))
-        phi = np.asarray(initial * gradient.variance / max(gradient.square, 1e-300) if self.spec.learns else NO_LOSS)
+        phi = np.asarray(
+            initial * gradient.variance / max(gradient.square, 1e-300)
+            if self.spec.learns
+            else NO_LOSS
+        )
         best = int(np.argmax(throughput * efficiency(phi, initial, found.total[0])))
         per_gpu, accumulation = int(found.per_gpu[0, best]), int(found.accumulation[0, best])
         most = int(self.max_batch_size // (replicas * (accumulation + 1)))
         per_gpu = max(min(per_gpu, most), 1)
         return BatchPlan(replicas * per_gpu * (accumulation + 1), per_gpu, accumulation)
 
-    def _candidate_speeds(self, kind: str, replicas: int, parameters: FloatArray) -> tuple[Candidates, FloatArray]:
+    def _candidate_speeds(
+        self, kind: str, replicas: int, parameters: FloatArray
+    ) -> tuple[Candidates, FloatArray]:
         key = (kind, self.shape, id(parameters))
         if self._speeds is None or self._speeds[0] != key:
-            wide = [np.array([float(x)]) for x in (len(self.shape), replicas, self.truth.initial_batch_size)]
-            smallest, largest = self.truth.smallest_per_gpu(kind), self.truth.largest_per_gpu(kind, self._held.gpu_count)
+            wide = [
+                np.array([float(x)])
+                for x in (len(self.shape), replicas, self.truth.initial_batch_size)
+            ]
+            smallest, largest = (
+                self.truth.smallest_per_gpu(kind),
+                self.truth.largest_per_gpu(kind, self._held.gpu_count),
+            )
             limits = (self.truth.initial_batch_size, self.max_batch_size, smallest, largest)
-            found = batch_candidates(BatchLimits(*(np.array([float(x)]) for x in limits)), wide[1], wide[2])
-            speed = throughput_of(parameters[None, :], found, node_count=wide[0], replica_count=wide[1])[0]
+            found = batch_candidates(
+                BatchLimits(*(np.array([float(x)]) for x in limits)), wide[1], wide[2]
+            )
+            speed = throughput_of(
+                parameters[None, :], found, node_count=wide[0], replica_count=wide[1]
+            )[0]
             self._speeds = (key, found, speed)
         return self._speeds[1], self._speeds[2]
 
@@ -327,15 +393,23 @@ def samples_of(by_type: Mapping[str, TypeBelief]) -> Mapping[str, object]:
     return {kind: [list(s) for s in known.samples] for kind, known in by_type.items()}
 
 
-def beliefs_from(samples: Mapping[str, Sequence[Sequence[float]]], *, fitter: Fitter) -> Mapping[str, TypeBelief]:
+def beliefs_from(
+    samples: Mapping[str, Sequence[Sequence[float]]], *, fitter: Fitter
+) -> Mapping[str, TypeBelief]:
     """What `samples_of` gave, as a belief; its models are fitted again once somebody reads them."""
     belief = Belief()
     for kind, rows in samples.items():
-        belief = belief.with_samples(kind, [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in rows], fitter=fitter)
+        belief = belief.with_samples(
+            kind,
+            [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in rows],
+            fitter=fitter,
+        )
     return belief.by_type
 
 
-def restore(job: SimulatedJob, standing: Mapping[str, object], by_type: Mapping[str, TypeBelief]) -> None:
+def restore(
+    job: SimulatedJob, standing: Mapping[str, object], by_type: Mapping[str, TypeBelief]
+) -> None:
     """Put a job back as `standing_of` found it, with what it believed of each GPU type."""
     state = dict(standing)
     gradient, peak = state.pop("gradient"), state.pop("peak_replica_count")
@@ -347,7 +421,9 @@ def restore(job: SimulatedJob, standing: Mapping[str, object], by_type: Mapping[
         setattr(job, name, None if plan is None else BatchPlan(*plan))  # type: ignore[misc]
     for name, value in state.items():
         setattr(job, name, value)
-    job.belief = Belief(by_type, None if gradient is None else GradientStatistics(*gradient), int(peak))  # type: ignore[misc, call-overload]
+    job.belief = Belief(
+        by_type, None if gradient is None else GradientStatistics(*gradient), int(peak)
+    )  # type: ignore[misc, call-overload]
 
 
 def _plan_data(plan: BatchPlan) -> list[int]:

@@ -15,7 +15,12 @@ _STREAM = 11  # keeps these draws apart from others of the same seed
 
 
 def draw_adaptivity(
-    jobs: Sequence[TraceJob], models: Mapping[str, Model], *, rigid_share: float, strong_scaling_share: float, seed: int
+    jobs: Sequence[TraceJob],
+    models: Mapping[str, Model],
+    *,
+    rigid_share: float,
+    strong_scaling_share: float,
+    seed: int,
 ) -> Mapping[str, Adaptivity]:
     """The adaptivity of every job by name: what its trace says, else drawn by the seed.
 
@@ -23,7 +28,9 @@ def draw_adaptivity(
     and need be no whole number of replicas. Raises ParameterError where a share, or both together, is outside 0-1.
     """
     check_shares(rigid_share, strong_scaling_share)
-    drawn = {job.name: Adaptivity.ADAPTIVE if job.adaptivity is None else job.adaptivity for job in jobs}
+    drawn = {
+        job.name: Adaptivity.ADAPTIVE if job.adaptivity is None else job.adaptivity for job in jobs
+    }
     bindable = [job.name for job in jobs if _is_open(job, models[job.model])]
     order = np.random.default_rng((seed, _STREAM)).permutation(len(bindable))
     rigid = round(rigid_share * len(bindable))
@@ -40,9 +47,17 @@ def _is_open(job: TraceJob, model: Model) -> bool:
 
 def check_shares(rigid_share: float, strong_scaling_share: float) -> None:
     """Raises ParameterError where a share, or both together, is outside 0-1."""
-    for name, share in (("rigid_share", rigid_share), ("strong_scaling_share", strong_scaling_share)):
+    for name, share in (
+        ("rigid_share", rigid_share),
+        ("strong_scaling_share", strong_scaling_share),
+    ):
         if not 0 <= share <= 1:
-            raise ParameterError("is not between 0 and 1", field=name, value=share, remedy="Give a share of the jobs, such as 0.5.")
+            raise ParameterError(
+                "is not between 0 and 1",
+                field=name,
+                value=share,
+                remedy="Give a share of the jobs, such as 0.5.",
+            )
     if rigid_share + strong_scaling_share > 1:
         raise ParameterError(
             "and rigid_share together are more than all jobs",

@@ -66,7 +66,9 @@ def with_draw(preset: Fidelity, draw: ScoreDraw | None, *, measured: bool) -> Fi
     return replace(preset, variability=replace(preset.variability, draw=draw, draw_seed=None))
 
 
-def penalties_of(given: float | Mapping[str, float], models: Collection[str], *, written: str | None = None) -> dict[str, float]:
+def penalties_of(
+    given: float | Mapping[str, float], models: Collection[str], *, written: str | None = None
+) -> dict[str, float]:
     """The slowdown across nodes, by model: one factor for all `models`, or a factor for each that is named.
 
     `written`: how it was given, where that is not as a number. Raises ParameterError for a factor below 1, and for a model that is not known.
@@ -75,7 +77,10 @@ def penalties_of(given: float | Mapping[str, float], models: Collection[str], *,
     for model, factor in named.items():
         if model not in models:
             raise ParameterError(
-                "is no known model", field="locality_penalty", value=model, remedy=f"Use one of: {', '.join(sorted(models))}."
+                "is no known model",
+                field="locality_penalty",
+                value=model,
+                remedy=f"Use one of: {', '.join(sorted(models))}.",
             )
         if not 1 <= factor < math.inf:
             told = f"{model}={factor:g}" if isinstance(given, Mapping) else factor

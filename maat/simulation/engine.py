@@ -26,7 +26,11 @@ from maat.simulation.scenario import (
 
 
 def simulate(
-    scenario: Scenario, *, on_progress: Progress | None = None, fitter: Fitter | None = None, every_round: bool = False
+    scenario: Scenario,
+    *,
+    on_progress: Progress | None = None,
+    fitter: Fitter | None = None,
+    every_round: bool = False,
 ) -> SimulationResult:
     """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
 
@@ -37,16 +41,24 @@ def simulate(
     sequence = run_sequence(scenario)
     scenario = with_scores(scenario, sequence)
     conditions = scenario.conditions
-    check_reservations(conditions.reservations, scenario.cluster, job_ids={job.name for job in scenario.workload.jobs})
+    check_reservations(
+        conditions.reservations,
+        scenario.cluster,
+        job_ids={job.name for job in scenario.workload.jobs},
+    )
     clock = JumpingClock()
     outages = Outages(scenario.cluster, conditions.failures, seed=scenario.seed)
     interference = interference_of(scenario)
     told = conditions.fidelity.told_to(scenario.policy)
     slowdowns = slowdowns_of(scenario, interference)
-    executor = SimulatedExecutor(scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns)
+    executor = SimulatedExecutor(
+        scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns
+    )
     submit(scenario, executor)
     policy, placer = build_parts(scenario)
-    recorder = Recorder(scenario, executor, on_progress, placer_state=first_state_of(placer, sequence))
+    recorder = Recorder(
+        scenario, executor, on_progress, placer_state=first_state_of(placer, sequence)
+    )
     loop = RoundLoop(
         policy=policy,
         placer=placer,

@@ -49,7 +49,11 @@ class SimulatedExecutor:
         self._slowdowns = tuple(slowdowns)
         self._clock = clock
         self._fidelity = fidelity
-        self._fitter = MemoisingFitter(across_over_within=fidelity.across_over_within) if fitter is None else fitter
+        self._fitter = (
+            MemoisingFitter(across_over_within=fidelity.across_over_within)
+            if fitter is None
+            else fitter
+        )
         self._gpu_node: list[int] = cluster.gpu_node.tolist()
         self._now = self._look = clock.now()
         self._to_come: list[tuple[float, int, SimulatedJob]] = []
@@ -62,7 +66,13 @@ class SimulatedExecutor:
     # ---- jobs come and go
 
     def submit(
-        self, spec: JobSpec, truth: Truth, *, restart_seconds: float, work_scale: float = 1.0, regimes: tuple[Regime, ...] = ()
+        self,
+        spec: JobSpec,
+        truth: Truth,
+        *,
+        restart_seconds: float,
+        work_scale: float = 1.0,
+        regimes: tuple[Regime, ...] = (),
     ) -> None:
         """A job that will be seen from its submission on, once it is profiled. Raises MaatError where the id is taken.
 
@@ -72,7 +82,9 @@ class SimulatedExecutor:
             raise MaatError(f"job {spec.id} was submitted before")
         ends = epoch_ends(truth, work_scale, regimes)
         beyond_plan = self._fidelity.plan_within_trace_batch
-        most = truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
+        most = (
+            truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
+        )
         job = SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=regimes)
         bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
         self._ids_to_come.add(spec.id)
@@ -127,8 +139,15 @@ class SimulatedExecutor:
 
     def _next_change(self) -> float:
         """When next a job is submitted or to be seen, a node fails or is repaired; infinite where nothing is to come."""
-        visible_at, submitted_at = (self._to_come[0][0], self._to_come[0][2].spec.submitted_at) if self._to_come else (math.inf, math.inf)
-        return min(submitted_at if submitted_at > self._now else visible_at, self._outages.next_change(self._now))
+        visible_at, submitted_at = (
+            (self._to_come[0][0], self._to_come[0][2].spec.submitted_at)
+            if self._to_come
+            else (math.inf, math.inf)
+        )
+        return min(
+            submitted_at if submitted_at > self._now else visible_at,
+            self._outages.next_change(self._now),
+        )
 
     def _live_until(self, now: float) -> list[Event]:
         """What happened to the jobs until this look at them; those that ended are put aside."""
@@ -148,7 +167,10 @@ class SimulatedExecutor:
         if self._fidelity.profiling is not ProfilingMode.REQUEST_ORACLE:
             return tuple(job.as_seen() for job in self.jobs.values())
         late = self._fidelity.steps_from_epoch_end
-        return tuple(job.as_seen(remaining_steps=job.steps_left(from_epoch_end=late)) for job in self.jobs.values())
+        return tuple(
+            job.as_seen(remaining_steps=job.steps_left(from_epoch_end=late))
+            for job in self.jobs.values()
+        )
 
     def apply(self, changes: Changes) -> Sequence[Event]:
         """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
@@ -162,7 +184,9 @@ class SimulatedExecutor:
             set_paces(tuple(self.jobs.values()), self._slowdowns)
         return events
 
-    def _live_together(self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float) -> list[Event]:
+    def _live_together(
+        self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float
+    ) -> list[Event]:
         """Advance jobs that share GPUs in order of events: when one ends or loses its GPUs, the others' pace changes at that moment.
 
         All go ahead to now; whoever leaves first was right to do so, the others are put back and go ahead to that moment instead.
@@ -180,30 +204,53 @@ class SimulatedExecutor:
                 if i != first:
                     job.put_back(before[i])
                     events += self._live(job, failures, begin, ends[first])
-            left = [job for i, job in enumerate(left) if i != first and job.allocation is not None and job.finished_at is None]
+            left = [
+                job
+                for i, job in enumerate(left)
+                if i != first and job.allocation is not None and job.finished_at is None
+            ]
             set_paces(left, self._slowdowns)
             begin = ends[first]
         return events
 
-    def _live(self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float) -> list[Event]:
+    def _live(
+        self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float
+    ) -> list[Event]:
         """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
         if not failures:
             return self._advance(job, begin, now)
-        hit = next((failure for failure in failures if begin < failure.time <= now and failure.node in self._nodes_of(job)), None)
+        hit = next(
+            (
+                failure
+                for failure in failures
+                if begin < failure.time <= now and failure.node in self._nodes_of(job)
+            ),
+            None,
+        )
         events = self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
             undone = job.done_work - job.saved_work
             job.interrupt(hit.time)
-            data: dict[str, object] = {"cause": EventKind.NODE_FAILED.value, "node": hit.node, "lost_work": undone}
+            data: dict[str, object] = {
+                "cause": EventKind.NODE_FAILED.value,
+                "node": hit.node,
+                "lost_work": undone,
+            }
             events.append(Event(hit.time, job.spec.id, EventKind.STATE, JobState.PREEMPTED, data))
         return events
 
     def _nodes_of(self, job: SimulatedJob) -> set[str]:
-        return set() if job.allocation is None else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
+        return (
+            set()
+            if job.allocation is None
+            else {self.cluster.nodes[self._gpu_node[gpu]].id for gpu in job.allocation.gpus}
+        )
 
     def _advance(self, job: SimulatedJob, begin: float, now: float) -> list[Event]:
         events, left = list[Event](), job.restart_left
-        job.advance(begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs)
+        job.advance(
+            begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs
+        )
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
             job.finished_at = self._look
         if left > 0 and job.restart_left <= 0 and job.allocation is not None:
@@ -225,9 +272,18 @@ class SimulatedExecutor:
     def _change(self, job: SimulatedJob, change: Change, now: float) -> list[Event]:
         grant, after = change.grant, change.after
         plan = grant.batch if grant is not None else None
-        shape = shape_of(after.gpus, self._gpu_node, fullest_first=self._fidelity.fullest_node_first) if after is not None else ()
+        shape = (
+            shape_of(after.gpus, self._gpu_node, fullest_first=self._fidelity.fullest_node_first)
+            if after is not None
+            else ()
+        )
         moved = after != job.allocation
-        same_place = job.allocation is not None and after is not None and job.allocation.gpu_type == after.gpu_type and shape == job.shape
+        same_place = (
+            job.allocation is not None
+            and after is not None
+            and job.allocation.gpu_type == after.gpu_type
+            and shape == job.shape
+        )
         free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
         first = job.started_at is None
         job.hold(after, shape, plan, restarts=not free, now=now)
@@ -235,7 +291,11 @@ class SimulatedExecutor:
             return []
         data: dict[str, object] = {"change": change.kind.value}
         if after is not None:
-            data |= {"gpu_type": after.gpu_type, "gpu_count": after.gpu_count, "node_count": len(shape)}
+            data |= {
+                "gpu_type": after.gpu_type,
+                "gpu_count": after.gpu_count,
+                "node_count": len(shape),
+            }
         if change.kind is ChangeKind.PREEMPT:
             state = JobState.PREEMPTED
         elif free:
@@ -267,21 +327,37 @@ class SimulatedExecutor:
             case ProfilingMode.REQUESTED:
                 return requested_pace(job, kind, self.cluster)
             case ProfilingMode.ORACLE:
-                return [s for shape in self._all_shapes(kind) for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)]
+                return [
+                    s
+                    for shape in self._all_shapes(kind)
+                    for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)
+                ]
             case _:
-                return profile_shape(job, kind, (job.spec.replica_gpus(kind),), PROFILED_BATCH_SIZES)
+                return profile_shape(
+                    job, kind, (job.spec.replica_gpus(kind),), PROFILED_BATCH_SIZES
+                )
 
     def _filled_shapes(self, spec: JobSpec, kind: str) -> list[tuple[int, ...]]:
         """Every number of GPUs that the job may have, one node after the other filled."""
         index = self.cluster.type_index[kind]
-        per_node, most = int(self.cluster.gpus_per_node[index]), int(self.cluster.usable_gpus[index])
+        per_node, most = (
+            int(self.cluster.gpus_per_node[index]),
+            int(self.cluster.usable_gpus[index]),
+        )
         unit = spec.replica_gpus(kind)
         counts = range(unit, min(most, spec.max_gpus or most) + 1, unit)
-        return [(*(per_node,) * (count // per_node), *((count % per_node,) if count % per_node else ())) for count in counts]
+        return [
+            (*(per_node,) * (count // per_node), *((count % per_node,) if count % per_node else ()))
+            for count in counts
+        ]
 
     def _all_shapes(self, kind: str) -> list[tuple[int, ...]]:
         table = sia_configurations(self.cluster)
-        return [(c.gpu_count // c.node_count,) * c.node_count for c in table.configurations if c.gpu_type == kind]
+        return [
+            (c.gpu_count // c.node_count,) * c.node_count
+            for c in table.configurations
+            if c.gpu_type == kind
+        ]
 
     # ---- over a restart
 
@@ -291,14 +367,23 @@ class SimulatedExecutor:
 
     def dump(self) -> dict[str, object]:
         """Everything but the declarations of the jobs, as JSON data."""
-        return {"now": self.now, "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()}}
+        return {
+            "now": self.now,
+            "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()},
+        }
 
     def load(self, state: Mapping[str, object]) -> None:
         """Go on from `dump`, once every job that had not ended has been submitted again. Jobs unknown to the state are new."""
         jobs: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]  # as dump wrote it, here and below
-        self.resume(float(state["now"]), {job_id: self._parts(data) for job_id, data in jobs.items()})  # type: ignore[arg-type]
+        self.resume(
+            float(state["now"]), {job_id: self._parts(data) for job_id, data in jobs.items()}
+        )  # type: ignore[arg-type]
 
-    def resume(self, now: float, jobs: Mapping[JobId, tuple[Mapping[str, object], Mapping[str, TypeBelief]]]) -> None:
+    def resume(
+        self,
+        now: float,
+        jobs: Mapping[JobId, tuple[Mapping[str, object], Mapping[str, TypeBelief]]],
+    ) -> None:
         """As `load`; of every job how it stood (`standing_of`) and what it believed of each GPU type."""
         self._now, waiting = now, []
         for entry in self._to_come:
@@ -310,7 +395,9 @@ class SimulatedExecutor:
                 self.jobs[entry[2].spec.id] = entry[2]
         self._to_come, self._ids_to_come = waiting, {entry[2].spec.id for entry in waiting}
 
-    def _parts(self, data: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, TypeBelief]]:
+    def _parts(
+        self, data: Mapping[str, object]
+    ) -> tuple[Mapping[str, object], Mapping[str, TypeBelief]]:
         standing = dict(data)
         return standing, beliefs_from(standing.pop("samples"), fitter=self._fitter)  # type: ignore[arg-type]
 
@@ -338,7 +425,11 @@ def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
 def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
     """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
     cannot run so or nobody measured it."""
-    spec, unit, per_node = job.spec, job.spec.replica_gpus(kind), int(cluster.gpus_per_node[cluster.type_index[kind]])
+    spec, unit, per_node = (
+        job.spec,
+        job.spec.replica_gpus(kind),
+        int(cluster.gpus_per_node[cluster.type_index[kind]]),
+    )
     count = spec.requested_gpus
     if not per_node or count % unit or count > cluster.usable_gpus[cluster.type_index[kind]]:
         return []
@@ -351,7 +442,15 @@ def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sampl
     except InputError:
         return []
     slow = job.truth.slowdown
-    return [Sample(len(shape), count // unit, plan.per_gpu_batch_size, time.step_seconds * slow, time.sync_seconds * slow)]
+    return [
+        Sample(
+            len(shape),
+            count // unit,
+            plan.per_gpu_batch_size,
+            time.step_seconds * slow,
+            time.sync_seconds * slow,
+        )
+    ]
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
@@ -371,18 +470,32 @@ def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: in
     samples = []
     for batch in batches:
         time = truth.step(kind, shape, batch)
-        samples.append(Sample(len(shape), count // job.spec.replica_gpus(kind), batch, time.step_seconds, time.sync_seconds))
+        samples.append(
+            Sample(
+                len(shape),
+                count // job.spec.replica_gpus(kind),
+                batch,
+                time.step_seconds,
+                time.sync_seconds,
+            )
+        )
     return samples
 
 
-def profile_request(job: SimulatedJob, kind: str, shapes: Iterable[tuple[int, ...]]) -> list[Sample]:
+def profile_request(
+    job: SimulatedJob, kind: str, shapes: Iterable[tuple[int, ...]]
+) -> list[Sample]:
     """Step times at the batch size that the job asks for, on every one of these shapes; those that were never measured are left out."""
     samples = []
     for shape in shapes:
         replicas = sum(shape) // job.spec.replica_gpus(kind)
-        batch = job.plan_for(job.spec.requested_batch_size, kind, gpu_count=sum(shape), replicas=replicas).per_gpu_batch_size
+        batch = job.plan_for(
+            job.spec.requested_batch_size, kind, gpu_count=sum(shape), replicas=replicas
+        ).per_gpu_batch_size
         if batch >= job.truth.smallest_per_gpu(kind):
             with suppress(InputError):
                 time = job.truth.step(kind, shape, batch)
-                samples.append(Sample(len(shape), replicas, batch, time.step_seconds, time.sync_seconds))
+                samples.append(
+                    Sample(len(shape), replicas, batch, time.step_seconds, time.sync_seconds)
+                )
     return samples

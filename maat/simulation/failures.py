@@ -63,7 +63,10 @@ class Outages:
         self._next: list[tuple[float, int]] = []
         self._in_service: dict[frozenset[NodeId], Cluster] = {frozenset(): cluster}
         if isinstance(failures, RandomFailures):
-            self._mean, self._repair = failures.mtbf_hours * SECONDS_PER_HOUR, failures.repair_seconds
+            self._mean, self._repair = (
+                failures.mtbf_hours * SECONDS_PER_HOUR,
+                failures.repair_seconds,
+            )
             self._rngs = [np.random.default_rng((seed, node)) for node in range(len(cluster.nodes))]
             self._next = [(self._up_time(node), node) for node in range(len(cluster.nodes))]
             heapq.heapify(self._next)
@@ -87,7 +90,10 @@ class Outages:
         """The cluster with the GPUs of failed nodes drained; the same object as long as the same nodes are down."""
         down = self.down_at(time)
         if down not in self._in_service:
-            nodes = (replace(n, drained=frozenset(range(n.gpu_count))) if n.id in down else n for n in self._cluster.nodes)
+            nodes = (
+                replace(n, drained=frozenset(range(n.gpu_count))) if n.id in down else n
+                for n in self._cluster.nodes
+            )
             self._in_service[down] = replace(self._cluster, nodes=tuple(nodes))
         return self._in_service[down]
 
@@ -97,7 +103,9 @@ class Outages:
         seen = self._count(after)
         recent = self._known[self._count(after - self._repair - 1.0) : seen]
         repairs = [failure.repaired_at for failure in recent if failure.repaired_at > after]
-        failures = [failure.time for failure in self._known[seen : seen + 1]] + [time for time, _ in self._next[:1]]
+        failures = [failure.time for failure in self._known[seen : seen + 1]] + [
+            time for time, _ in self._next[:1]
+        ]
         return min([*repairs, *failures], default=float("inf"))
 
     def _work_out(self, until: float) -> None:
@@ -116,7 +124,9 @@ class Outages:
 
 def _check_not_negative(field: str, value: float) -> None:
     if not 0 <= value < float("inf"):
-        raise ParameterError("is no time from zero up", field=field, value=value, remedy="Give seconds, 0 or more.")
+        raise ParameterError(
+            "is no time from zero up", field=field, value=value, remedy="Give seconds, 0 or more."
+        )
 
 
 def _check_nodes(failures: Sequence[NodeFailure], cluster: Cluster) -> None:
@@ -124,4 +134,9 @@ def _check_nodes(failures: Sequence[NodeFailure], cluster: Cluster) -> None:
     for failure in failures:
         if failure.node not in names:
             shown = ", ".join(node.id for node in cluster.nodes[:8])
-            raise ClusterError("is no node of this cluster", field="failures", value=failure.node, remedy=f"Its nodes are {shown}.")
+            raise ClusterError(
+                "is no node of this cluster",
+                field="failures",
+                value=failure.node,
+                remedy=f"Its nodes are {shown}.",
+            )

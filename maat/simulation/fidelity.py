@@ -50,21 +50,35 @@ class Fidelity:
     name: str
     summary: str
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
-    profiling_by_policy: Mapping[str, ProfilingMode] = field(default_factory=dict)  # what baselines are told that others must learn
+    profiling_by_policy: Mapping[str, ProfilingMode] = field(
+        default_factory=dict
+    )  # what baselines are told that others must learn
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
     project_by_constant: bool = False  # 4.7: Sia eq. 1 with a constant ratio per model
-    plan_within_trace_batch: bool = False  # 4.5: the policy plans up to the trace's batch size, the job runs up to the model's
+    plan_within_trace_batch: bool = (
+        False  # 4.5: the policy plans up to the trace's batch size, the job runs up to the model's
+    )
     gpu_time: GpuTimeRule = GpuTimeRule.SECONDS  # 4.11
     policy_restart_seconds: Mapping[str, float] = field(
         default_factory=dict
     )  # 4.7: what the policy reckons where it differs from the truth
-    policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(default_factory=dict)  # 4.5: hand-set (model, type) -> batch
-    policy_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # 4.5-4.8: by policy, unless the caller sets them
-    placer_parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by placer, unless the caller sets them
-    round_seconds: float | None = None  # between rounds, whatever the policy, unless the caller says
-    completion_at_round_end: bool = False  # a job is done when the round after its last iteration begins
+    policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(
+        default_factory=dict
+    )  # 4.5: hand-set (model, type) -> batch
+    policy_parameters: Mapping[str, Mapping[str, object]] = field(
+        default_factory=dict
+    )  # 4.5-4.8: by policy, unless the caller sets them
+    placer_parameters: Mapping[str, Mapping[str, object]] = field(
+        default_factory=dict
+    )  # by placer, unless the caller sets them
+    round_seconds: float | None = (
+        None  # between rounds, whatever the policy, unless the caller says
+    )
+    completion_at_round_end: bool = (
+        False  # a job is done when the round after its last iteration begins
+    )
     variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
     flat_restart_seconds: float | None = None
@@ -80,7 +94,11 @@ class Fidelity:
         """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
         those (4.5) is not for it."""
         told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
-        return replace(told, plan_within_trace_batch=False) if told.profiling is ProfilingMode.REQUESTED else told
+        return (
+            replace(told, plan_within_trace_batch=False)
+            if told.profiling is ProfilingMode.REQUESTED
+            else told
+        )
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""
@@ -88,7 +106,10 @@ class Fidelity:
 
 
 FIDELITIES: Mapping[str, Fidelity] = {
-    "paper": Fidelity("paper", "Follows the Sia paper: jobs are profiled on one GPU of every type first, and the profiling is charged."),
+    "paper": Fidelity(
+        "paper",
+        "Follows the Sia paper: jobs are profiled on one GPU of every type first, and the profiling is charged.",
+    ),
     "sia-artifact": Fidelity(
         "sia-artifact",
         "Follows the published Sia simulator in every rule in which it differs from the paper.",
@@ -143,7 +164,10 @@ FIDELITIES: Mapping[str, Fidelity] = {
         profiling=ProfilingMode.NO_PROFILE,
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_parameters={
-            **{policy: {"head_of_line": "block"} for policy in ("gandiva", "sjf", "srtf", "tiresias")},
+            **{
+                policy: {"head_of_line": "block"}
+                for policy in ("gandiva", "sjf", "srtf", "tiresias")
+            },
             "las": {"head_of_line": "block", "service": "seconds"},
         },
         placer_parameters={
@@ -171,6 +195,11 @@ FIDELITIES: Mapping[str, Fidelity] = {
 def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
     """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
     if name not in FIDELITIES:
-        raise UnknownNameError("is no fidelity that Maat has", field="fidelity", value=name, remedy=f"Use one of: {', '.join(FIDELITIES)}.")
+        raise UnknownNameError(
+            "is no fidelity that Maat has",
+            field="fidelity",
+            value=name,
+            remedy=f"Use one of: {', '.join(FIDELITIES)}.",
+        )
     preset = FIDELITIES[name]
     return preset if profiling is None else preset.revealing(ProfilingMode(profiling))

@@ -37,7 +37,9 @@ GAVEL_STANDS_FOR: Mapping[str, str] = {
     "LM (batch size 20)": "deepspeech2",
     "Recommendation (batch size 2048)": "ncf",
 }
-PAL_APPLICATIONS: Mapping[str, str] = {"Bert-Base": "BERT"}  # a measured model whose name in PAL's traces is another
+PAL_APPLICATIONS: Mapping[str, str] = {
+    "Bert-Base": "BERT"
+}  # a measured model whose name in PAL's traces is another
 PAL_STANDS_FOR: Mapping[str, str] = {"resnet50": "imagenet", "vgg19": "yolov3", "Bert-Base": "bert"}
 
 
@@ -90,14 +92,20 @@ class Interference:
                 found.setdefault(match["model"], []).append(int(match["size"]))
         return found
 
-    def between(self, models: Collection[str], gpu_counts: Collection[int]) -> dict[tuple[str, str, int], float]:
+    def between(
+        self, models: Collection[str], gpu_counts: Collection[int]
+    ) -> dict[tuple[str, str, int], float]:
         """The slowdown of every model or job type beside every other at these GPU counts, as policies and simulator look it up.
 
         A count that was not measured has the figure of the next smaller measured one, else of the smallest. Raises InterferenceError for a
         pair that the table lacks: an unknown slowdown is not none.
         """
         pairs = [(victim, partner) for victim in sorted(models) for partner in sorted(models)]
-        return {(victim, partner, n): self._slowdown((victim, partner), n) for victim, partner in pairs for n in gpu_counts}
+        return {
+            (victim, partner, n): self._slowdown((victim, partner), n)
+            for victim, partner in pairs
+            for n in gpu_counts
+        }
 
     def _slowdown(self, pair: Pair, gpu_count: int) -> float:
         if self.everywhere is not None:
@@ -135,14 +143,22 @@ def interference(given: str) -> Interference:
             value=given,
             remedy="Name a CSV or JSON table, or a number from 1 up.",
         )
-    return read_gavel(path, gpu_type=gpu_type or GAVEL_TYPE) if path.suffix == ".json" else read_table(path)
+    return (
+        read_gavel(path, gpu_type=gpu_type or GAVEL_TYPE)
+        if path.suffix == ".json"
+        else read_table(path)
+    )
 
 
 @cache
 def synthetic() -> Interference:
     """The shipped table of the catalog's six data-parallel models. Nobody measured these pairs: see `statement` in interference.json."""
     data = json.loads(files("maat.simulation").joinpath("interference.json").read_text("utf-8"))
-    pairs = {(victim, partner): {1: float(xi)} for victim, row in data["pairs"].items() for partner, xi in row.items()}
+    pairs = {
+        (victim, partner): {1: float(xi)}
+        for victim, row in data["pairs"].items()
+        for partner, xi in row.items()
+    }
     return Interference("synthetic (declared, not measured)", pairs)
 
 
@@ -162,7 +178,9 @@ def read_table(source: Path | str, *, name: str | None = None) -> Interference:
         table.require(_OWN)
     found = _collected(_pal_rows(table) if from_pal else _own_rows(table))
     if not found:
-        raise table.blame("holds no pairs", field="rows", remedy="Add a row for each victim and partner.")
+        raise table.blame(
+            "holds no pairs", field="rows", remedy="Add a row for each victim and partner."
+        )
     return _measured_by_pal(found, title) if from_pal else Interference(f"table ({title})", found)
 
 
@@ -172,7 +190,12 @@ def read_interference_text(text: str, *, name: str, gpu_type: str | None = None)
         return read_gavel(text, gpu_type=gpu_type or GAVEL_TYPE, name=name)
     if gpu_type is not None:
         remedy = "Leave out the type: this table holds for every GPU."
-        raise InterferenceError("is no measurement of one GPU type", field="interference", value=f"{name}#{gpu_type}", remedy=remedy)
+        raise InterferenceError(
+            "is no measurement of one GPU type",
+            field="interference",
+            value=f"{name}#{gpu_type}",
+            remedy=remedy,
+        )
     return read_table(text, name=name)
 
 
@@ -184,13 +207,19 @@ def is_gavel(text: str) -> bool:
 def _own_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
     for row in table.rows:
         count = row.whole_number("gpu_count", maximum=MAX_GPUS_PER_JOB)
-        yield (_model(row, "victim"), _model(row, "partner")), count, row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN)
+        yield (
+            (_model(row, "victim"), _model(row, "partner")),
+            count,
+            row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN),
+        )
 
 
 def _model(row: Row, column: str) -> str:
     name = row.cells[column]
     if not name:
-        raise row.blame("is missing", field=column, row=row.line, remedy="Name a model of the trace.")
+        raise row.blame(
+            "is missing", field=column, row=row.line, remedy="Name a model of the trace."
+        )
     return name
 
 
@@ -198,7 +227,11 @@ def _pal_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
     """Both directions of every data-parallel pair: speed alone over speed together; a speed of 0 says that the two do not fit."""
     alone: dict[tuple[str, int, str], float] = {}
     for row in table.rows:
-        first, second, how = row.cells["model1"], row.cells["model2"], row.cells["pipeline_strategy"]
+        first, second, how = (
+            row.cells["model1"],
+            row.cells["model2"],
+            row.cells["pipeline_strategy"],
+        )
         if how not in _DATA_PARALLEL:
             continue
         count, speed = row.whole_number("gpu_num1"), _speed(row, "speed1")
@@ -221,10 +254,16 @@ def _measured_by_pal(found: Mapping[Pair, ByCount], title: str) -> Interference:
 def _apart_where_unmeasured(pairs: Mapping[Pair, ByCount]) -> dict[Pair, ByCount]:
     """The pairs, and as such that do not share a GPU those of its models that PAL did not run together (language models among themselves)."""
     models = sorted({model for pair in pairs for model in pair})
-    return {(victim, partner): pairs.get((victim, partner), {1: math.inf}) for victim in models for partner in models}
+    return {
+        (victim, partner): pairs.get((victim, partner), {1: math.inf})
+        for victim in models
+        for partner in models
+    }
 
 
-def read_gavel(source: Path | str, *, gpu_type: str = GAVEL_TYPE, name: str | None = None) -> Interference:
+def read_gavel(
+    source: Path | str, *, gpu_type: str = GAVEL_TYPE, name: str | None = None
+) -> Interference:
     """Gavel's simulation_throughputs.json, in a file (Path) or a text: pairs of one-GPU jobs on one of its GPU types. Its pairs of larger jobs
     hold no measurements. Raises InterferenceError.
     """
@@ -239,17 +278,29 @@ def read_gavel(source: Path | str, *, gpu_type: str = GAVEL_TYPE, name: str | No
             partner = _one_gpu_job(other)
             if victim is not None and partner is not None:
                 try:
-                    rows.append(((victim, partner), 1, _ratio(_gavel_speed(speeds["null"]), _gavel_speed(both[0]))))
+                    rows.append(
+                        (
+                            (victim, partner),
+                            1,
+                            _ratio(_gavel_speed(speeds["null"]), _gavel_speed(both[0])),
+                        )
+                    )
                 except (KeyError, TypeError, ValueError, IndexError) as wrong:
                     raise _not_gavel(title, f"has no speeds for {key} beside {other}") from wrong
-    return Interference(f"measured ({title}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR))
+    return Interference(
+        f"measured ({title}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR)
+    )
 
 
 def gavel_types(source: Path | str, *, name: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """GPU type -> job -> partner -> speeds. Raises InterferenceError where the JSON is of another kind."""
     try:
         data = json.loads(source.read_text("utf-8") if isinstance(source, Path) else source)
-    except (OSError, ValueError, RecursionError) as wrong:  # of ValueError: no UTF-8, no JSON, numbers of thousands of digits
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+    ) as wrong:  # of ValueError: no UTF-8, no JSON, numbers of thousands of digits
         raise _not_gavel(name, "is no JSON that can be read") from wrong
     by_type = list(data.values()) if isinstance(data, dict) else []
     jobs = [row for by_job in by_type if isinstance(by_job, dict) for row in by_job.values()]
@@ -260,13 +311,22 @@ def gavel_types(source: Path | str, *, name: str) -> Mapping[str, Mapping[str, M
 
 def _gavel_speed(given: Any) -> float:
     """Raises TypeError or ValueError."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= MAX_STEPS_PER_SECOND:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or not 0 <= given <= MAX_STEPS_PER_SECOND
+    ):
         raise ValueError(given)
     return float(given)
 
 
 def _not_gavel(name: str, problem: str) -> InterferenceError:
-    return InterferenceError(problem, field="interference", value=name, remedy="Give Gavel's simulation_throughputs.json.")
+    return InterferenceError(
+        problem,
+        field="interference",
+        value=name,
+        remedy="Give Gavel's simulation_throughputs.json.",
+    )
 
 
 def _one_gpu_job(key: str) -> str | None:
@@ -293,7 +353,11 @@ def _standing_in(pairs: Mapping[Pair, ByCount], names: Mapping[str, str]) -> dic
     """The pairs under their measured names, and under those of the models for which the measured ones stand."""
     found = dict(pairs)
     for (victim, partner), by_count in pairs.items():
-        for pair in ((names.get(victim), partner), (victim, names.get(partner)), (names.get(victim), names.get(partner))):
+        for pair in (
+            (names.get(victim), partner),
+            (victim, names.get(partner)),
+            (names.get(victim), names.get(partner)),
+        ):
             if pair[0] is not None and pair[1] is not None:
                 found[pair[0], pair[1]] = by_count
     return found

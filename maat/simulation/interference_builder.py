@@ -6,7 +6,13 @@ import json
 import sys
 from pathlib import Path
 
-from maat.simulation.interference import GAVEL_STANDS_FOR, PAL_STANDS_FOR, Interference, read_gavel, read_table
+from maat.simulation.interference import (
+    GAVEL_STANDS_FOR,
+    PAL_STANDS_FOR,
+    Interference,
+    read_gavel,
+    read_table,
+)
 
 STATEMENT = (
     "Synthetic: nobody measured these six models in company. Each stands for a measured one of like kind (stands_for); pairs of those are solo over "
@@ -20,7 +26,10 @@ def synthetic_pairs(gavel: Interference, pal: Interference) -> dict[str, dict[st
     """Victim -> partner -> slowdown of the catalog's six data-parallel models, two decimals."""
     others = sorted(GAVEL_STANDS_FOR.values())
     models = sorted({*others, *PAL_STANDS_FOR.values()})
-    return {victim: {partner: round(_slowdown(victim, partner, gavel, pal), 2) for partner in models} for victim in models}
+    return {
+        victim: {partner: round(_slowdown(victim, partner, gavel, pal), 2) for partner in models}
+        for victim in models
+    }
 
 
 def _slowdown(victim: str, partner: str, gavel: Interference, pal: Interference) -> float:
@@ -30,7 +39,10 @@ def _slowdown(victim: str, partner: str, gavel: Interference, pal: Interference)
         by_count = pal.pairs[victim, partner]
         return by_count[min(by_count)]
     known = set(GAVEL_STANDS_FOR.values())
-    stand_in = (victim if victim in known else LARGE_IMAGE_MODEL, partner if partner in known else LARGE_IMAGE_MODEL)
+    stand_in = (
+        victim if victim in known else LARGE_IMAGE_MODEL,
+        partner if partner in known else LARGE_IMAGE_MODEL,
+    )
     return gavel.pairs[stand_in][1]
 
 
@@ -38,10 +50,14 @@ def main() -> None:
     gavel, pal = (Path(argument) for argument in sys.argv[1:3])
     table = {
         "statement": STATEMENT,
-        "stands_for": {model: measured for measured, model in {**GAVEL_STANDS_FOR, "vgg19": "yolov3"}.items()},
+        "stands_for": {
+            model: measured for measured, model in {**GAVEL_STANDS_FOR, "vgg19": "yolov3"}.items()
+        },
         "pairs": synthetic_pairs(read_gavel(gavel), read_table(pal)),
     }
-    Path(__file__).with_name("interference.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
+    Path(__file__).with_name("interference.json").write_text(
+        json.dumps(table, indent=2) + "\n", "utf-8"
+    )
 
 
 if __name__ == "__main__":

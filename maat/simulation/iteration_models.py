@@ -63,15 +63,21 @@ class IterationTruth:
 class IterationModel(Model):
     """Its jobs are rigid: their iteration times hold for the GPU count of the trace alone."""
 
-    def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.RIGID) -> JobSpec:
+    def job_spec(
+        self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.RIGID
+    ) -> JobSpec:
         """The declaration of a trace's job, rigid whatever `adaptivity` asks for."""
-        return super().job_spec(replace(job, batch_size=job.gpu_count), fidelity, adaptivity=Adaptivity.RIGID)
+        return super().job_spec(
+            replace(job, batch_size=job.gpu_count), fidelity, adaptivity=Adaptivity.RIGID
+        )
 
 
 @cache
 def iteration_models() -> Mapping[str, Model]:
     """The models of PAL's traces, by the names that these use."""
-    table = json.loads(files("maat.simulation").joinpath("iteration_times.json").read_text(encoding="utf-8"))
+    table = json.loads(
+        files("maat.simulation").joinpath("iteration_times.json").read_text(encoding="utf-8")
+    )
     memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in table["gpu_types"]}
     return {
         name: IterationModel(

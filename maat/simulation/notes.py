@@ -35,7 +35,14 @@ class PlacerMoves:
 
 def notes_on(scenario: Scenario) -> tuple[str, ...]:
     """Sentences, each once."""
-    return tuple(chain(_declared(scenario), _lacking(scenario), _weighed_by_nobody(scenario), _of_no_job(scenario)))
+    return tuple(
+        chain(
+            _declared(scenario),
+            _lacking(scenario),
+            _weighed_by_nobody(scenario),
+            _of_no_job(scenario),
+        )
+    )
 
 
 def notes_on_all(scenarios: Iterable[Scenario]) -> tuple[str, ...]:
@@ -54,30 +61,51 @@ def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, 
     if rounds < MANY_ROUNDS:
         return ()
     until = f"round_seconds {round_seconds:g} makes {rounds:,.0f} rounds until the last job of {workload.name} is submitted"
-    return (f"{until}, of which those that can change nothing are passed over: a larger round_seconds takes less time.",)
+    return (
+        f"{until}, of which those that can change nothing are passed over: a larger round_seconds takes less time.",
+    )
 
 
 def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:
     """One sentence where a clock ended a solver's search. `rounds`: of each run, in how many of them."""
     hit = sum(many > 0 for many in rounds)
     of_runs = f" of {hit} of {len(rounds)} runs" if len(rounds) > 1 else ""
-    return (f"The solver's time ran out in {sum(rounds)} rounds{of_runs}: another machine may get another result.",) if hit else ()
+    return (
+        (
+            f"The solver's time ran out in {sum(rounds)} rounds{of_runs}: another machine may get another result.",
+        )
+        if hit
+        else ()
+    )
 
 
 def notes_on_moves(runs: Iterable[PlacerMoves]) -> tuple[str, ...]:
     """One sentence of every policy and placer whose restarts are mostly the placer's doing."""
     together: dict[tuple[str, str], PlacerMoves] = {}
     for run in runs:
-        before = together.get((run.policy, run.placer), PlacerMoves(run.policy, run.placer, 0, 0, 0))
-        counts = (before.by_placer + run.by_placer, before.restarts + run.restarts, before.jobs + run.jobs)
+        before = together.get(
+            (run.policy, run.placer), PlacerMoves(run.policy, run.placer, 0, 0, 0)
+        )
+        counts = (
+            before.by_placer + run.by_placer,
+            before.restarts + run.restarts,
+            before.jobs + run.jobs,
+        )
         together[run.policy, run.placer] = PlacerMoves(run.policy, run.placer, *counts)
     return tuple(_moved(run) for run in together.values() if run.prevail)
 
 
 def _moved(run: PlacerMoves) -> str:
-    sticky = next((f"the placer {name}" for name in PLACERS.names if name == f"{run.placer}-sticky"), "a sticky placer")
-    moves = f"{run.by_placer} of {run.restarts} restarts were moves by the placer {run.placer} alone"
-    return f"{moves}, of jobs that {run.policy} left as they were: {sticky} leaves them on their GPUs."
+    sticky = next(
+        (f"the placer {name}" for name in PLACERS.names if name == f"{run.placer}-sticky"),
+        "a sticky placer",
+    )
+    moves = (
+        f"{run.by_placer} of {run.restarts} restarts were moves by the placer {run.placer} alone"
+    )
+    return (
+        f"{moves}, of jobs that {run.policy} left as they were: {sticky} leaves them on their GPUs."
+    )
 
 
 def _declared(scenario: Scenario) -> Iterator[str]:
@@ -90,7 +118,10 @@ def _declared(scenario: Scenario) -> Iterator[str]:
 
 
 def _lacking(scenario: Scenario) -> Iterator[str]:
-    for kind, entry in (("policy", POLICIES.entry(scenario.policy)), ("placer", PLACERS.entry(scenario.placer))):
+    for kind, entry in (
+        ("policy", POLICIES.entry(scenario.policy)),
+        ("placer", PLACERS.entry(scenario.placer)),
+    ):
         if entry.needs is Needs.SHARED_GPUS and scenario.cluster.jobs_per_gpu == 1:
             yield f"The {kind} {entry.name} shares GPUs; here a GPU holds one job (jobs_per_gpu 1), so it only orders."
         if entry.needs is Needs.GPU_SCORES and not _unequal(scenario):

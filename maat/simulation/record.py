@@ -83,7 +83,11 @@ class SimulationResult:
         figures: dict[str, object] = dict(vars(self.metrics))
         if self.metrics.unfinished == self.metrics.jobs:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
-        for kind, records in {"": self.records, "_large": self._of_size(large=True), "_small": self._of_size(large=False)}.items():
+        for kind, records in {
+            "": self.records,
+            "_large": self._of_size(large=True),
+            "_small": self._of_size(large=False),
+        }.items():
             if all(record.jct is None for record in records):
                 figures[f"avg_jct_hours{kind}"] = figures[f"avg_waiting_hours{kind}"] = None
             if all(record.queueing_delay is None for record in records):
@@ -100,7 +104,13 @@ class SimulationResult:
             notes.append(
                 f"The run was stopped at hour {self.end_time / 3600:.1f}: its figures are of the {arrived} that had arrived by then."
             )
-        moves = PlacerMoves(self.scenario.policy, self.scenario.placer, self.restarts_by_placer, self.metrics.restarts, self.metrics.jobs)
+        moves = PlacerMoves(
+            self.scenario.policy,
+            self.scenario.placer,
+            self.restarts_by_placer,
+            self.metrics.restarts,
+            self.metrics.jobs,
+        )
         return [*notes, *notes_on_clock([self.rounds_out_of_time]), *notes_on_moves([moves])]
 
     def summary(self) -> dict[str, object]:
@@ -114,7 +124,9 @@ class SimulationResult:
             "trace": scenario.workload.name,
             "cluster": scenario.cluster.describe(),
             "jobs_per_gpu": scenario.cluster.jobs_per_gpu,
-            "interference": None if scenario.conditions.interference is None else scenario.conditions.interference.name,
+            "interference": None
+            if scenario.conditions.interference is None
+            else scenario.conditions.interference.name,
             "seed": scenario.seed,
             "rounds": self.rounds,
             "complete": self.complete,
@@ -164,10 +176,22 @@ class Recorder:
         self._last = result
         self._out_of_time += result.decision.report.out_of_time
         self._moved = result.moved_by_placer
-        self._stored = StoredState(result.round_number + 1, result.decision.state, result.placement.state)
+        self._stored = StoredState(
+            result.round_number + 1, result.decision.state, result.placement.state
+        )
         cluster = observed.cluster
-        held = np.bincount(cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types))
-        self._use.append(RoundUse(observed.now, len(observed.jobs), int(held.sum()), int(cluster.capacity.sum()), len(result.evicted)))
+        held = np.bincount(
+            cluster.gpu_type_of[result.placement.placement.gpus], minlength=len(cluster.gpu_types)
+        )
+        self._use.append(
+            RoundUse(
+                observed.now,
+                len(observed.jobs),
+                int(held.sum()),
+                int(cluster.capacity.sum()),
+                len(result.evicted),
+            )
+        )
         self._held.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
@@ -177,19 +201,30 @@ class Recorder:
                 self._spans.append(AllocationSpan(event.job_id, event.time, None, 0, 0, None))
         for change in result.changes.items:
             if change.after != change.before:
-                self._spans.append(_span(change.job_id, observed, change.after.gpus if change.after else (), change.grant))
+                self._spans.append(
+                    _span(
+                        change.job_id,
+                        observed,
+                        change.after.gpus if change.after else (),
+                        change.grant,
+                    )
+                )
         return True
 
     def unapplied(self) -> Sequence[Changes]:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        self._restarts_by_placer += sum(event.state is JobState.RESTARTING and event.job_id in self._moved for event in events)
+        self._restarts_by_placer += sum(
+            event.state is JobState.RESTARTING and event.job_id in self._moved for event in events
+        )
         self._tell(changes.round_number, changes.time)
 
     def passed_over(self, ahead: RoundsAhead, count: int) -> None:
         """Count the first `count` rounds ahead as repetitions of the last that was played; of idle ones the first and the last stand for all."""
-        self._stored = replace(self._stored, next_round_number=self._stored.next_round_number + count)
+        self._stored = replace(
+            self._stored, next_round_number=self._stored.next_round_number + count
+        )
         last = replace(self._use[-1], evicted=0)
         if last.active_jobs:
             alike = [replace(last, time=ahead.time(index)) for index in range(count)]
@@ -203,9 +238,24 @@ class Recorder:
 
     def _tell(self, round_number: int, now: float) -> None:
         if self._on_progress is not None:
-            self._on_progress(Position(round_number, now, len(self._executor.finished), len(self._scenario.workload.jobs)))
+            self._on_progress(
+                Position(
+                    round_number,
+                    now,
+                    len(self._executor.finished),
+                    len(self._scenario.workload.jobs),
+                )
+            )
 
-    def result(self, round_seconds: float, *, stopped: bool, failures: int, cpu_seconds: float, wall_seconds: float) -> SimulationResult:
+    def result(
+        self,
+        round_seconds: float,
+        *,
+        stopped: bool,
+        failures: int,
+        cpu_seconds: float,
+        wall_seconds: float,
+    ) -> SimulationResult:
         every = {**self._executor.jobs, **self._executor.finished}
         jobs = [every[job.name] for job in self._scenario.workload.jobs if job.name in every]
         records = tuple(_record(job) for job in jobs)
@@ -213,11 +263,18 @@ class Recorder:
         return SimulationResult(
             scenario=self._scenario,
             records=records,
-            metrics=schedule_metrics(records, gpu_hours=self._gpu_hours(jobs, round_seconds), rounds=self._use, failures=failures),
+            metrics=schedule_metrics(
+                records,
+                gpu_hours=self._gpu_hours(jobs, round_seconds),
+                rounds=self._use,
+                failures=failures,
+            ),
             rounds=sum(use.rounds for use in self._use),
             round_times=tuple(use.time for use in self._use),
             contention=tuple(use.active_jobs for use in self._use),
-            gpus_by_type={name: tuple(row[t] for row in self._held) for t, name in enumerate(names)},
+            gpus_by_type={
+                name: tuple(row[t] for row in self._held) for t, name in enumerate(names)
+            },
             policy_seconds=tuple(self._policy_seconds),
             spans=tuple(self._spans),
             end_time=self._use[-1].time if self._use else 0.0,
@@ -239,15 +296,27 @@ class Recorder:
             for job in self._last.round_input.jobs
             if job.id in self._executor.jobs and self._executor.jobs[job.id].allocation is None
         )
-        return {job_id: reasons.sentence for job_id in left if (reasons := self._last.reasons.get(job_id)) is not None}
+        return {
+            job_id: reasons.sentence
+            for job_id in left
+            if (reasons := self._last.reasons.get(job_id)) is not None
+        }
 
     def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
         if self._scenario.conditions.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
             return self._whole_round_gpus * round_seconds / 3600
-        return sum(sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values()) for job in jobs) / 3600
+        return (
+            sum(
+                sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values())
+                for job in jobs
+            )
+            / 3600
+        )
 
 
-def _span(job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: object) -> AllocationSpan:
+def _span(
+    job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: object
+) -> AllocationSpan:
     cluster = observed.cluster
     if not gpus:
         return AllocationSpan(job_id, observed.now, None, 0, 0, None)
@@ -255,7 +324,12 @@ def _span(job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: obj
     batch = getattr(grant, "batch", None)
     kind = cluster.type_names[int(cluster.gpu_type_of[at[0]])]
     return AllocationSpan(
-        job_id, observed.now, kind, len(at), len(set(cluster.gpu_node[at].tolist())), None if batch is None else batch.total_batch_size
+        job_id,
+        observed.now,
+        kind,
+        len(at),
+        len(set(cluster.gpu_node[at].tolist())),
+        None if batch is None else batch.total_batch_size,
     )
 
 
@@ -270,7 +344,8 @@ def _record(job: SimulatedJob) -> JobRecord:
         restarts=job.restarts,
         gpu_count_requested=spec.requested_gpus,
         gpu_seconds={
-            t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0) for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
+            t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0)
+            for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
         },
         interruptions=job.interruptions,
         lost_gpu_seconds=job.lost_gpu_seconds,

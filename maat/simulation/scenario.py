@@ -54,7 +54,14 @@ class Scenario:
             strong_scaling_share=conditions.strong_scaling_share,
             seed=self.seed,
         )
-        return {**drawn, **{job.name: Adaptivity.RIGID for job in jobs if job.model in conditions.fidelity.rigid_models}}
+        return {
+            **drawn,
+            **{
+                job.name: Adaptivity.RIGID
+                for job in jobs
+                if job.model in conditions.fidelity.rigid_models
+            },
+        }
 
     @cached_property
     def tuned_jobs(self) -> Mapping[str, TraceJob]:
@@ -95,7 +102,9 @@ def projection_of(scenario: Scenario) -> Projection:
     """How a type that a job never ran on is estimated under this fidelity."""
     if not scenario.conditions.fidelity.project_by_constant:
         return project_by_profile
-    return ProjectByConstant({name: model.reference_throughput for name, model in scenario.true_models.items()})
+    return ProjectByConstant(
+        {name: model.reference_throughput for name, model in scenario.true_models.items()}
+    )
 
 
 def interference_of(scenario: Scenario) -> Mapping[tuple[str, str, int], float]:
@@ -111,8 +120,15 @@ def interference_of(scenario: Scenario) -> Mapping[tuple[str, str, int], float]:
             field="interference",
             remedy="Give a table of measured pairs, 'synthetic', or a constant such as 1.25.",
         )
-    most = max([scenario.conditions.fidelity.most_gpus_per_job, *(job.gpu_count for job in scenario.workload.jobs)])
-    names = {name for job in scenario.submitted_jobs if (name := _shares_as(scenario, job)) is not None}
+    most = max(
+        [
+            scenario.conditions.fidelity.most_gpus_per_job,
+            *(job.gpu_count for job in scenario.workload.jobs),
+        ]
+    )
+    names = {
+        name for job in scenario.submitted_jobs if (name := _shares_as(scenario, job)) is not None
+    }
     return scenario.conditions.interference.between(names, range(1, most + 1))
 
 
@@ -120,11 +136,17 @@ def _shares_as(scenario: Scenario, job: TraceJob) -> str | None:
     """The name under which the scenario's interference has a job; None where nothing is said of any."""
     if scenario.conditions.interference is None:
         return None
-    total = scenario.models[job.model].truth.initial_batch_size if job.batch_size is None else job.batch_size
+    total = (
+        scenario.models[job.model].truth.initial_batch_size
+        if job.batch_size is None
+        else job.batch_size
+    )
     return scenario.conditions.interference.called(job.model, -(-total // job.gpu_count))
 
 
-def slowdowns_of(scenario: Scenario, interference: Mapping[tuple[str, str, int], float]) -> tuple[Slowdown, ...]:
+def slowdowns_of(
+    scenario: Scenario, interference: Mapping[tuple[str, str, int], float]
+) -> tuple[Slowdown, ...]:
     """What slows jobs in this scenario besides their own step times. `interference`: what jobs that share a GPU lose."""
     apart = any(_penalty(scenario, name) > 1 for name in scenario.workload.models)
     unequal = (UnequalGpus(scenario.cluster),) if scenario.cluster.scores or apart else ()
@@ -144,7 +166,14 @@ def with_scores(scenario: Scenario, sequence: random.Random | None = None) -> Sc
     rules = scenario.conditions.fidelity.variability
     needed = {rules.classes[name] for name in scenario.workload.models if name in rules.classes}
     drawn = run_sequence(scenario) if sequence is None else sequence
-    scores = draw_scores(scenario.conditions.variability, scenario.cluster, rules, needed=needed, seed=scenario.seed, sequence=drawn)
+    scores = draw_scores(
+        scenario.conditions.variability,
+        scenario.cluster,
+        rules,
+        needed=needed,
+        seed=scenario.seed,
+        sequence=drawn,
+    )
     return replace(scenario, cluster=replace(scenario.cluster, scores=scores))
 
 
@@ -161,7 +190,9 @@ def first_state_of(placer: Placer, sequence: random.Random) -> PolicyState:
 
 
 def _penalty(scenario: Scenario, model: str) -> float:
-    return scenario.conditions.locality_penalties.get(model, scenario.models[model].locality_penalty)
+    return scenario.conditions.locality_penalties.get(
+        model, scenario.models[model].locality_penalty
+    )
 
 
 def submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
@@ -171,7 +202,11 @@ def submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
     for row, job in enumerate(scenario.submitted_jobs, start=2):
         model = scenario.true_models[job.model]
         spec = model.job_spec(job, told, adaptivity=adaptivity[job.name])
-        spec = replace(spec, locality_penalty=_penalty(scenario, job.model), shares_as=_shares_as(scenario, job))
+        spec = replace(
+            spec,
+            locality_penalty=_penalty(scenario, job.model),
+            shares_as=_shares_as(scenario, job),
+        )
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
             raise TraceError(
@@ -191,4 +226,10 @@ def submit(scenario: Scenario, executor: SimulatedExecutor) -> None:
                 source=scenario.workload.name,
                 row=row,
             )
-        executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale, regimes=job.regimes)
+        executor.submit(
+            spec,
+            model.truth,
+            restart_seconds=model.restart_seconds,
+            work_scale=job.work_scale,
+            regimes=job.regimes,
+        )

@@ -35,7 +35,9 @@ class SharedGpus:
         held = job.allocation.gpus if job.allocation else ()
         on_gpu = dict.fromkeys(held, 1.0)
         for partner in partners:
-            xi = self.interference[job.spec.interference_name, partner.spec.interference_name, len(held)]
+            xi = self.interference[
+                job.spec.interference_name, partner.spec.interference_name, len(held)
+            ]
             if math.isinf(xi):
                 raise InterferenceError(
                     f"lets {job.spec.model} and {partner.spec.model} share a GPU, on which they do not fit",
@@ -59,7 +61,11 @@ class UnequalGpus:
         spec = job.spec
         apart = spec.locality_penalty if len(job.shape) > 1 else 1.0
         scores = self._scores.get(spec.variability_class or "")
-        return apart if scores is None or job.allocation is None else apart * max(scores[gpu] for gpu in job.allocation.gpus)
+        return (
+            apart
+            if scores is None or job.allocation is None
+            else apart * max(scores[gpu] for gpu in job.allocation.gpus)
+        )
 
 
 def set_paces(jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]) -> None:
@@ -73,7 +79,9 @@ def set_paces(jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]) -> No
             job.pace *= cause.slowdown(job, partners)
 
 
-def coupled(jobs: Sequence[SimulatedJob]) -> tuple[tuple[SimulatedJob, ...], tuple[tuple[SimulatedJob, ...], ...]]:
+def coupled(
+    jobs: Sequence[SimulatedJob],
+) -> tuple[tuple[SimulatedJob, ...], tuple[tuple[SimulatedJob, ...], ...]]:
     """Jobs that share no GPU with anybody, and groups of jobs that share some, directly or through one another; in their order."""
     on_gpu = _by_gpu([job for job in jobs if job.allocation is not None])
     group: dict[str, list[SimulatedJob]] = {job.spec.id: [job] for job in jobs}
@@ -96,7 +104,9 @@ def _by_gpu(running: Sequence[SimulatedJob]) -> dict[int, list[SimulatedJob]]:
     return on_gpu
 
 
-def _partners(job: SimulatedJob, on_gpu: Mapping[int, Sequence[SimulatedJob]]) -> list[SimulatedJob]:
+def _partners(
+    job: SimulatedJob, on_gpu: Mapping[int, Sequence[SimulatedJob]]
+) -> list[SimulatedJob]:
     gpus = job.allocation.gpus if job.allocation else ()
     others = {other.spec.id: other for gpu in gpus for other in on_gpu[gpu] if other is not job}
     return list(others.values())

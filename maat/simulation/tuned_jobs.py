@@ -48,10 +48,18 @@ class TunedJobs:
 
     def __post_init__(self) -> None:
         if self.most_gpus < 1:
-            raise ParameterError("must be at least 1", field="most_gpus", value=self.most_gpus, remedy="Give a whole number from 1 up.")
+            raise ParameterError(
+                "must be at least 1",
+                field="most_gpus",
+                value=self.most_gpus,
+                remedy="Give a whole number from 1 up.",
+            )
         if not 0 < self.least_share <= self.most_share:
             raise ParameterError(
-                "is not above 0 and up to most_share", field="least_share", value=self.least_share, remedy="Give for example 0.5 and 0.8."
+                "is not above 0 and up to most_share",
+                field="least_share",
+                value=self.least_share,
+                remedy="Give for example 0.5 and 0.8.",
             )
 
 
@@ -64,25 +72,39 @@ class Pair:
     share: float
 
 
-def tuned(jobs: Sequence[TraceJob], models: Mapping[str, Model], cluster: Cluster, how: TunedJobs, *, seed: int) -> Mapping[str, TraceJob]:
+def tuned(
+    jobs: Sequence[TraceJob],
+    models: Mapping[str, Model],
+    cluster: Cluster,
+    how: TunedJobs,
+    *,
+    seed: int,
+) -> Mapping[str, TraceJob]:
     """The jobs that are tuned, by name, each with a pair drawn evenly from the valid ones of its model; the same seed, the same pairs.
 
     Left out, and so as they were: jobs bound to what they ask for, jobs of hybrid-parallel models, and those that the cluster cannot run.
     """
-    valid = {name: valid_pairs(models[name], cluster, how) for name in dict.fromkeys(job.model for job in jobs)}
+    valid = {
+        name: valid_pairs(models[name], cluster, how)
+        for name in dict.fromkeys(job.model for job in jobs)
+    }
     rng = np.random.default_rng((seed, _STREAM))
     drawn = {}
     for job in jobs:
         pairs = [pair for pair in valid[job.model] if _is_allowed(pair, job)]
         at = int(rng.integers(max(len(pairs), 1)))
         if pairs and not is_bound(job):
-            drawn[job.name] = replace(job, gpu_count=pairs[at].gpu_count, batch_size=pairs[at].batch_size)
+            drawn[job.name] = replace(
+                job, gpu_count=pairs[at].gpu_count, batch_size=pairs[at].batch_size
+            )
     return drawn
 
 
 def _is_allowed(pair: Pair, job: TraceJob) -> bool:
     """Whether the pair is within what the job's owner lets anybody choose."""
-    counts = job.min_gpus <= pair.gpu_count and (job.max_gpus is None or pair.gpu_count <= job.max_gpus)
+    counts = job.min_gpus <= pair.gpu_count and (
+        job.max_gpus is None or pair.gpu_count <= job.max_gpus
+    )
     return counts and (job.max_batch_size is None or pair.batch_size <= job.max_batch_size)
 
 
@@ -123,7 +145,9 @@ def _counts(most: int) -> list[int]:
 
 def _reference_type(model: Model, cluster: Cluster) -> str | None:
     """The usable type that holds least; None where there is none, or where a replica spans several GPUs."""
-    usable = [t for t in cluster.type_names if t in model.memory and model.gpus_per_replica.get(t, 1) == 1]
+    usable = [
+        t for t in cluster.type_names if t in model.memory and model.gpus_per_replica.get(t, 1) == 1
+    ]
     usable = [t for t in usable if cluster.usable_gpus[cluster.type_index[t]] > 0]
     return min(usable, key=lambda t: model.memory[t].largest_per_gpu, default=None)
 
@@ -139,10 +163,15 @@ class _Runs:
     def on(self, count: int) -> list[tuple[int, float]]:
         """(total batch size, seconds) of everything that can run on so many GPUs and was measured there."""
         truth = self._truth
-        least, most = max(truth.initial_batch_size, truth.smallest_per_gpu(self._kind) * count), truth.max_batch_size
+        least, most = (
+            max(truth.initial_batch_size, truth.smallest_per_gpu(self._kind) * count),
+            truth.max_batch_size,
+        )
         if least > most or not truth.largest_per_gpu(self._kind, count):
             return []
-        sizes = np.unique(np.round(np.geomspace(least, most, BATCH_SIZES)).astype(np.int64)).tolist()
+        sizes = np.unique(
+            np.round(np.geomspace(least, most, BATCH_SIZES)).astype(np.int64)
+        ).tolist()
         found = {total: self._seconds(total, count) for total in sizes}
         return [(total, seconds) for total, seconds in found.items() if seconds is not None]
 
@@ -159,16 +188,26 @@ class _Runs:
         if plan.per_gpu_batch_size < truth.smallest_per_gpu(self._kind):
             return None
         try:
-            time = truth.step(self._kind, (self._per_node,) * whole + ((rest,) if rest else ()), plan.per_gpu_batch_size)
+            time = truth.step(
+                self._kind,
+                (self._per_node,) * whole + ((rest,) if rest else ()),
+                plan.per_gpu_batch_size,
+            )
         except InputError:
             return None
-        return self._steps_of(plan.total_batch_size) * time.with_accumulation(plan.accumulation_steps) * truth.slowdown
+        return (
+            self._steps_of(plan.total_batch_size)
+            * time.with_accumulation(plan.accumulation_steps)
+            * truth.slowdown
+        )
 
     def _steps_of(self, total: int) -> float:
         """Optimiser steps of the whole training at this total batch size."""
         if total not in self._steps:
             truth, initial = self._truth, self._truth.initial_batch_size
             work = np.diff(truth.epoch_ends, prepend=0.0)
-            gains = np.array([gain(truth.gradient(epoch, total), total / initial) for epoch in range(len(work))])
+            gains = np.array(
+                [gain(truth.gradient(epoch, total), total / initial) for epoch in range(len(work))]
+            )
             self._steps[total] = float((work / (initial * gains)).sum())
         return self._steps[total]

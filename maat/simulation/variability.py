@@ -16,7 +16,11 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
 
 APPLICATIONS = ("resnet", "bert", "pagerank", "sgemm")
-MACHINES: Mapping[str, str] = {"longhorn": "v100", "frontera": "rtx5000", "ls6": "a100"}  # of TACC, and what GPUs they have
+MACHINES: Mapping[str, str] = {
+    "longhorn": "v100",
+    "frontera": "rtx5000",
+    "ls6": "a100",
+}  # of TACC, and what GPUs they have
 TIME, GPU = "perf", "uuid"
 
 
@@ -50,7 +54,14 @@ PAPER_VARIABILITY = VariabilityRules(
     profiles={"A": "resnet", "B": "bert", "C": "pagerank"},
 )
 ARTIFACT_VARIABILITY = VariabilityRules(
-    classes={"resnet50": "A", "BERT": "B", "GPT2": "B", "DCGAN": "B", "vgg19": "C", "PointNet": "D"},
+    classes={
+        "resnet50": "A",
+        "BERT": "B",
+        "GPT2": "B",
+        "DCGAN": "B",
+        "vgg19": "C",
+        "PointNet": "D",
+    },
     profiles={"A": "resnet", "B": "bert", "C": "bert", "D": "pagerank"},
     draw=ScoreDraw.ROWS,
     draw_seed=42,
@@ -71,7 +82,9 @@ class Measurements:
 
     def medians(self) -> FloatArray:
         """The median of every GPU relative to the median GPU, shape (GPUs,)."""
-        by_gpu = np.split(self.time[np.argsort(self.gpu, kind="stable")], np.cumsum(np.bincount(self.gpu))[:-1])
+        by_gpu = np.split(
+            self.time[np.argsort(self.gpu, kind="stable")], np.cumsum(np.bincount(self.gpu))[:-1]
+        )
         each = np.array([np.median(times) for times in by_gpu])
         relative: FloatArray = each / np.median(each)
         return relative
@@ -108,22 +121,36 @@ def read_variability(folder: Path, *, gpu_types: Collection[str] | None = None) 
     return _variability({path.name: path for path in paths}, str(folder), gpu_types)
 
 
-def read_variability_texts(texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None) -> Variability:
+def read_variability_texts(
+    texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None
+) -> Variability:
     """The same from the contents of such files, by file name."""
     return _variability(texts, None, gpu_types)
 
 
-def _variability(files: Mapping[str, Path | str], folder: str | None, gpu_types: Collection[str] | None) -> Variability:
+def _variability(
+    files: Mapping[str, Path | str], folder: str | None, gpu_types: Collection[str] | None
+) -> Variability:
     named: dict[tuple[str, str], str] = {}
     for name in files:
         subject = _subject(name, folder)
         if subject in named:
             raise VariabilityError(
-                f"is measured in {named[subject]} too", field="file", value=name, source=folder, remedy="Keep one of them."
+                f"is measured in {named[subject]} too",
+                field="file",
+                value=name,
+                source=folder,
+                remedy="Keep one of them.",
             )
         named[subject] = name
-    wanted = {subject: name for subject, name in named.items() if gpu_types is None or subject[0] in gpu_types}
-    return Variability({subject: _read(files[name], name) for subject, name in (wanted or named).items()})
+    wanted = {
+        subject: name
+        for subject, name in named.items()
+        if gpu_types is None or subject[0] in gpu_types
+    }
+    return Variability(
+        {subject: _read(files[name], name) for subject, name in (wanted or named).items()}
+    )
 
 
 def _subject(name: str, folder: str | None) -> tuple[str, str]:
@@ -143,7 +170,9 @@ def _subject(name: str, folder: str | None) -> tuple[str, str]:
 
 
 def _read(source: Path | str, name: str) -> Measurements:
-    table = read_csv(source, error=VariabilityError, name=str(source) if isinstance(source, Path) else name)
+    table = read_csv(
+        source, error=VariabilityError, name=str(source) if isinstance(source, Path) else name
+    )
     table.require((TIME, GPU))
     numbers: dict[str, int] = {}
     times, gpus = [], []
@@ -151,14 +180,18 @@ def _read(source: Path | str, name: str) -> Measurements:
         times.append(row.number(TIME, above=0.0, maximum=1e15))
         gpus.append(numbers.setdefault(_gpu(row), len(numbers)))
     if not times:
-        raise table.blame("holds no measurements", field="rows", remedy="Add at least one row below the header.")
+        raise table.blame(
+            "holds no measurements", field="rows", remedy="Add at least one row below the header."
+        )
     return Measurements(np.array(times), np.array(gpus, dtype=np.int64))
 
 
 def _gpu(row: Row) -> str:
     name = row.cells[GPU]
     if not name:
-        raise row.blame("is missing", field=GPU, row=row.line, remedy="Name the GPU that was measured.")
+        raise row.blame(
+            "is missing", field=GPU, row=row.line, remedy="Name the GPU that was measured."
+        )
     return name
 
 
@@ -180,7 +213,11 @@ def draw_scores(
     Classes whose application was measured on every type of the cluster. Raises VariabilityError where there is none, where one of `needed` is not
     among them, or where there are fewer measured GPUs than the cluster has.
     """
-    covered = [name for name in sorted(rules.profiles) if not _lacking(variability, cluster, rules.profiles[name])]
+    covered = [
+        name
+        for name in sorted(rules.profiles)
+        if not _lacking(variability, cluster, rules.profiles[name])
+    ]
     for name in sorted(needed):
         if name not in covered:
             raise _not_measured(variability, cluster, rules.profiles[name], variability_class=name)
@@ -190,7 +227,9 @@ def draw_scores(
     chance = seed if rules.draw_seed is None else rules.draw_seed
     profiles = {name: rules.profiles[name] for name in covered}
     if rules.draw is ScoreDraw.ROWS:
-        return _draw_rows(variability, cluster, profiles, random.Random(chance) if sequence is None else sequence)
+        return _draw_rows(
+            variability, cluster, profiles, random.Random(chance) if sequence is None else sequence
+        )
     return _draw_medians(variability, cluster, profiles, chance)
 
 
@@ -206,7 +245,9 @@ def _draw_rows(
     return {name: tuple(values) for name, values in scores.items()}
 
 
-def _draw_medians(variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int) -> Mapping[str, tuple[float, ...]]:
+def _draw_medians(
+    variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int
+) -> Mapping[str, tuple[float, ...]]:
     """Type by type, application by application, the medians of so many measured GPUs, none twice. Classes of one application share the draw."""
     rng = np.random.default_rng(seed)
     drawn = {}
@@ -223,12 +264,20 @@ def _draw_medians(variability: Variability, cluster: Cluster, profiles: Mapping[
 
 
 def _lacking(variability: Variability, cluster: Cluster, application: str) -> Sequence[str]:
-    return [gpu_type for gpu_type in cluster.type_names if (gpu_type, application) not in variability.measured]
+    return [
+        gpu_type
+        for gpu_type in cluster.type_names
+        if (gpu_type, application) not in variability.measured
+    ]
 
 
-def _not_measured(variability: Variability, cluster: Cluster, application: str, *, variability_class: str) -> VariabilityError:
+def _not_measured(
+    variability: Variability, cluster: Cluster, application: str, *, variability_class: str
+) -> VariabilityError:
     lacking = _lacking(variability, cluster, application)[0]
-    there = sorted(gpu_type for gpu_type, measured in variability.measured if measured == application)
+    there = sorted(
+        gpu_type for gpu_type, measured in variability.measured if measured == application
+    )
     return VariabilityError(
         f"has no measurements of {application} (class {variability_class})",
         field="gpu_type",

@@ -43,15 +43,27 @@ class Model:
 
     def under(self, fidelity: Fidelity) -> Model:
         """The model as a fidelity has it be: its restart, its calibration, what a GPU holds of it."""
-        largest = {t: most for (model, t), most in fidelity.largest_per_gpu.items() if model == self.name and t in self.memory}
+        largest = {
+            t: most
+            for (model, t), most in fidelity.largest_per_gpu.items()
+            if model == self.name and t in self.memory
+        }
         slowdown = self.truth.slowdown if fidelity.calibrated else 1.0
-        restart = self.restart_seconds if fidelity.flat_restart_seconds is None else fidelity.flat_restart_seconds
+        restart = (
+            self.restart_seconds
+            if fidelity.flat_restart_seconds is None
+            else fidelity.flat_restart_seconds
+        )
         if not largest and slowdown == self.truth.slowdown:
             return replace(self, restart_seconds=restart)
         truth = BoundedTruth(self.truth, largest=largest, slowdown=slowdown)
-        return replace(self, truth=truth, restart_seconds=restart, memory=_at_most(largest, self.memory))
+        return replace(
+            self, truth=truth, restart_seconds=restart, memory=_at_most(largest, self.memory)
+        )
 
-    def job_spec(self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE) -> JobSpec:
+    def job_spec(
+        self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE
+    ) -> JobSpec:
         """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
 
         `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names
@@ -62,7 +74,11 @@ class Model:
             return self._with_regimes(job, fidelity)
         truth = self.truth
         adaptivity = Adaptivity.RIGID if self.name in fidelity.rigid_models else adaptivity
-        batch_size = truth.initial_batch_size if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None else job.batch_size
+        batch_size = (
+            truth.initial_batch_size
+            if adaptivity is not Adaptivity.ADAPTIVE and job.batch_size is None
+            else job.batch_size
+        )
         largest = max(job.batch_size or 0, truth.initial_batch_size)
         within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
         plannable = largest if within_trace else truth.max_batch_size
@@ -73,7 +89,9 @@ class Model:
             submitted_at=job.submit_seconds,
             work=self.work * job.work_scale,
             initial_batch_size=truth.initial_batch_size,
-            max_batch_size=plannable if job.max_batch_size is None else min(plannable, job.max_batch_size),
+            max_batch_size=plannable
+            if job.max_batch_size is None
+            else min(plannable, job.max_batch_size),
             memory=self._memory(fidelity),
             adaptivity=adaptivity,
             gpu_count=job.gpu_count,
@@ -95,29 +113,52 @@ class Model:
     def _most_gpus(self, job: TraceJob, fidelity: Fidelity) -> int:
         """Of a job whose trace names no bound."""
         smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
-        by_batch = self.truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)
+        by_batch = (
+            self.truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)
+        )
         return max(min(fidelity.most_gpus_per_job, by_batch), job.gpu_count)
 
     def _with_regimes(self, job: TraceJob, fidelity: Fidelity) -> JobSpec:
-        first, sizes = job.regimes[0].batch_size, tuple(sorted({regime.batch_size for regime in job.regimes}))
+        first, sizes = (
+            job.regimes[0].batch_size,
+            tuple(sorted({regime.batch_size for regime in job.regimes})),
+        )
         largest = -(-sizes[-1] // job.gpu_count)
-        plain = self.job_spec(replace(job, regimes=(), batch_size=first), fidelity, adaptivity=Adaptivity.RIGID)
+        plain = self.job_spec(
+            replace(job, regimes=(), batch_size=first), fidelity, adaptivity=Adaptivity.RIGID
+        )
         return replace(
             plain,
             initial_batch_size=first,
             max_batch_size=max(sizes[-1], first),
-            memory={t: limits for t, limits in plain.memory.items() if self.truth.largest_per_gpu(t, job.gpu_count) >= largest},
+            memory={
+                t: limits
+                for t, limits in plain.memory.items()
+                if self.truth.largest_per_gpu(t, job.gpu_count) >= largest
+            },
             regimes=DeclaredRegimes(self.truth.epoch_ends[0], sizes),
         )
 
     def _memory(self, fidelity: Fidelity) -> Mapping[str, MemoryLimits]:
-        by_hand = {t: largest for (model, t), largest in fidelity.policy_largest_per_gpu.items() if model == self.name}
-        return {t: replace(limits, largest_per_gpu=by_hand.get(t, limits.largest_per_gpu)) for t, limits in self.memory.items()}
+        by_hand = {
+            t: largest
+            for (model, t), largest in fidelity.policy_largest_per_gpu.items()
+            if model == self.name
+        }
+        return {
+            t: replace(limits, largest_per_gpu=by_hand.get(t, limits.largest_per_gpu))
+            for t, limits in self.memory.items()
+        }
 
 
-def _at_most(largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]) -> Mapping[str, MemoryLimits]:
+def _at_most(
+    largest: Mapping[str, int], memory: Mapping[str, MemoryLimits]
+) -> Mapping[str, MemoryLimits]:
     return {
-        t: replace(limits, largest_per_gpu=min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)))
+        t: replace(
+            limits,
+            largest_per_gpu=min(limits.largest_per_gpu, largest.get(t, limits.largest_per_gpu)),
+        )
         for t, limits in memory.items()
     }
 
@@ -131,19 +172,31 @@ def named_model(name: str, profiles: Path | None) -> Model:
     """A model of a profiles folder, or, without one, of the catalog. Raises UnknownNameError, ProfileError."""
     models = catalog_models() if profiles is None else measured_models(profiles)
     if name not in models:
-        raise UnknownNameError("is no known model", field="model", value=name, remedy=f"Use one of: {', '.join(sorted(models))}.")
+        raise UnknownNameError(
+            "is no known model",
+            field="model",
+            value=name,
+            remedy=f"Use one of: {', '.join(sorted(models))}.",
+        )
     return models[name]
 
 
-def measured_models(folder: Path, *, gpu_types: Collection[str] | None = None) -> Mapping[str, Model]:
+def measured_models(
+    folder: Path, *, gpu_types: Collection[str] | None = None
+) -> Mapping[str, Model]:
     """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements; of these GPU types alone, where
     some are named.
 
     Raises ProfileError naming file, row and field.
     """
     if folder.is_file():
-        return {name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()}
-    return {name: _measured(measured) for name, measured in read_profiles(folder, gpu_types=gpu_types).items()}
+        return {
+            name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()
+        }
+    return {
+        name: _measured(measured)
+        for name, measured in read_profiles(folder, gpu_types=gpu_types).items()
+    }
 
 
 def _measured(measured: MeasuredModel) -> Model:
@@ -152,17 +205,38 @@ def _measured(measured: MeasuredModel) -> Model:
     fits = known.fits if known else {}
     least = min((fit.smallest_per_gpu_batch_size for fit in fits.values()), default=1)
     measured_least = int(min(table.points[:, 2].min() for table in measured.steps.values()))
-    truth = MeasuredTruth(measured, smallest_per_gpu=least if known else measured_least, slowdown=known.slowdown if known else 1.0)
-    unit = {t: fits[t].gpus_per_replica for t in measured.steps if t in fits and fits[t].gpus_per_replica > 1}
-    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1))) for t in measured.steps}
+    truth = MeasuredTruth(
+        measured,
+        smallest_per_gpu=least if known else measured_least,
+        slowdown=known.slowdown if known else 1.0,
+    )
+    unit = {
+        t: fits[t].gpus_per_replica
+        for t in measured.steps
+        if t in fits and fits[t].gpus_per_replica > 1
+    }
+    memory = {
+        t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, unit.get(t, 1)))
+        for t in measured.steps
+    }
     restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
     return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
 
 
 def _from_table(name: str, truth: TableTruth) -> Model:
-    first = {t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count)) for t in truth.gpu_types()}
-    memory = {t: MemoryLimits(truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t]), fills_gpu=False) for t in first}
-    reference = {t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first}
+    first = {
+        t: next(count for count in range(1, 10**6) if truth.largest_per_gpu(t, count))
+        for t in truth.gpu_types()
+    }
+    memory = {
+        t: MemoryLimits(
+            truth.smallest_per_gpu(t), truth.largest_per_gpu(t, first[t]), fills_gpu=False
+        )
+        for t in first
+    }
+    reference = {
+        t: memory[t].largest_per_gpu * first[t] / truth.slowest_step(t, first[t]) for t in first
+    }
     return Model(name, truth, TABLE_RESTART_SECONDS, memory, {}, reference)
 
 

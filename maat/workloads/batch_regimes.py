@@ -21,7 +21,12 @@ class Adaptation(StrEnum):
 
 
 # The largest batch per GPU that adaptation goes to. Models that are not named here do not adapt.
-LARGEST_PER_GPU: Mapping[str, int] = {"ResNet-18": 256, "ResNet-50": 128, "LM": 80, "Recommendation": 8192}
+LARGEST_PER_GPU: Mapping[str, int] = {
+    "ResNet-18": 256,
+    "ResNet-50": 128,
+    "LM": 80,
+    "Recommendation": 8192,
+}
 
 # GNS, by model, first batch per GPU and GPUs: the epochs, numbered from 0, at which it doubles. Others keep their batch.
 GNS_DOUBLES_AT: Mapping[tuple[str, int, int], tuple[int, ...]] = {
@@ -60,10 +65,16 @@ GNS_DOUBLES_AT: Mapping[tuple[str, int, int], tuple[int, ...]] = {
     ("Recommendation", 4096, 1): (41,),
 }
 
-_RECOMMENDATION_HEAD = {512: 30, 1024: 30, 2048: 40}  # critical epochs at the start by batch per GPU; 10 for the others
+_RECOMMENDATION_HEAD = {
+    512: 30,
+    1024: 30,
+    2048: 40,
+}  # critical epochs at the start by batch per GPU; 10 for the others
 
 
-def regimes_of(adaptation: Adaptation, model: str, *, per_gpu_batch_size: int, gpu_count: int, epochs: int) -> tuple[Regime, ...]:
+def regimes_of(
+    adaptation: Adaptation, model: str, *, per_gpu_batch_size: int, gpu_count: int, epochs: int
+) -> tuple[Regime, ...]:
     """Stretches of epochs at one total batch size, together `epochs`, of a job that starts with this batch per GPU."""
     most = max(LARGEST_PER_GPU.get(model, per_gpu_batch_size) // per_gpu_batch_size, 1)
     doubles_at = GNS_DOUBLES_AT.get((model, per_gpu_batch_size, gpu_count), ())
@@ -85,7 +96,11 @@ def _is_critical(model: str, batch: int, epoch: int) -> bool:
     """Whether Accordion keeps the first batch size in this epoch."""
     match model:
         case "ResNet-18":
-            return epoch < (20 if batch == LARGEST_PER_GPU[model] else 10) or 150 <= epoch < 160 or 250 <= epoch < 260
+            return (
+                epoch < (20 if batch == LARGEST_PER_GPU[model] else 10)
+                or 150 <= epoch < 160
+                or 250 <= epoch < 260
+            )
         case "ResNet-50":
             return epoch % 30 < 10
         case "Recommendation":

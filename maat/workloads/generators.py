@@ -84,9 +84,16 @@ class Family:
 
 
 _YOLOV3 = (Request(4, 64),)
-_IMAGENET = (Request(10, 1600, 7), Request(12, 3200, 3), Request(14, 3200, 8))  # both published 8-hour families together
+_IMAGENET = (
+    Request(10, 1600, 7),
+    Request(12, 3200, 3),
+    Request(14, 3200, 8),
+)  # both published 8-hour families together
 _NCF = (Request(1, 32768),)  # Pollux traces
-_GPT = (Request(8, 192), Request(16, 384))  # chosen: 4 and 8 replicas on A100, up to table 2's largest batch
+_GPT = (
+    Request(8, 192),
+    Request(16, 384),
+)  # chosen: 4 and 8 replicas on A100, up to table 2's largest batch
 
 FAMILIES: Mapping[str, Family] = {
     "philly": Family(
@@ -96,8 +103,18 @@ FAMILIES: Mapping[str, Family] = {
         # 480 jobs of the published philly traces 1-3; hourly: their mean jobs in each hour.
         models={"cifar10": 376, "bert": 29, "deepspeech2": 44, "yolov3": 24, "imagenet": 7},
         requests={
-            "cifar10": (Request(6, 2048, 99), Request(8, 2048, 96), Request(12, 4096, 97), Request(16, 4096, 84)),
-            "bert": (Request(6, 384, 7), Request(8, 384, 5), Request(12, 384, 11), Request(16, 384, 6)),
+            "cifar10": (
+                Request(6, 2048, 99),
+                Request(8, 2048, 96),
+                Request(12, 4096, 97),
+                Request(16, 4096, 84),
+            ),
+            "bert": (
+                Request(6, 384, 7),
+                Request(8, 384, 5),
+                Request(12, 384, 11),
+                Request(16, 384, 6),
+            ),
             "deepspeech2": (Request(6, 320, 13), Request(8, 320, 11), Request(12, 640, 20)),
             "yolov3": _YOLOV3,
             "imagenet": _IMAGENET,
@@ -122,7 +139,12 @@ FAMILIES: Mapping[str, Family] = {
                 Request(12, 4096, 84),
                 Request(16, 4096, 49),
             ),
-            "bert": (Request(6, 384, 5), Request(8, 384, 3), Request(12, 384, 8), Request(16, 384, 5)),
+            "bert": (
+                Request(6, 384, 5),
+                Request(8, 384, 3),
+                Request(12, 384, 8),
+                Request(16, 384, 5),
+            ),
             "deepspeech2": (Request(6, 320, 11), Request(8, 320, 12), Request(12, 640, 5)),
             "yolov3": _YOLOV3,
             "imagenet": _IMAGENET,
@@ -148,7 +170,12 @@ FAMILIES: Mapping[str, Family] = {
                 Request(12, 4096, 117),
                 Request(16, 4096, 73),
             ),
-            "bert": (Request(6, 384, 48), Request(8, 384, 56), Request(12, 384, 51), Request(16, 384, 53)),
+            "bert": (
+                Request(6, 384, 48),
+                Request(8, 384, 56),
+                Request(12, 384, 51),
+                Request(16, 384, 53),
+            ),
             "deepspeech2": (Request(6, 320, 69), Request(8, 320, 82), Request(12, 640, 75)),
             "yolov3": _YOLOV3,
             "imagenet": (Request(10, 1600, 1), Request(12, 3200, 4), Request(14, 3200, 1)),
@@ -179,8 +206,14 @@ def generate(
     of the standard training length that every job trains.
     """
     kind = _family(family)
-    hours = kind.hours if hours is None else _checked_number("hours", hours, above=0.0, most=MAX_HOURS)
-    jobs = max(round(hours * JOBS_PER_HOUR), 1) if jobs is None else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
+    hours = (
+        kind.hours if hours is None else _checked_number("hours", hours, above=0.0, most=MAX_HOURS)
+    )
+    jobs = (
+        max(round(hours * JOBS_PER_HOUR), 1)
+        if jobs is None
+        else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
+    )
     work_scale = _checked_number("work_scale", work_scale, above=0.0, most=1e6)
     shares = _checked_shares(kind.models if models is None else models, kind)
     rng = np.random.default_rng(_checked_count("seed", seed, least=0, most=MAX_SEED))
@@ -190,12 +223,16 @@ def generate(
     for start, size in zip(_arrivals(kind, len(sizes), hours, rng), sizes, strict=True):
         model = str(rng.choice(list(shares), p=list(shares.values())))
         request = _drawn_request(kind.requests[model], rng)
-        drawn.extend((at, model, request) for at in _burst_times(kind.bursts, float(start), size, hours, rng))
+        drawn.extend(
+            (at, model, request) for at in _burst_times(kind.bursts, float(start), size, hours, rng)
+        )
     drawn.sort(key=lambda entry: entry[0])
     return Workload(
         name=f"{family}-{seed}",
         jobs=tuple(
-            TraceJob(f"{model}-{number}", at, model, request.gpu_count, request.batch_size, work_scale)
+            TraceJob(
+                f"{model}-{number}", at, model, request.gpu_count, request.batch_size, work_scale
+            )
             for number, (at, model, request) in enumerate(drawn)
         ),
         format=family,
@@ -209,7 +246,9 @@ def _submission_sizes(bursts: Bursts | None, jobs: int, rng: np.random.Generator
     sizes: list[int] = []
     left = jobs
     while left:
-        further = int(rng.geometric(1.0 / bursts.mean_further_jobs)) if rng.random() < bursts.share else 0
+        further = (
+            int(rng.geometric(1.0 / bursts.mean_further_jobs)) if rng.random() < bursts.share else 0
+        )
         sizes.append(min(1 + further, left))
         left -= sizes[-1]
     return sizes
@@ -220,14 +259,20 @@ def _arrivals(kind: Family, count: int, hours: float, rng: np.random.Generator) 
     edges = np.append(np.arange(math.ceil(hours), dtype=np.float64), hours)
     rate = np.resize(np.array(kind.hourly), len(edges) - 1)
     middle = edges[:-1] + 0.5
-    rate = rate * (1.0 + kind.daily_swing * np.cos(2.0 * np.pi * (middle - kind.peak_hour) / _DAY_HOURS))
+    rate = rate * (
+        1.0 + kind.daily_swing * np.cos(2.0 * np.pi * (middle - kind.peak_hour) / _DAY_HOURS)
+    )
     if kind.unevenness:
         rate = rate * rng.gamma(1.0 / kind.unevenness, kind.unevenness, len(rate))
     expected = np.concatenate(([0.0], np.cumsum(rate * np.diff(edges))))
-    return np.asarray(np.interp(rng.random(count) * expected[-1], expected, edges) * _HOUR, dtype=np.float64)
+    return np.asarray(
+        np.interp(rng.random(count) * expected[-1], expected, edges) * _HOUR, dtype=np.float64
+    )
 
 
-def _burst_times(bursts: Bursts | None, start: float, size: int, hours: float, rng: np.random.Generator) -> list[float]:
+def _burst_times(
+    bursts: Bursts | None, start: float, size: int, hours: float, rng: np.random.Generator
+) -> list[float]:
     """Seconds at which the jobs of one submission come: one after the other, all within the window. Milliseconds are kept."""
     if bursts is None or size == 1:
         return [_millisecond(start)]
@@ -249,15 +294,25 @@ def _drawn_request(requests: tuple[Request, ...], rng: np.random.Generator) -> R
 
 def _family(name: str) -> Family:
     if name not in FAMILIES:
-        raise UnknownNameError("is no workload family", field="family", value=name, remedy=f"Known are {', '.join(FAMILIES)}.")
+        raise UnknownNameError(
+            "is no workload family",
+            field="family",
+            value=name,
+            remedy=f"Known are {', '.join(FAMILIES)}.",
+        )
     return FAMILIES[name]
 
 
 def _checked_number(field: str, value: float, *, above: float, most: float) -> float:
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and above < value <= most
+    usable = (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and above < value <= most
+    )
     if not usable:
         raise ParameterError(
-            f"is no number above {above:g} and up to {most:g}", field=field, value=value, remedy="Give a number in that range."
+            f"is no number above {above:g} and up to {most:g}",
+            field=field,
+            value=value,
+            remedy="Give a number in that range.",
         )
     return float(value)
 
@@ -265,7 +320,12 @@ def _checked_number(field: str, value: float, *, above: float, most: float) -> f
 def _checked_count(field: str, value: int, *, least: int, most: int) -> int:
     usable = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     if not usable:
-        raise ParameterError(f"is no whole number from {least} to {most}", field=field, value=value, remedy="Give one in that range.")
+        raise ParameterError(
+            f"is no whole number from {least} to {most}",
+            field=field,
+            value=value,
+            remedy="Give one in that range.",
+        )
     return value
 
 
@@ -274,13 +334,24 @@ def _checked_shares(models: Mapping[str, float], kind: Family) -> Mapping[str, f
     for model, share in models.items():
         if model not in kind.requests:
             raise ParameterError(
-                "names a model without known requests", field="models", value=model, remedy=f"Known are {', '.join(sorted(kind.requests))}."
+                "names a model without known requests",
+                field="models",
+                value=model,
+                remedy=f"Known are {', '.join(sorted(kind.requests))}.",
             )
         if not (isinstance(share, (int, float)) and math.isfinite(share) and share >= 0):
             raise ParameterError(
-                "is no share of at least zero", field=f"models[{model}]", value=share, remedy="Give a finite number from 0 up."
+                "is no share of at least zero",
+                field=f"models[{model}]",
+                value=share,
+                remedy="Give a finite number from 0 up.",
             )
     total = sum(models.values())
     if not 0 < total < math.inf:
-        raise ParameterError("sum to nothing usable", field="models", value=dict(models), remedy="Give at least one model a share above 0.")
+        raise ParameterError(
+            "sum to nothing usable",
+            field="models",
+            value=dict(models),
+            remedy="Give at least one model a share above 0.",
+        )
     return {model: models[model] / total for model in sorted(models)}

@@ -90,14 +90,27 @@ class TraceFormat:
     header: bool = True
 
 
-def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs: int = MAX_JOBS, name: str | None = None) -> Workload:
+def read_workload(
+    source: Path | str,
+    *,
+    known_models: Collection[str],
+    max_jobs: int = MAX_JOBS,
+    name: str | None = None,
+) -> Workload:
     """The workload in a trace file (Path) or in the text of one (str). Reading stops at `max_jobs`, whatever the file's size.
 
     Jobs come in order of submission. Raises TraceError naming row, field, value and remedy.
     """
     if isinstance(source, str) and source and "\n" not in source:
-        raise TraceError("is no CSV text", field="trace", value=source, remedy="Give CSV text of several lines, or a Path to read a file.")
-    headerless = [trace_format.columns for trace_format in FORMATS.values() if not trace_format.header]
+        raise TraceError(
+            "is no CSV text",
+            field="trace",
+            value=source,
+            remedy="Give CSV text of several lines, or a Path to read a file.",
+        )
+    headerless = [
+        trace_format.columns for trace_format in FORMATS.values() if not trace_format.header
+    ]
     table = read_csv(source, error=TraceError, name=name, headerless=headerless)
     format_name = _recognised(table)
     trace_format = FORMATS[format_name]
@@ -114,11 +127,17 @@ def read_workload(source: Path | str, *, known_models: Collection[str], max_jobs
         _check_model(job, row, trace_format, known_models)
         if job.name in jobs:
             raise row.blame(
-                "stands twice", field=trace_format.name_column, value=job.name, row=row.line, remedy="Give every job a name of its own."
+                "stands twice",
+                field=trace_format.name_column,
+                value=job.name,
+                row=row.line,
+                remedy="Give every job a name of its own.",
             )
         jobs[job.name] = job
     if not jobs:
-        raise table.blame("holds no jobs", field="rows", remedy="Add at least one row below the header.")
+        raise table.blame(
+            "holds no jobs", field="rows", remedy="Add at least one row below the header."
+        )
     ordered = tuple(sorted(jobs.values(), key=lambda job: job.submit_seconds))
     return Workload(name if name is not None else _default_name(source), ordered, format_name)
 
@@ -137,7 +156,11 @@ def write_workload(workload: Workload) -> str:
             remedy="Use the trace as it was published.",
             source=workload.name,
         )
-    more = [name for name in OPTIONAL if any(getattr(job, name) != DEFAULTS[name] for job in workload.jobs)]
+    more = [
+        name
+        for name in OPTIONAL
+        if any(getattr(job, name) != DEFAULTS[name] for job in workload.jobs)
+    ]
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*SIA_COLUMNS, *more))
@@ -161,7 +184,11 @@ def _cell(value: object) -> str:
 
 
 def _default_name(source: Path | str) -> str:
-    return f"{source.parent.name}/{source.stem}" if isinstance(source, Path) and source.parent.name else "workload"
+    return (
+        f"{source.parent.name}/{source.stem}"
+        if isinstance(source, Path) and source.parent.name
+        else "workload"
+    )
 
 
 def _recognised(table: CsvInput) -> str:
@@ -169,12 +196,17 @@ def _recognised(table: CsvInput) -> str:
     for format_name, trace_format in FORMATS.items():
         if set(trace_format.columns) <= set(table.header):
             return format_name
-    nearest = max((f for f in FORMATS.values() if f.header), key=lambda f: len(set(f.columns) & set(table.header)))
+    nearest = max(
+        (f for f in FORMATS.values() if f.header),
+        key=lambda f: len(set(f.columns) & set(table.header)),
+    )
     table.require(nearest.columns)
     raise AssertionError("unreachable: require() raises for a column that is missing")
 
 
-def _check_model(job: TraceJob, row: Row, trace_format: TraceFormat, known_models: Collection[str]) -> None:
+def _check_model(
+    job: TraceJob, row: Row, trace_format: TraceFormat, known_models: Collection[str]
+) -> None:
     if job.model not in known_models:
         raise row.blame(
             "is no known model",
@@ -188,7 +220,13 @@ def _check_model(job: TraceJob, row: Row, trace_format: TraceFormat, known_model
 def _name(row: Row, column: str) -> str:
     text = row.cells[column]
     if not text or len(text) > MAX_TEXT or not text.isprintable():
-        raise row.blame("is no usable name", field=column, value=text, row=row.line, remedy=f"Give 1 to {MAX_TEXT} printable characters.")
+        raise row.blame(
+            "is no usable name",
+            field=column,
+            value=text,
+            row=row.line,
+            remedy=f"Give 1 to {MAX_TEXT} printable characters.",
+        )
     return text
 
 
@@ -214,7 +252,9 @@ DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.nam
 
 def _sia_job(row: Row) -> TraceJob:
     model = row.cells["application"]
-    given: dict[str, Any] = {name: read(row, name) for name, read in OPTIONAL.items() if row.cells.get(name)}
+    given: dict[str, Any] = {
+        name: read(row, name) for name, read in OPTIONAL.items() if row.cells.get(name)
+    }
     job = TraceJob(
         name=_name(row, "name"),
         submit_seconds=row.number("time", minimum=0.0, maximum=MAX_SECONDS),
@@ -231,25 +271,59 @@ def _sia_job(row: Row) -> TraceJob:
 def _check_bounds(job: TraceJob, row: Row) -> None:
     most = MAX_GPUS if job.max_gpus is None else job.max_gpus
     if not job.min_gpus <= job.gpu_count <= most:
-        remedy = f"Give {job.min_gpus} to {most}." if job.min_gpus <= most else "Give a max_gpus of at least min_gpus."
-        raise row.blame("is not between min_gpus and max_gpus", field="num_replicas", value=job.gpu_count, row=row.line, remedy=remedy)
-    if job.max_batch_size is not None and job.batch_size is not None and job.batch_size > job.max_batch_size:
+        remedy = (
+            f"Give {job.min_gpus} to {most}."
+            if job.min_gpus <= most
+            else "Give a max_gpus of at least min_gpus."
+        )
+        raise row.blame(
+            "is not between min_gpus and max_gpus",
+            field="num_replicas",
+            value=job.gpu_count,
+            row=row.line,
+            remedy=remedy,
+        )
+    if (
+        job.max_batch_size is not None
+        and job.batch_size is not None
+        and job.batch_size > job.max_batch_size
+    ):
         remedy = f"Give at most {job.max_batch_size}, or a larger max_batch_size."
-        raise row.blame("is above max_batch_size", field="batch_size", value=job.batch_size, row=row.line, remedy=remedy)
+        raise row.blame(
+            "is above max_batch_size",
+            field="batch_size",
+            value=job.batch_size,
+            row=row.line,
+            remedy=remedy,
+        )
 
 
 def _check_promise(job: TraceJob, row: Row) -> None:
     bound = job.workload_kind is WorkloadKind.LATENCY_INFERENCE
     if bound and job.promised_seconds is None:
         remedy = "Give the seconds in which it answers batch_size requests."
-        raise row.blame("is missing for latency-bound inference", field="promised_seconds", row=row.line, remedy=remedy)
+        raise row.blame(
+            "is missing for latency-bound inference",
+            field="promised_seconds",
+            row=row.line,
+            remedy=remedy,
+        )
     if bound and job.batch_size is None:
         remedy = "Give how many requests it answers together."
-        raise row.blame("is missing for latency-bound inference", field="batch_size", row=row.line, remedy=remedy)
+        raise row.blame(
+            "is missing for latency-bound inference",
+            field="batch_size",
+            row=row.line,
+            remedy=remedy,
+        )
     if not bound and job.promised_seconds is not None:
         remedy = "Give it with workload_kind latency-inference, else leave it empty."
         raise row.blame(
-            "belongs to latency-bound inference alone", field="promised_seconds", value=job.promised_seconds, row=row.line, remedy=remedy
+            "belongs to latency-bound inference alone",
+            field="promised_seconds",
+            value=job.promised_seconds,
+            row=row.line,
+            remedy=remedy,
         )
 
 
@@ -297,10 +371,20 @@ def _shockwave_job(row: Row) -> TraceJob:
     epochs = row.whole_number("total_steps") / steps_of_an_epoch(job_type)
     if epochs > MAX_EPOCHS:
         raise row.blame(
-            f"are more than {MAX_EPOCHS} epochs", field="total_steps", value=row.cells["total_steps"], row=row.line, remedy="Correct it."
+            f"are more than {MAX_EPOCHS} epochs",
+            field="total_steps",
+            value=row.cells["total_steps"],
+            row=row.line,
+            remedy="Correct it.",
         )
     batch = job_type.per_gpu_batch_size
-    regimes = regimes_of(_adaptation(row), job_type.model, per_gpu_batch_size=batch, gpu_count=gpus, epochs=math.ceil(epochs))
+    regimes = regimes_of(
+        _adaptation(row),
+        job_type.model,
+        per_gpu_batch_size=batch,
+        gpu_count=gpus,
+        epochs=math.ceil(epochs),
+    )
     return TraceJob(
         name=f"job-{row.line - 1}",
         submit_seconds=row.number("arrival_time", minimum=0.0, maximum=MAX_SECONDS),
@@ -330,14 +414,28 @@ def _job_type(row: Row) -> JobType:
 def _adaptation(row: Row) -> Adaptation:
     text = row.cells["mode"]
     if text not in list(Adaptation):
-        raise row.blame("is no mode of adaptation", field="mode", value=text, row=row.line, remedy=f"Use one of: {', '.join(Adaptation)}.")
+        raise row.blame(
+            "is no mode of adaptation",
+            field="mode",
+            value=text,
+            row=row.line,
+            remedy=f"Use one of: {', '.join(Adaptation)}.",
+        )
     return Adaptation(text)
 
 
 FORMATS: Mapping[str, TraceFormat] = {
-    "sia": TraceFormat(columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job),
-    "pal": TraceFormat(columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job),
+    "sia": TraceFormat(
+        columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job
+    ),
+    "pal": TraceFormat(
+        columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job
+    ),
     "shockwave": TraceFormat(
-        columns=SHOCKWAVE_COLUMNS, model_column="job_type", name_column="job_type", parse=_shockwave_job, header=False
+        columns=SHOCKWAVE_COLUMNS,
+        model_column="job_type",
+        name_column="job_type",
+        parse=_shockwave_job,
+        header=False,
     ),
 }

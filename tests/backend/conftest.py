@@ -37,7 +37,12 @@ class RememberingQueue:
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
     return Settings(
-        _env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, event_poll_seconds=0.02, max_upload_bytes=200_000
+        _env_file=None,
+        data_dir=tmp_path,
+        database_url=database_url,
+        demo=True,
+        event_poll_seconds=0.02,
+        max_upload_bytes=200_000,
     )
 
 
@@ -56,7 +61,9 @@ def app(settings: Settings, database: Database, queue: RememberingQueue) -> Fast
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[TestClient]:
     """The local admin."""
-    with TestClient(app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False) as local:
+    with TestClient(
+        app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False
+    ) as local:
         yield local
 
 
@@ -67,9 +74,17 @@ MakeClient = Callable[..., TestClient]
 def client_as(app: FastAPI, client: TestClient, database: Database) -> MakeClient:
     """A client that comes from far away with the token of a new user: `client_as(Role.VIEWER, tenant="other")`."""
 
-    def make(role: Role, *, tenant: str = "default", scopes: list[Permission] | None = None, name: str | None = None) -> TestClient:
+    def make(
+        role: Role,
+        *,
+        tenant: str = "default",
+        scopes: list[Permission] | None = None,
+        name: str | None = None,
+    ) -> TestClient:
         with database.session_scope() as session:
-            home = session.exec(select(Tenant).where(Tenant.name == tenant)).first() or Tenant(name=tenant)
+            home = session.exec(select(Tenant).where(Tenant.name == tenant)).first() or Tenant(
+                name=tenant
+            )
             session.add(home)
             session.flush()
             user = User(name=name or f"{tenant}-{role.value}", tenant_id=home.id, role=role.value)
@@ -77,7 +92,13 @@ def client_as(app: FastAPI, client: TestClient, database: Database) -> MakeClien
             session.flush()
             secret = create_token(session, user, name="test", scopes=scopes)
         headers = {"Authorization": f"Bearer {secret}"}
-        return TestClient(app, base_url="http://maat.example", client=("10.0.0.9", 50000), headers=headers, raise_server_exceptions=False)
+        return TestClient(
+            app,
+            base_url="http://maat.example",
+            client=("10.0.0.9", 50000),
+            headers=headers,
+            raise_server_exceptions=False,
+        )
 
     return make
 

@@ -16,7 +16,14 @@ from backend.database import Database
 from backend.migrations import upgrade
 from backend.models import metadata
 
-__all__ = ["database", "database_url", "empty_database_url", "migrated_sqlite", "postgres_database_maker", "postgres_url"]
+__all__ = [
+    "database",
+    "database_url",
+    "empty_database_url",
+    "migrated_sqlite",
+    "postgres_database_maker",
+    "postgres_url",
+]
 
 BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs_postgres)]
 
@@ -70,7 +77,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     url: str = request.getfixturevalue("postgres_url")
     engine = sa.create_engine(url)
     with engine.begin() as connection:
-        connection.execute(sa.text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE"))
+        connection.execute(
+            sa.text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE")
+        )
     engine.dispose()
     return url
 

@@ -85,12 +85,18 @@ def _tenants(session: Session) -> tuple[str, ...]:
     others = [Tenant(name=name) for name in ("blue", "red")]
     session.add_all(others)
     session.flush()
-    return (*session.exec(select(Tenant.id).where(Tenant.name == "default")), *(tenant.id for tenant in others))
+    return (
+        *session.exec(select(Tenant.id).where(Tenant.name == "default")),
+        *(tenant.id for tenant in others),
+    )
 
 
 def _owners(session: Session) -> tuple[str, ...]:
     tenant_id = session.exec(select(Tenant.id).where(Tenant.name == "default")).one()
-    others = [User(name=f"owner-{number}", tenant_id=tenant_id, role="submitter") for number in range(OWNERS)]
+    others = [
+        User(name=f"owner-{number}", tenant_id=tenant_id, role="submitter")
+        for number in range(OWNERS)
+    ]
     session.add_all(others)
     session.flush()
     return tuple(user.id for user in others)

@@ -17,7 +17,10 @@ GAVEL = f'{{"v100": {{"{ONE_GPU}": {{"null": 10.0, "{ONE_GPU}": [5.0, 5.0]}}}}, 
 
 
 def unequal(*, name: str = "unequal", gpu_type: str = "t4", text: str = GPUS) -> dict[str, Any]:
-    files = [{"name": f"{application}-{gpu_type}.csv", "text": text} for application in ("bert", "pagerank", "resnet")]
+    files = [
+        {"name": f"{application}-{gpu_type}.csv", "text": text}
+        for application in ("bert", "pagerank", "resnet")
+    ]
     return {"kind": "variability", "name": name, "files": files}
 
 

@@ -46,19 +46,38 @@ def _answers(url: str) -> bool:
 def _private_server() -> Iterator[str]:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not folders:
-        raise NoPostgres("no PostgreSQL answers and none is installed: install the Debian package postgresql")
+        raise NoPostgres(
+            "no PostgreSQL answers and none is installed: install the Debian package postgresql"
+        )
     programs, data = folders[-1], Path(tempfile.mkdtemp(prefix="maat-postgres-"))
     # The server refuses to run as root: it runs as the user that the package made.
     user = "postgres" if os.geteuid() == 0 else None
     if user is not None:
         os.chown(data, pwd.getpwnam(user).pw_uid, -1)
     port = _free_port()
-    options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-k", str(data), "-p", str(port)]
+    options = [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "fsync=off",
+        "-k",
+        str(data),
+        "-p",
+        str(port),
+    ]
     subprocess.run(
-        [programs / "initdb", "-A", "trust", "-U", "postgres", "-D", data / "db"], check=True, capture_output=True, user=user, cwd=data
+        [programs / "initdb", "-A", "trust", "-U", "postgres", "-D", data / "db"],
+        check=True,
+        capture_output=True,
+        user=user,
+        cwd=data,
     )
     server = subprocess.Popen(
-        [programs / "postgres", "-D", data / "db", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user, cwd=data
+        [programs / "postgres", "-D", data / "db", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user=user,
+        cwd=data,
     )
     url = f"postgresql://postgres@127.0.0.1:{port}"
     try:

@@ -25,14 +25,28 @@ class Server:
 
 
 @contextmanager
-def serving(application: str, database_url: str, data_dir: Path, **settings: object) -> Iterator[Server]:
+def serving(
+    application: str, database_url: str, data_dir: Path, **settings: object
+) -> Iterator[Server]:
     """`application`: a factory, such as `backend.app:create_app`. `settings`: by their names in backend/settings.py."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     given = {f"MAAT_{name.upper()}": str(value) for name, value in settings.items()}
-    environment = os.environ | {"MAAT_DATA_DIR": str(data_dir), "MAAT_DATABASE_URL": database_url} | given
-    arguments = [sys.executable, "-m", "uvicorn", "--factory", application, "--port", str(port), "--log-level", "warning"]
+    environment = (
+        os.environ | {"MAAT_DATA_DIR": str(data_dir), "MAAT_DATABASE_URL": database_url} | given
+    )
+    arguments = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--factory",
+        application,
+        "--port",
+        str(port),
+        "--log-level",
+        "warning",
+    ]
     process = subprocess.Popen(arguments, env=environment, cwd=ROOT)
     url = f"http://127.0.0.1:{port}"
     try:

@@ -29,7 +29,12 @@ CALL = "/_dash-update-component"
 JSON = (b"content-type", b"application/json")
 CHUNK = 16 * 1024
 
-ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute) and route.body_field is not None]
+ROUTES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, APIRoute) and route.body_field is not None
+]
 with_a_body = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 
 
@@ -49,7 +54,11 @@ class Exchange:
         return found
 
     def send(self, method: str, path: str, *, size: int, announced: bool) -> Exchange:
-        length = [(b"content-length", str(size).encode())] if announced else [(b"transfer-encoding", b"chunked")]
+        length = (
+            [(b"content-length", str(size).encode())]
+            if announced
+            else [(b"transfer-encoding", b"chunked")]
+        )
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -67,7 +76,11 @@ class Exchange:
         async def receive() -> dict[str, Any]:
             left = min(CHUNK, size - self.read_bytes)
             self.read_bytes += left
-            return {"type": "http.request", "body": b"[" * left, "more_body": self.read_bytes < size}
+            return {
+                "type": "http.request",
+                "body": b"[" * left,
+                "more_body": self.read_bytes < size,
+            }
 
         async def send(message: Any) -> None:
             self.status = message.get("status", self.status)
@@ -93,43 +106,64 @@ def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 @pytest.fixture
 def roomy(settings: Settings) -> Settings:
     """As deployed: the limits are those of the routes."""
-    return settings.model_copy(update={"max_upload_bytes": Settings(_env_file=None).max_upload_bytes})
+    return settings.model_copy(
+        update={"max_upload_bytes": Settings(_env_file=None).max_upload_bytes}
+    )
 
 
 @pytest.fixture
 def local(app: FastAPI, roomy: Settings) -> Iterator[TestClient]:
     app.state.settings = roomy
-    with TestClient(app, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000), raise_server_exceptions=False) as client:
+    with TestClient(
+        app,
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    ) as client:
         yield client
 
 
 @with_a_body
 @pytest.mark.parametrize("announced", [True, False])
-def test_nothing_is_read_of_a_body_that_a_stranger_sends(app: FastAPI, route: APIRoute, announced: bool) -> None:
-    exchange = Exchange(app, client="10.0.0.9").send(method_of(route), PREFIX + route.path, size=31 << 20, announced=announced)
+def test_nothing_is_read_of_a_body_that_a_stranger_sends(
+    app: FastAPI, route: APIRoute, announced: bool
+) -> None:
+    exchange = Exchange(app, client="10.0.0.9").send(
+        method_of(route), PREFIX + route.path, size=31 << 20, announced=announced
+    )
     assert (exchange.status, exchange.read_bytes) == (401, 0)
 
 
 @with_a_body
-def test_a_body_that_is_announced_as_too_large_is_refused_unread(app: FastAPI, roomy: Settings, route: APIRoute) -> None:
+def test_a_body_that_is_announced_as_too_large_is_refused_unread(
+    app: FastAPI, roomy: Settings, route: APIRoute
+) -> None:
     app.state.settings = roomy
     most = most_bytes_of(route.endpoint)
-    exchange = Exchange(app).send(method_of(route), PREFIX + route.path, size=most + 1, announced=True)
+    exchange = Exchange(app).send(
+        method_of(route), PREFIX + route.path, size=most + 1, announced=True
+    )
     assert (exchange.status, exchange.read_bytes) == (413, 0)
     assert f"larger than {most} bytes" in exchange.problem["detail"]
     assert PREFIX + route.path in exchange.problem["detail"]
 
 
 @with_a_body
-def test_a_body_in_chunks_is_read_no_further_than_the_limit(app: FastAPI, roomy: Settings, route: APIRoute) -> None:
+def test_a_body_in_chunks_is_read_no_further_than_the_limit(
+    app: FastAPI, roomy: Settings, route: APIRoute
+) -> None:
     app.state.settings = roomy
     most = most_bytes_of(route.endpoint)
-    exchange = Exchange(app).send(method_of(route), PREFIX + route.path, size=31 << 20, announced=False)
+    exchange = Exchange(app).send(
+        method_of(route), PREFIX + route.path, size=31 << 20, announced=False
+    )
     assert (exchange.status, exchange.problem["type"]) == (413, "/problems/payload-too-large")
     assert most < exchange.read_bytes <= most + CHUNK
 
 
-def test_jobs_batches_traces_and_measurements_have_the_room_that_they_need_and_others_little() -> None:
+def test_jobs_batches_traces_and_measurements_have_the_room_that_they_need_and_others_little() -> (
+    None
+):
     limits = {route.operation_id: most_bytes_of(route.endpoint) for route in ROUTES}
     assert (limits["submitJob"], limits["submitJobs"]) == (256 << 10, 2 << 20)
     assert limits["requestSimulation"] == limits["requestSweep"] == 8 << 20
@@ -144,15 +178,25 @@ def test_a_deployment_may_allow_less(local: TestClient, app: FastAPI, roomy: Set
 
 
 @pytest.mark.parametrize("value", ["[]", '""', "{}", "1"])
-def test_very_many_values_are_refused_before_any_is_made(local: TestClient, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_very_many_values_are_refused_before_any_is_made(
+    local: TestClient, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     monkeypatch.setattr(bodies, "json", None)  # nobody can parse with it
-    answer = local.post("/api/v1/simulations", content=f"[{','.join([value] * 100_000)}]", headers={"content-type": "application/json"})
+    answer = local.post(
+        "/api/v1/simulations",
+        content=f"[{','.join([value] * 100_000)}]",
+        headers={"content-type": "application/json"},
+    )
     assert answer.status_code == 413
     assert str(bodies.MAX_VALUES) in answer.json()["detail"]
 
 
-def test_a_batch_of_as_many_jobs_as_may_be_with_every_field_is_no_large_one(local: TestClient) -> None:
-    job = {name: f"value of {name}" for name in JobBody.model_fields} | {"gpu_types": ["t4", "rtx", "a100"]}
+def test_a_batch_of_as_many_jobs_as_may_be_with_every_field_is_no_large_one(
+    local: TestClient,
+) -> None:
+    job = {name: f"value of {name}" for name in JobBody.model_fields} | {
+        "gpu_types": ["t4", "rtx", "a100"]
+    }
     answer = local.post("/api/v1/jobs:batch", json={"jobs": [job] * 1000})
     assert answer.status_code == 422, answer.text
 
@@ -160,14 +204,24 @@ def test_a_batch_of_as_many_jobs_as_may_be_with_every_field_is_no_large_one(loca
 def test_marks_within_texts_are_no_values(local: TestClient) -> None:
     text = 'name,model\n"a[{,"\\\\' * 50_000
     answer = local.post(
-        "/api/v1/simulations", json={"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "csv", "text": text}], "runs": [{}]}
+        "/api/v1/simulations",
+        json={
+            "name": "x",
+            "cluster": "t4=1x4",
+            "traces": [{"kind": "csv", "text": text}],
+            "runs": [{}],
+        },
     )
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == "/traces/0/text"
 
 
 def test_a_text_without_an_end_is_no_json(local: TestClient) -> None:
-    answer = local.post("/api/v1/simulations", content='{"name": "' + "x" * 100_000, headers={"content-type": "application/json"})
+    answer = local.post(
+        "/api/v1/simulations",
+        content='{"name": "' + "x" * 100_000,
+        headers={"content-type": "application/json"},
+    )
     assert (answer.status_code, answer.json()["type"]) == (400, "/problems/malformed-request")
 
 
@@ -176,12 +230,21 @@ def test_an_object_of_very_many_members_is_refused_by_its_place(local: TestClien
     body = {"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": [run]}
     answer = local.post("/api/v1/simulations", json=body)
     (error,) = answer.json()["errors"]
-    assert (answer.status_code, error["pointer"], error["value"]) == (422, "/runs/0/policy_parameters", 1001)
+    assert (answer.status_code, error["pointer"], error["value"]) == (
+        422,
+        "/runs/0/policy_parameters",
+        1001,
+    )
 
 
 def test_of_very_many_errors_a_hundred_are_told(local: TestClient) -> None:
     run = {f"k{i}": 1 for i in range(200)}
-    body = {"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": [run] * 100}
+    body = {
+        "name": "x",
+        "cluster": "t4=1x4",
+        "traces": [{"kind": "generated"}],
+        "runs": [run] * 100,
+    }
     answer = local.post("/api/v1/simulations", json=body).json()
     assert (answer["status"], len(answer["errors"])) == (422, 100)
     assert "And 19997 more." in answer["detail"]
@@ -199,7 +262,12 @@ def test_a_body_that_takes_time_is_parsed_outside_of_the_event_loop(
 
     monkeypatch.setattr(strict_json, "parse_json", noticing)
     monkeypatch.setattr(page_calls, "parse_json", noticing)
-    client = TestClient(with_pages, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000), raise_server_exceptions=False)
+    client = TestClient(
+        with_pages,
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    )
     client.post(address, json={"jobs": [{"name": "train", "model": "bert"}] * 1000})
     assert seen == [False]
 
@@ -223,8 +291,12 @@ def with_pages(app: FastAPI, roomy: Settings) -> FastAPI:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_nothing_is_read_of_a_large_call_that_a_stranger_sends(with_pages: FastAPI, announced: bool) -> None:
-    exchange = Exchange(with_pages, client="10.0.0.9").send("POST", CALL, size=31 << 20, announced=announced)
+def test_nothing_is_read_of_a_large_call_that_a_stranger_sends(
+    with_pages: FastAPI, announced: bool
+) -> None:
+    exchange = Exchange(with_pages, client="10.0.0.9").send(
+        "POST", CALL, size=31 << 20, announced=announced
+    )
     assert (exchange.status, exchange.read_bytes) == (401, 0)
 
 
@@ -236,7 +308,9 @@ def test_a_call_that_is_too_large_is_refused(with_pages: FastAPI, announced: boo
     assert {b"content-security-policy", b"x-request-id"} <= exchange.headers
 
 
-def test_a_large_call_leaves_its_place_to_what_it_asks_the_service_for(app: FastAPI, roomy: Settings) -> None:
+def test_a_large_call_leaves_its_place_to_what_it_asks_the_service_for(
+    app: FastAPI, roomy: Settings
+) -> None:
     app.state.settings, app.state.gates.large = roomy, Gate(1, 0.1)
 
     async def as_large_again(scope: Scope, receive: Receive, send: Send) -> None:
@@ -247,7 +321,11 @@ def test_a_large_call_leaves_its_place_to_what_it_asks_the_service_for(app: Fast
         await PageCallGuard(as_large_again)({**scope, "app": app}, receive, send)
 
     client = TestClient(guarded, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000))
-    call = {"output": "a.b", "outputs": {}, "inputs": [{"id": "a", "property": "b", "value": "x" * 500_000}]}
+    call = {
+        "output": "a.b",
+        "outputs": {},
+        "inputs": [{"id": "a", "property": "b", "value": "x" * 500_000}],
+    }
     assert client.post(CALL, json=call).json() == {"went": "through"}
 
 
@@ -258,10 +336,18 @@ def test_no_other_address_of_the_pages_reads_a_body(with_pages: FastAPI, address
 
 
 def test_a_call_of_a_page_is_answered_as_before(with_pages: FastAPI) -> None:
-    client = TestClient(with_pages, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000), raise_server_exceptions=False)
+    client = TestClient(
+        with_pages,
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    )
     calls = client.get("/_dash-dependencies").json()
     call = next(call for call in calls if "cluster-select.data" in call["output"])
-    outputs = [dict(zip(("id", "property"), part.split("."), strict=True)) for part in call["output"].strip(".").split("...")]
+    outputs = [
+        dict(zip(("id", "property"), part.split("."), strict=True))
+        for part in call["output"].strip(".").split("...")
+    ]
     several = call["output"].startswith("..")
     asked = {
         "output": call["output"],

@@ -20,7 +20,12 @@ DEMO = f"{CLUSTERS}/demo"
 
 def test_the_demo_cluster_is_what_it_is_said_to_be(client: TestClient) -> None:
     cluster = client.get(DEMO).json()
-    assert (cluster["policy"], cluster["placer"], cluster["round_seconds"], cluster["speed"]) == ("sia", "whole-node", 60.0, 30.0)
+    assert (cluster["policy"], cluster["placer"], cluster["round_seconds"], cluster["speed"]) == (
+        "sia",
+        "whole-node",
+        60.0,
+        30.0,
+    )
     state = client.get(f"{DEMO}/state").json()
     assert state["capacity_by_type"] == {"t4": 24, "rtx": 24, "a100": 16}
     assert len(state["gpus"]) == 64
@@ -28,9 +33,16 @@ def test_the_demo_cluster_is_what_it_is_said_to_be(client: TestClient) -> None:
 
 
 def test_a_cluster_may_be_made_by_shape_or_node_by_node(client: TestClient) -> None:
-    shaped = client.post(CLUSTERS, json={"name": "shaped", "shape": "t4=2x4,a100=1x8", "policy": "fifo"})
-    nodes = [{"gpu_type": "t4", "gpu_count": 4, "count": 2}, {"gpu_type": "a100", "gpu_count": 8, "name": "big", "memory_gib": 40.0}]
-    listed = client.post(CLUSTERS, json={"name": "listed", "nodes": nodes, "round_seconds": 10, "speed": 2.5})
+    shaped = client.post(
+        CLUSTERS, json={"name": "shaped", "shape": "t4=2x4,a100=1x8", "policy": "fifo"}
+    )
+    nodes = [
+        {"gpu_type": "t4", "gpu_count": 4, "count": 2},
+        {"gpu_type": "a100", "gpu_count": 8, "name": "big", "memory_gib": 40.0},
+    ]
+    listed = client.post(
+        CLUSTERS, json={"name": "listed", "nodes": nodes, "round_seconds": 10, "speed": 2.5}
+    )
     assert (shaped.status_code, listed.status_code) == (201, 201)
     assert shaped.json()["round_seconds"] > 0
     assert shaped.headers["ETag"] == '"1"'
@@ -50,7 +62,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "nodes": [{"gpu_type": "t4", "gpu_count": 4}]}, "/nodes"),
     ({"nodes": [{"gpu_type": "t4", "gpu_count": 0}]}, "/nodes/0/gpu_count"),
     ({"nodes": [{"gpu_type": "T4 !", "gpu_count": 4}]}, "/nodes"),
-    ({"nodes": [{"gpu_type": "t4", "gpu_count": 4, "name": "a"}, {"gpu_type": "t4", "gpu_count": 4, "name": "a"}]}, "/nodes"),
+    (
+        {
+            "nodes": [
+                {"gpu_type": "t4", "gpu_count": 4, "name": "a"},
+                {"gpu_type": "t4", "gpu_count": 4, "name": "a"},
+            ]
+        },
+        "/nodes",
+    ),
     ({"shape": "t4=1x4", "policy": "magic"}, "/policy"),
     ({"shape": "t4=1x4", "policy_parameters": {"p": 1e6}}, "/policy_parameters/p"),
     ({"shape": "t4=1x4", "policy_parameters": {"luck": 1}}, "/policy_parameters/luck"),
@@ -61,7 +81,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "pointer"), REFUSED, ids=str)
-def test_a_cluster_that_makes_no_sense_is_refused_by_field(client: TestClient, body: dict[str, Any], pointer: str) -> None:
+def test_a_cluster_that_makes_no_sense_is_refused_by_field(
+    client: TestClient, body: dict[str, Any], pointer: str
+) -> None:
     answer = client.post(CLUSTERS, json={"name": "new"} | body)
     assert answer.status_code == 422, answer.text
     assert pointer in [error["pointer"] for error in answer.json()["errors"]]
@@ -87,12 +109,17 @@ def test_parameters_of_a_policy_are_not_kept_for_another(client: TestClient) -> 
     headers = {"If-Match": "*"}
     kept = client.patch(DEMO, json={"policy_parameters": {"p": -1.0}}, headers=headers).json()
     assert kept["policy_parameters"] == {"p": -1.0}
-    assert client.patch(DEMO, json={"policy": "fifo"}, headers=headers).json()["policy_parameters"] == {}
+    assert (
+        client.patch(DEMO, json={"policy": "fifo"}, headers=headers).json()["policy_parameters"]
+        == {}
+    )
     refused = client.patch(DEMO, json={"policy_parameters": {"p": -1.0}}, headers=headers)
     assert refused.status_code == 422
 
 
-def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(client: TestClient, database: Database) -> None:
+def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(
+    client: TestClient, database: Database
+) -> None:
     def stored() -> Cluster:
         with database.session_scope(writes=False) as session:
             return session.exec(select(Cluster)).one()
@@ -107,10 +134,14 @@ def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(client: Test
     assert client.get(DEMO).json()["now"] == paused["now"]
     resumed = client.post(f"{DEMO}/actions/resume").json()
     assert resumed["paused"] is False
-    assert cluster_seconds(stored(), this_moment()) == pytest.approx(stored().anchor_seconds, abs=1.0)
+    assert cluster_seconds(stored(), this_moment()) == pytest.approx(
+        stored().anchor_seconds, abs=1.0
+    )
 
 
-def test_draining_takes_gpus_out_of_the_capacity_and_restoring_gives_them_back(client: TestClient) -> None:
+def test_draining_takes_gpus_out_of_the_capacity_and_restoring_gives_them_back(
+    client: TestClient,
+) -> None:
     node = f"{DEMO}/nodes/t4-0"
     assert client.post(f"{node}/actions/drain").json()["drained_gpus"] == [0, 1, 2, 3]
     state = client.get(f"{DEMO}/state").json()
@@ -124,19 +155,29 @@ def test_single_gpus_are_drained_under_an_etag(client: TestClient) -> None:
     node = f"{DEMO}/nodes/a100-1"
     tag = client.get(node).headers["ETag"]
     assert client.patch(node, json={"drained_gpus": [1]}).status_code == 428
-    assert client.patch(node, json={"drained_gpus": [3, 1, 3]}, headers={"If-Match": tag}).json()["drained_gpus"] == [1, 3]
-    assert client.patch(node, json={"drained_gpus": []}, headers={"If-Match": tag}).status_code == 412
-    assert client.patch(node, json={"drained_gpus": [8]}, headers={"If-Match": "*"}).status_code == 422
+    assert client.patch(node, json={"drained_gpus": [3, 1, 3]}, headers={"If-Match": tag}).json()[
+        "drained_gpus"
+    ] == [1, 3]
+    assert (
+        client.patch(node, json={"drained_gpus": []}, headers={"If-Match": tag}).status_code == 412
+    )
+    assert (
+        client.patch(node, json={"drained_gpus": [8]}, headers={"If-Match": "*"}).status_code == 422
+    )
     assert client.get(node).json()["drained_gpus"] == [1, 3]
 
 
 def test_nodes_are_added_behind_the_others(client: TestClient) -> None:
-    added = client.post(f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 2}]})
+    added = client.post(
+        f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 2}]}
+    )
     assert [node["name"] for node in added.json()["items"]] == ["t4-6", "t4-7"]
     gpus = client.get(f"{DEMO}/state").json()["gpus"]
     assert [gpu["gpu"] for gpu in gpus] == list(range(72))
     assert gpus[64]["node"] == "t4-6"
-    clash = client.post(f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "t4", "gpu_count": 4, "name": "rtx-0"}]})
+    clash = client.post(
+        f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "t4", "gpu_count": 4, "name": "rtx-0"}]}
+    )
     assert clash.status_code == 422
 
 
@@ -159,7 +200,10 @@ def test_a_node_goes_only_when_it_is_last_drained_and_idle(
 
 
 def test_the_state_says_which_job_holds_which_gpu_and_what_is_free(
-    client: TestClient, database: Database, submit: Callable[..., dict[str, Any]], client_as: Callable[..., TestClient]
+    client: TestClient,
+    database: Database,
+    submit: Callable[..., dict[str, Any]],
+    client_as: Callable[..., TestClient],
 ) -> None:
     job = submit(name="holder")
     with database.session_scope() as session:
@@ -167,12 +211,31 @@ def test_the_state_says_which_job_holds_which_gpu_and_what_is_free(
         row.state, row.gpu_type, row.gpus = "running", "t4", [0, 1, 4]
         row.batch = {"total_batch_size": 96, "per_gpu_batch_size": 32, "accumulation_steps": 0}
     state = client.get(f"{DEMO}/state").json()
-    assert [gpu["job_name"] for gpu in state["gpus"][:6]] == ["holder", "holder", None, None, "holder", None]
-    assert (state["used_by_type"]["t4"], state["free_by_type"]["t4"], state["largest_free_on_one_node"]["t4"]) == (3, 21, 4)
+    assert [gpu["job_name"] for gpu in state["gpus"][:6]] == [
+        "holder",
+        "holder",
+        None,
+        None,
+        "holder",
+        None,
+    ]
+    assert (
+        state["used_by_type"]["t4"],
+        state["free_by_type"]["t4"],
+        state["largest_free_on_one_node"]["t4"],
+    ) == (3, 21, 4)
     assert [room["free_gpus"] for room in state["free_gpus_by_node"][:3]] == [2, 3, 4]
     allocation = client.get(f"/api/v1/jobs/{job['id']}").json()["allocation"]
-    assert (allocation["gpu_count"], allocation["node_count"], allocation["batch"]["total_batch_size"]) == (3, 2, 96)
+    assert (
+        allocation["gpu_count"],
+        allocation["node_count"],
+        allocation["batch"]["total_batch_size"],
+    ) == (3, 2, 96)
     seen = client_as(Role.VIEWER, tenant="other").get(f"{DEMO}/state").json()
-    assert (seen["gpus"][0]["held"], seen["gpus"][0]["job_id"], seen["gpus"][0]["tenant"]) == (True, "other-1", None)
+    assert (seen["gpus"][0]["held"], seen["gpus"][0]["job_id"], seen["gpus"][0]["tenant"]) == (
+        True,
+        "other-1",
+        None,
+    )
     assert seen["gpus"][0]["job_name"] == "another tenant's job"
     assert seen["used_by_type"] == state["used_by_type"]

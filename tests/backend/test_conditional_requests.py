@@ -22,7 +22,13 @@ def get_routes(client: TestClient) -> Iterator[str]:
     """The addresses of every GET route, with ids of what there is; what there is not answers 404, to HEAD as to GET."""
     job = client.post("/api/v1/jobs", json={"name": "j", "model": "bert"}).json()["id"]
     node = client.get(f"{DEMO}/nodes").json()["items"][0]["name"]
-    filled = {"job_id": job, "cluster_id": "demo", "node_id": node, "number": "latest", "name": "bert"}
+    filled = {
+        "job_id": job,
+        "cluster_id": "demo",
+        "node_id": node,
+        "number": "latest",
+        "name": "bert",
+    }
     for path, operations in client.get("/openapi.json").json()["paths"].items():
         if "get" in operations and path != "/api/v1/events":
             yield re.sub(r"\{(\w+)\}", lambda found: filled.get(found[1], "none"), path)
@@ -39,7 +45,9 @@ def test_head_answers_as_get_does_without_the_content(client: TestClient) -> Non
         assert "content-length" in head.headers
 
 
-def test_head_of_an_address_that_takes_no_get_is_refused_and_others_name_it(client: TestClient) -> None:
+def test_head_of_an_address_that_takes_no_get_is_refused_and_others_name_it(
+    client: TestClient,
+) -> None:
     refused = client.head("/api/v1/jobs:batch")
     assert (refused.status_code, refused.headers["Allow"], refused.content) == (405, "POST", b"")
     assert client.delete("/api/v1/jobs").headers["Allow"] == "GET, HEAD, POST"
@@ -52,7 +60,9 @@ def test_a_head_of_the_stream_ends(client: TestClient) -> None:
     assert answer.headers["content-type"].startswith("text/event-stream")
 
 
-def test_who_has_the_answer_already_gets_304(client: TestClient, submit: Callable[..., dict[str, Any]]) -> None:
+def test_who_has_the_answer_already_gets_304(
+    client: TestClient, submit: Callable[..., dict[str, Any]]
+) -> None:
     job = submit()
     node = client.get(f"{DEMO}/nodes").json()["items"][0]["id"]
     for path in (f"/api/v1/jobs/{job['id']}", DEMO, f"{DEMO}/nodes/{node}"):
@@ -67,17 +77,23 @@ def test_who_has_the_answer_already_gets_304(client: TestClient, submit: Callabl
         assert client.get(path, headers={"If-None-Match": "nonsense"}).status_code == 200
 
 
-def test_what_changed_is_sent_again(client: TestClient, submit: Callable[..., dict[str, Any]], database: Database) -> None:
+def test_what_changed_is_sent_again(
+    client: TestClient, submit: Callable[..., dict[str, Any]], database: Database
+) -> None:
     job = f"/api/v1/jobs/{submit()['id']}"
     before = client.get(job).headers["ETag"]
     client.post(f"{job}/actions/cancel")
     assert client.get(job, headers={"If-None-Match": before}).json()["cancel_requested"] is True
     before = client.get(DEMO).headers["ETag"]
     with database.session_scope() as session:
-        session.exec(select(Cluster)).one().next_round_number = 8  # a round changes what is shown, not the version
+        session.exec(
+            select(Cluster)
+        ).one().next_round_number = 8  # a round changes what is shown, not the version
     shown = client.get(DEMO, headers={"If-None-Match": before})
     assert (shown.status_code, shown.json()["latest_round"]) == (200, 7)
-    assert client.patch(DEMO, json={"policy": "fifo"}, headers={"If-Match": before}).status_code == 200
+    assert (
+        client.patch(DEMO, json={"policy": "fifo"}, headers={"If-Match": before}).status_code == 200
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,9 +113,13 @@ def test_what_changed_is_sent_again(client: TestClient, submit: Callable[..., di
         ("", 422),
     ],
 )
-def test_if_match_takes_lists_and_trusts_no_weak_tag(client: TestClient, if_match: str, status: int) -> None:
+def test_if_match_takes_lists_and_trusts_no_weak_tag(
+    client: TestClient, if_match: str, status: int
+) -> None:
     tag = client.get(DEMO).headers["ETag"]
-    answer = client.patch(DEMO, json={"keep_rounds": 5}, headers={"If-Match": if_match.format(tag=tag)})
+    answer = client.patch(
+        DEMO, json={"keep_rounds": 5}, headers={"If-Match": if_match.format(tag=tag)}
+    )
     assert answer.status_code == status, answer.text
     if status == 422:
         assert answer.json()["errors"][0]["field"] == "If-Match"
@@ -108,8 +128,12 @@ def test_if_match_takes_lists_and_trusts_no_weak_tag(client: TestClient, if_matc
 def test_the_document_says_that_a_change_needs_a_version(app: FastAPI) -> None:
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():
-            versions = [given for given in operation.get("parameters", []) if given["name"] == "If-Match"]
-            assert [given["required"] for given in versions] == ([True] if method == "patch" else [False] * len(versions)), path
+            versions = [
+                given for given in operation.get("parameters", []) if given["name"] == "If-Match"
+            ]
+            assert [given["required"] for given in versions] == (
+                [True] if method == "patch" else [False] * len(versions)
+            ), path
 
 
 def test_tags_that_begin_alike_are_not_the_same() -> None:

@@ -27,7 +27,9 @@ def tenants(database: Database) -> list[str]:
         return sorted(session.exec(select(Tenant.name)))
 
 
-def test_a_scope_is_committed_at_its_end_and_rolled_back_on_an_exception(database: Database) -> None:
+def test_a_scope_is_committed_at_its_end_and_rolled_back_on_an_exception(
+    database: Database,
+) -> None:
     with database.session_scope() as session:
         session.add(Tenant(name="kept"))
 
@@ -74,7 +76,9 @@ def test_writers_wait_for_each_other_and_lose_nothing(database: Database) -> Non
 
 
 def test_moments_come_back_in_utc_whatever_zone_they_were_written_in(database: Database) -> None:
-    there = datetime(2026, 11, 20, 13, 30, 0, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    there = datetime(
+        2026, 11, 20, 13, 30, 0, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30))
+    )
     with database.session_scope() as session:
         session.add(Tenant(name="t", created_at=there))
     with database.session_scope(writes=False) as session:
@@ -93,7 +97,11 @@ def test_what_a_foreign_key_names_must_exist(database: Database) -> None:
 
 
 def test_large_state_comes_back_as_it_was(database: Database) -> None:
-    state = {"jobs": [{"id": f"job_{i}", "work": i / 3} for i in range(500)], "none": None, "text": "\u00e9\u4e2d"}
+    state = {
+        "jobs": [{"id": f"job_{i}", "work": i / 3} for i in range(500)],
+        "none": None,
+        "text": "\u00e9\u4e2d",
+    }
     with database.session_scope() as session:
         cluster = Cluster(name="c", policy="sia", placer="packed-sticky", round_seconds=60)
         session.add(cluster)
@@ -109,7 +117,9 @@ def test_nan_is_never_stored_as_json() -> None:
     assert unpack_json(pack_json({"x": 1.5})) == {"x": 1.5}
 
 
-def test_the_first_start_may_happen_twice_and_at_once(empty_database_url: str, tmp_path: Path) -> None:
+def test_the_first_start_may_happen_twice_and_at_once(
+    empty_database_url: str, tmp_path: Path
+) -> None:
     settings = Settings(_env_file=None, data_dir=tmp_path, demo=True)
 
     def start(_: int) -> None:
@@ -147,13 +157,24 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def clock(**fields: object) -> SimpleNamespace:
-    anchor = {"anchor_wall": NOON, "anchor_boot": "boot-1", "anchor_boot_seconds": 500.0, "anchor_seconds": 0.0}
+    anchor = {
+        "anchor_wall": NOON,
+        "anchor_boot": "boot-1",
+        "anchor_boot_seconds": 500.0,
+        "anchor_seconds": 0.0,
+    }
     return SimpleNamespace(**{"epoch": NOON, "speed": 30.0, "paused": False} | anchor | fields)
 
 
-def after(seconds: float, *, wall_seconds: float | None = None, boot: str | None = "boot-1") -> Moment:
+def after(
+    seconds: float, *, wall_seconds: float | None = None, boot: str | None = "boot-1"
+) -> Moment:
     """So long after noon; `wall_seconds`: what the wall clock says instead."""
-    return Moment(NOON + timedelta(seconds=seconds if wall_seconds is None else wall_seconds), boot, 500.0 + seconds)
+    return Moment(
+        NOON + timedelta(seconds=seconds if wall_seconds is None else wall_seconds),
+        boot,
+        500.0 + seconds,
+    )
 
 
 def test_cluster_time_passes_as_fast_as_its_speed_says() -> None:
@@ -167,7 +188,9 @@ def test_cluster_time_passes_evenly_when_the_wall_clock_is_set(hours: int) -> No
 
 
 @pytest.mark.parametrize("boot", ["boot-2", None])
-def test_on_another_machine_or_after_a_restart_cluster_time_passes_by_the_wall_clock_and_never_back(boot: str | None) -> None:
+def test_on_another_machine_or_after_a_restart_cluster_time_passes_by_the_wall_clock_and_never_back(
+    boot: str | None,
+) -> None:
     assert cluster_seconds(clock(), after(7, wall_seconds=10, boot=boot)) == 300.0
     set_back = after(10, wall_seconds=-3590, boot=boot)
     cluster = clock()
@@ -180,10 +203,17 @@ def test_on_another_machine_or_after_a_restart_cluster_time_passes_by_the_wall_c
 
 @given(
     steps=st.lists(
-        st.tuples(st.floats(0, 1e5), st.one_of(st.none(), st.floats(0.001, 1e5)), st.one_of(st.none(), st.booleans())), max_size=8
+        st.tuples(
+            st.floats(0, 1e5),
+            st.one_of(st.none(), st.floats(0.001, 1e5)),
+            st.one_of(st.none(), st.booleans()),
+        ),
+        max_size=8,
     )
 )
-def test_cluster_time_never_jumps_nor_goes_back(steps: list[tuple[float, float | None, bool | None]]) -> None:
+def test_cluster_time_never_jumps_nor_goes_back(
+    steps: list[tuple[float, float | None, bool | None]],
+) -> None:
     cluster, now = clock(), 0.0
     for seconds, speed, paused in steps:
         now += seconds
@@ -203,5 +233,9 @@ def test_settings_name_the_database_in_every_form_that_people_write(tmp_path: Pa
         return Settings(_env_file=None, data_dir=tmp_path, **fields).sqlalchemy_url
 
     assert url() == f"sqlite:///{tmp_path / 'maat.db'}"
-    assert url(database_url="postgres://u@h/d") == url(database_url="postgresql://u@h/d") == "postgresql+psycopg://u@h/d"
+    assert (
+        url(database_url="postgres://u@h/d")
+        == url(database_url="postgresql://u@h/d")
+        == "postgresql+psycopg://u@h/d"
+    )
     assert url(database_url="postgresql+psycopg://u@h/d") == "postgresql+psycopg://u@h/d"

@@ -41,7 +41,12 @@ NO_DATES = [
     "9999-12-31T23:59:59-23:59",
     "\uff12026-11-20T12:00:00Z",
 ]
-SAME_MOMENT = ["2026-11-20T12:00:00Z", "2026-11-20t12:00:00.000z", "2026-11-20T13:00:00+01:00", "2026-11-20 06:30:00.000000000-05:30"]
+SAME_MOMENT = [
+    "2026-11-20T12:00:00Z",
+    "2026-11-20t12:00:00.000z",
+    "2026-11-20T13:00:00+01:00",
+    "2026-11-20 06:30:00.000000000-05:30",
+]
 
 
 def said_to_be_dates(app: FastAPI) -> Iterator[tuple[str, str]]:
@@ -54,12 +59,18 @@ def said_to_be_dates(app: FastAPI) -> Iterator[tuple[str, str]]:
         body = str(operations.get("post", {}).get("requestBody", ""))
         for name, schema in document["components"]["schemas"].items():
             if f"/{name}'" in body:
-                yield from ((path, field) for field, given in schema["properties"].items() if "date-time" in str(given))
+                yield from (
+                    (path, field)
+                    for field, given in schema["properties"].items()
+                    if "date-time" in str(given)
+                )
 
 
 def test_every_date_of_a_request_is_tried_here(app: FastAPI) -> None:
     tried = {(path, name) for path, names in (DATES | BODIES).items() for name in names}
-    assert {(path.replace("{cluster_id}", "demo"), name) for path, name in said_to_be_dates(app)} == tried
+    assert {
+        (path.replace("{cluster_id}", "demo"), name) for path, name in said_to_be_dates(app)
+    } == tried
 
 
 def test_what_is_no_date_is_refused_by_name_value_and_remedy(client: TestClient) -> None:
@@ -73,7 +84,14 @@ def test_what_is_no_date_is_refused_in_a_body_too(client: TestClient) -> None:
     for path, names in BODIES.items():
         for name in names:
             for given in [*NO_DATES, 0.5, 1_700_000_000, True, [], {}]:
-                check(client.post(path, json={"gpu_type": "t4", "gpu_count": 1, "tenant": "default", name: given}), name, given)
+                check(
+                    client.post(
+                        path,
+                        json={"gpu_type": "t4", "gpu_count": 1, "tenant": "default", name: given},
+                    ),
+                    name,
+                    given,
+                )
 
 
 def check(answer: Any, name: str, given: Any) -> None:

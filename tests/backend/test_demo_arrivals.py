@@ -20,7 +20,11 @@ WHOLE = list(arrivals("clu_1", after=0.0, until=DAYS * 24 * HOUR_SECONDS))
 @given(cuts=st.lists(st.floats(0.0, DAYS * 24 * HOUR_SECONDS), max_size=8))
 def test_windows_that_touch_hold_every_job_once(cuts: list[float]) -> None:
     edges = [0.0, *sorted(cuts), DAYS * 24 * HOUR_SECONDS]
-    pieces = [job for after, until in pairwise(edges) for job in arrivals("clu_1", after=after, until=until)]
+    pieces = [
+        job
+        for after, until in pairwise(edges)
+        for job in arrivals("clu_1", after=after, until=until)
+    ]
 
     assert pieces == WHOLE
 
@@ -29,7 +33,9 @@ def test_every_job_can_run_on_the_demo_cluster() -> None:
     capacity = {"t4": 24, "rtx": 24, "a100": 16}
     assert DEMO_CLUSTER.shape == "t4=6x4,rtx=3x8,a100=2x8"
 
-    assert [objections(job.body, models=load_catalog(), capacity=capacity) for job in WHOLE] == [[] for _ in WHOLE]
+    assert [objections(job.body, models=load_catalog(), capacity=capacity) for job in WHOLE] == [
+        [] for _ in WHOLE
+    ]
 
 
 def test_several_tenants_submit_several_kinds_of_jobs_each_under_an_id_of_its_own() -> None:

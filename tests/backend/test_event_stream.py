@@ -42,13 +42,18 @@ def here(database: Database) -> Position:
 
 def test_changes_are_told_once_and_in_order(client: TestClient, database: Database) -> None:
     feed = Feed(here(database), ALL, principal())
-    jobs = [client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json() for _ in range(3)]
+    jobs = [
+        client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json()
+        for _ in range(3)
+    ]
     with database.session_scope() as session:
         cluster = session.exec(select(Cluster)).one()
         session.add(round_row(cluster.id, 1))
     told = advance(database, feed)
     assert told[0] == ("rounds", {"cluster_id": cluster.id, "number": 1})
-    assert [data["job_id"] for topic, data in told if topic == "jobs"] == [job["id"] for job in jobs]
+    assert [data["job_id"] for topic, data in told if topic == "jobs"] == [
+        job["id"] for job in jobs
+    ]
     assert advance(database, feed) == []
 
 
@@ -59,19 +64,28 @@ def test_a_stream_goes_on_where_it_broke_off(client: TestClient, database: Datab
     resumed = Position.parse(str(feed.position))
     assert resumed == feed.position
     second = client.post("/api/v1/jobs", json={"name": "second", "model": "bert"}).json()
-    assert [data["job_id"] for _, data in advance(database, Feed(resumed, ALL, principal()))] == [second["id"]]
+    assert [data["job_id"] for _, data in advance(database, Feed(resumed, ALL, principal()))] == [
+        second["id"]
+    ]
 
 
 def test_an_operation_is_told_again_when_it_moves(client: TestClient, database: Database) -> None:
     feed = Feed(Position(), frozenset({"operations"}), principal())
-    body = {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4", "runs": [{}]}
+    body = {
+        "name": "s",
+        "traces": [{"kind": "generated", "jobs": 2, "hours": 1}],
+        "cluster": "t4=1x4",
+        "runs": [{}],
+    }
     operation_id = client.post("/api/v1/simulations", json=body).json()["operation_id"]
     assert [data["state"] for _, data in advance(database, feed)] == ["queued"]
     assert advance(database, feed) == []
     with database.session_scope() as session:
         operation = session.get_one(Operation, operation_id)
         operation.state, operation.done = "running", 0.5
-    assert [(data["state"], data["done"]) for _, data in advance(database, feed)] == [("running", 0.5)]
+    assert [(data["state"], data["done"]) for _, data in advance(database, feed)] == [
+        ("running", 0.5)
+    ]
 
 
 def test_other_tenants_changes_are_passed_over(client: TestClient, database: Database) -> None:
@@ -121,7 +135,13 @@ def test_a_position_that_is_none_is_not_read(bad: str) -> None:
 @pytest.fixture
 def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Server]:
     ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
-    with serving("backend.app:create_app", database_url, tmp_path, event_poll_seconds=0.05, event_heartbeat_seconds=0.2) as started:
+    with serving(
+        "backend.app:create_app",
+        database_url,
+        tmp_path,
+        event_poll_seconds=0.05,
+        event_heartbeat_seconds=0.2,
+    ) as started:
         yield started
 
 
@@ -129,14 +149,20 @@ def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_
     server: Server,
 ) -> None:
     url, process = server.url, server.process
-    for made_up in ("r1.j1.o999999999999999", "r999999.j1.o1", "nonsense"):  # a browser would come back with the same id for ever
+    for made_up in (
+        "r1.j1.o999999999999999",
+        "r999999.j1.o1",
+        "nonsense",
+    ):  # a browser would come back with the same id for ever
         assert _is_told_to_read_anew_and_goes_on(url, made_up)
     with httpx.stream("GET", f"{url}/api/v1/events", timeout=PATIENCE_SECONDS) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         lines = stream.iter_lines()
         assert _until(lines, "event: ") == "event: ready"
         assert _until(lines, ":").startswith(":")
-        job = httpx.post(f"{url}/api/v1/jobs", json={"name": "train", "model": "bert"}, timeout=PATIENCE_SECONDS).json()
+        job = httpx.post(
+            f"{url}/api/v1/jobs", json={"name": "train", "model": "bert"}, timeout=PATIENCE_SECONDS
+        ).json()
         assert _until(lines, "event: ") == "event: jobs"
         data = json.loads(_until(lines, "data: ").removeprefix("data: "))
         assert (data["job_id"], data["state"]) == (job["id"], "submitted")
@@ -148,7 +174,12 @@ def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_
 
 
 def _is_told_to_read_anew_and_goes_on(url: str, last_event_id: str) -> bool:
-    with httpx.stream("GET", f"{url}/api/v1/events", headers={"Last-Event-ID": last_event_id}, timeout=PATIENCE_SECONDS) as stream:
+    with httpx.stream(
+        "GET",
+        f"{url}/api/v1/events",
+        headers={"Last-Event-ID": last_event_id},
+        timeout=PATIENCE_SECONDS,
+    ) as stream:
         lines = stream.iter_lines()
         told = _until(lines, "event: ") == "event: reset"
         position = Position.parse(_until(lines, "id: ").removeprefix("id: "))

@@ -63,10 +63,16 @@ class Scale:
         return Principal("usr_x", LOCAL_USER, home.id, home.name, role, PERMISSIONS[role])
 
     def found(self, session: Session, filters: JobFilters, tenant: str | None) -> FoundJobs:
-        clusters = all_clusters(session) if filters.cluster is None else [get_cluster(session, filters.cluster)]
+        clusters = (
+            all_clusters(session)
+            if filters.cluster is None
+            else [get_cluster(session, filters.cluster)]
+        )
         return FoundJobs.of(session, filters, self.principal(session, tenant), clusters)
 
-    def of_list(self, filters: JobFilters, sort: str, *, tenant: str | None = None, pages: int = 1) -> int:
+    def of_list(
+        self, filters: JobFilters, sort: str, *, tenant: str | None = None, pages: int = 1
+    ) -> int:
         """Work of the last of `pages` pages."""
         with self.database.session_scope(writes=False) as session:
             found, cursor = self.found(session, filters, tenant), None
@@ -98,10 +104,19 @@ def work_of(session: Session) -> Iterator[list[int]]:
             driver.set_progress_handler(None, 0)
         return
 
-    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool) -> None:
+    def explain(
+        connection: Any,
+        cursor: Any,
+        statement: str,
+        parameters: Any,
+        context: Any,
+        executemany: bool,
+    ) -> None:
         if statement.startswith("SELECT"):
             with connection.connection.cursor() as beside:
-                beside.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}", parameters)
+                beside.execute(
+                    f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}", parameters
+                )
                 spent.append(_rows_looked_at(beside.fetchone()[0][0]["Plan"]))
 
     engine = session.get_bind().engine
@@ -113,12 +128,18 @@ def work_of(session: Session) -> Iterator[list[int]]:
 
 
 def _rows_looked_at(node: dict[str, Any]) -> int:
-    removed = sum(node.get(f"Rows Removed by {why}", 0) for why in ("Filter", "Index Recheck", "Join Filter"))
-    return int((node["Actual Rows"] + removed) * node["Actual Loops"]) + sum(_rows_looked_at(part) for part in node.get("Plans", ()))
+    removed = sum(
+        node.get(f"Rows Removed by {why}", 0) for why in ("Filter", "Index Recheck", "Join Filter")
+    )
+    return int((node["Actual Rows"] + removed) * node["Actual Loops"]) + sum(
+        _rows_looked_at(part) for part in node.get("Plans", ())
+    )
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def scales(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scale, Scale]]:
+def scales(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Scale, Scale]]:
     """A database with a short and one with a long history."""
     if request.param == "sqlite":
         urls = [f"sqlite:///{tmp_path_factory.mktemp('history') / 'maat.db'}" for _ in range(2)]
@@ -126,7 +147,9 @@ def scales(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         urls = [request.getfixturevalue("postgres_database_maker")() for _ in range(2)]
     made = [Database(url) for url in urls]
     for database in made:
-        ensure_defaults(database, Settings(_env_file=None, demo=True, data_dir=tmp_path_factory.mktemp("data")))
+        ensure_defaults(
+            database, Settings(_env_file=None, demo=True, data_dir=tmp_path_factory.mktemp("data"))
+        )
     yield Scale(made[0], SHORT), Scale(made[1], LONG)
     for database in made:
         database.dispose()
@@ -155,11 +178,23 @@ def test_no_list_and_no_count_grows_with_history(scales: tuple[Scale, Scale]) ->
                     short.of_list(filters, "-submitted_at", tenant=tenant),
                     long.of_list(filters, "-submitted_at", tenant=tenant),
                 )
-                compare(f"counts: {name} for {tenant}", short.of_counts(filters, tenant=tenant), long.of_counts(filters, tenant=tenant))
-        compare(f"counts for {tenant}", short.of_counts(JobFilters(), tenant=tenant), long.of_counts(JobFilters(), tenant=tenant))
+                compare(
+                    f"counts: {name} for {tenant}",
+                    short.of_counts(filters, tenant=tenant),
+                    long.of_counts(filters, tenant=tenant),
+                )
+        compare(
+            f"counts for {tenant}",
+            short.of_counts(JobFilters(), tenant=tenant),
+            long.of_counts(JobFilters(), tenant=tenant),
+        )
     assert grown == {}
     # That the measure can tell: a search by a part of names does look at every job.
-    assert long.of_counts(JobFilters(text="nowhere")) > 6 * short.of_counts(JobFilters(text="nowhere")) > 0
+    assert (
+        long.of_counts(JobFilters(text="nowhere"))
+        > 6 * short.of_counts(JobFilters(text="nowhere"))
+        > 0
+    )
 
 
 def test_pages_of_two_clusters_are_the_list_by_the_dates_shown(scales: tuple[Scale, Scale]) -> None:
@@ -172,10 +207,20 @@ def test_pages_of_two_clusters_are_the_list_by_the_dates_shown(scales: tuple[Sca
         epochs = {cluster.id: cluster.epoch.timestamp() for cluster in all_clusters(session)}
         rows = session.exec(select(Job)).all()
         for sort, sign in (("submitted_at", 1), ("-submitted_at", -1)):
-            wanted = sorted(rows, key=lambda job: (epochs[job.cluster_id] + job.submitted_seconds, job.id), reverse=sign < 0)
+            wanted = sorted(
+                rows,
+                key=lambda job: (epochs[job.cluster_id] + job.submitted_seconds, job.id),
+                reverse=sign < 0,
+            )
             found, cursor = [], None
             while True:
-                page = find_jobs(session, short.found(session, JobFilters(), None), sort, limit=300, cursor=cursor)
+                page = find_jobs(
+                    session,
+                    short.found(session, JobFilters(), None),
+                    sort,
+                    limit=300,
+                    cursor=cursor,
+                )
                 found += [job.id for job in page.items]
                 cursor = page.next_cursor
                 if cursor is None:
@@ -183,8 +228,16 @@ def test_pages_of_two_clusters_are_the_list_by_the_dates_shown(scales: tuple[Sca
             assert found == [job.id for job in wanted]
 
 
-@pytest.mark.parametrize("filters", [JobFilters(states=("failed", "running"), models=("bert", "ncf")), JobFilters(tenants=("blue", "red"))])
-def test_pages_that_are_read_in_parts_are_the_whole_list(scales: tuple[Scale, Scale], filters: JobFilters) -> None:
+@pytest.mark.parametrize(
+    "filters",
+    [
+        JobFilters(states=("failed", "running"), models=("bert", "ncf")),
+        JobFilters(tenants=("blue", "red")),
+    ],
+)
+def test_pages_that_are_read_in_parts_are_the_whole_list(
+    scales: tuple[Scale, Scale], filters: JobFilters
+) -> None:
     short, _ = scales
     with short.database.session_scope(writes=False) as session:
         wanted = short.found(session, filters, None)
@@ -200,7 +253,9 @@ def test_pages_that_are_read_in_parts_are_the_whole_list(scales: tuple[Scale, Sc
             assert sorted(found) == sorted(whole)
             if sort == "-gpu_hours":
                 hours = dict(session.exec(select(Job.id, Job.gpu_seconds)).all())
-                assert [hours[job] for job in found] == sorted((hours[job] for job in found), reverse=True)
+                assert [hours[job] for job in found] == sorted(
+                    (hours[job] for job in found), reverse=True
+                )
 
 
 # ---- counts ------------------------------------------------------------------------------------------------------------------------
@@ -208,7 +263,13 @@ def test_pages_that_are_read_in_parts_are_the_whole_list(scales: tuple[Scale, Sc
 
 def counted(database: Database) -> dict[tuple[str, ...], int]:
     """By what is kept."""
-    kind = (JobCount.tenant_id, JobCount.cluster_id, JobCount.owner_id, JobCount.model, JobCount.state)
+    kind = (
+        JobCount.tenant_id,
+        JobCount.cluster_id,
+        JobCount.owner_id,
+        JobCount.model,
+        JobCount.state,
+    )
     with database.session_scope(writes=False) as session:
         rows = session.execute(sa.select(*kind, sa.func.sum(JobCount.change)).group_by(*kind)).all()
     return {tuple(row[:-1]): row[-1] for row in rows if row[-1] != 0}
@@ -216,19 +277,31 @@ def counted(database: Database) -> dict[tuple[str, ...], int]:
 
 def true_counts(database: Database) -> dict[tuple[str, ...], int]:
     with database.session_scope(writes=False) as session:
-        rows = session.execute(sa.select(Job.tenant_id, Job.cluster_id, Job.owner_id, Job.model, Job.state)).all()
+        rows = session.execute(
+            sa.select(Job.tenant_id, Job.cluster_id, Job.owner_id, Job.model, Job.state)
+        ).all()
     return dict(Counter(tuple(row) for row in rows))
 
 
-def test_counts_are_exact_under_writers_at_once_and_while_they_are_folded(client: TestClient, database: Database) -> None:
+def test_counts_are_exact_under_writers_at_once_and_while_they_are_folded(
+    client: TestClient, database: Database
+) -> None:
     def act(number: int) -> None:
         body = {"name": f"j{number}", "model": ("bert", "ncf")[number % 2]}
         made = [client.post("/api/v1/jobs", json=body).json()["id"] for _ in range(3)]
         with database.session_scope() as session:
-            session.connection().execute(sa.update(Job).where(sa.column("id") == made[0]).values(state=JobState.RUNNING.value))
-            session.connection().execute(sa.update(Job).where(sa.column("id") == made[1]).values(progress=0.5))
+            session.connection().execute(
+                sa.update(Job)
+                .where(sa.column("id") == made[0])
+                .values(state=JobState.RUNNING.value)
+            )
+            session.connection().execute(
+                sa.update(Job).where(sa.column("id") == made[1]).values(progress=0.5)
+            )
         with Session(database.engine) as session:
-            session.connection().execute(sa.update(Job).where(sa.column("id") == made[2]).values(state=JobState.FAILED.value))
+            session.connection().execute(
+                sa.update(Job).where(sa.column("id") == made[2]).values(state=JobState.FAILED.value)
+            )
             session.rollback()
         fold_job_counts(database)
 
@@ -239,12 +312,20 @@ def test_counts_are_exact_under_writers_at_once_and_while_they_are_folded(client
     fold_job_counts(database)
     assert counted(database) == true_counts(database)
     with database.session_scope(writes=False) as session:
-        assert session.execute(sa.select(sa.func.count()).select_from(JobCount)).scalar_one() == len(true_counts(database))
-    assert client.get("/api/v1/jobs", params={"count": "exact"}).json()["state_counts"] == {"running": 8, "submitted": 16}
+        assert session.execute(
+            sa.select(sa.func.count()).select_from(JobCount)
+        ).scalar_one() == len(true_counts(database))
+    assert client.get("/api/v1/jobs", params={"count": "exact"}).json()["state_counts"] == {
+        "running": 8,
+        "submitted": 16,
+    }
 
 
 def test_counts_follow_jobs_that_go_or_change_hands(client: TestClient, database: Database) -> None:
-    made = [client.post("/api/v1/jobs", json={"name": "j", "model": "bert"}).json()["id"] for _ in range(3)]
+    made = [
+        client.post("/api/v1/jobs", json={"name": "j", "model": "bert"}).json()["id"]
+        for _ in range(3)
+    ]
     with database.session_scope() as session:
         home = Tenant(name="other")
         session.add(home)

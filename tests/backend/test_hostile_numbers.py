@@ -40,12 +40,23 @@ CONDITIONS = {
     "tuned": "any-pair",
     "tuned_gpus": 16,
     "failures": {"mtbf_hours": 10, "repair_seconds": 60},
-    "reservations": [{"gpu_type": "t4", "gpu_count": 1, "tenant": "x", "start_seconds": 0, "end_seconds": 10}],
+    "reservations": [
+        {"gpu_type": "t4", "gpu_count": 1, "tenant": "x", "start_seconds": 0, "end_seconds": 10}
+    ],
 }
-RUN = {"policy": "sia", "policy_parameters": {"p": -1.0}, "placer": "pal", "placer_parameters": {"binning": "two"}, "seed": 0}
+RUN = {
+    "policy": "sia",
+    "policy_parameters": {"p": -1.0},
+    "placer": "pal",
+    "placer_parameters": {"binning": "two"},
+    "seed": 0,
+}
 VARY = [{"name": "round_seconds", "values": [60, 120]}, {"name": "cluster_size", "values": [1]}]
 BODIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "a simulation": ("/simulations", {"name": "x", **CONDITIONS, "traces": [GENERATED], "runs": [RUN]}),
+    "a simulation": (
+        "/simulations",
+        {"name": "x", **CONDITIONS, "traces": [GENERATED], "runs": [RUN]},
+    ),
     "a sweep": (
         "/sweeps",
         {
@@ -61,9 +72,31 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "a measurement": ("/measurements", pairs()),
-    "a job": ("/jobs", {"name": "x", "model": "bert", "min_gpus": 1, "max_gpus": 4, "batch_size": 24, "work_scale": 0.5}),
-    "a reservation": ("/clusters/demo/reservations", {"gpu_type": "t4", "gpu_count": 1, "tenant": "default", "end_at": None}),
-    "a cluster": ("/clusters", {"name": "x", "shape": "t4=1x4", "policy_parameters": {"p": 0.5}, "round_seconds": 60, "speed": 1}),
+    "a job": (
+        "/jobs",
+        {
+            "name": "x",
+            "model": "bert",
+            "min_gpus": 1,
+            "max_gpus": 4,
+            "batch_size": 24,
+            "work_scale": 0.5,
+        },
+    ),
+    "a reservation": (
+        "/clusters/demo/reservations",
+        {"gpu_type": "t4", "gpu_count": 1, "tenant": "default", "end_at": None},
+    ),
+    "a cluster": (
+        "/clusters",
+        {
+            "name": "x",
+            "shape": "t4=1x4",
+            "policy_parameters": {"p": 0.5},
+            "round_seconds": 60,
+            "speed": 1,
+        },
+    ),
     "demo jobs": ("/jobs:demo", {"count": 1, "seed": 0}),
 }
 HERE = "HERE"
@@ -82,10 +115,14 @@ def places(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("number", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize(("path", "body"), BODIES.values(), ids=BODIES.keys())
-def test_no_number_in_a_body_is_a_fault_of_the_service(client: TestClient, path: str, body: dict[str, Any], number: str) -> None:
+def test_no_number_in_a_body_is_a_fault_of_the_service(
+    client: TestClient, path: str, body: dict[str, Any], number: str
+) -> None:
     for changed in places(body):
         text = json.dumps(changed).replace(f'"{HERE}"', number)
-        answer = client.post(f"/api/v1{path}", content=text, headers={"Content-Type": "application/json"})
+        answer = client.post(
+            f"/api/v1{path}", content=text, headers={"Content-Type": "application/json"}
+        )
         assert answer.status_code < 500, f"{text}: {answer.text}"
 
 

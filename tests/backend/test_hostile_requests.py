@@ -61,7 +61,23 @@ def test_a_deep_or_wide_value_is_shown_in_short() -> None:
 
 # ---- cursors ----------------------------------------------------------------------------------------------------------------------
 
-BAD_KEYS: list[Any] = ["\ud800", "a\0b", float("nan"), float("inf"), 10**30, -(10**30), True, None, [], {}, "text", "", 1, 1.5, "x" * 3000]
+BAD_KEYS: list[Any] = [
+    "\ud800",
+    "a\0b",
+    float("nan"),
+    float("inf"),
+    10**30,
+    -(10**30),
+    True,
+    None,
+    [],
+    {},
+    "text",
+    "",
+    1,
+    1.5,
+    "x" * 3000,
+]
 
 
 def cursor_of(values: list[Any]) -> str:
@@ -75,14 +91,24 @@ def lists(client: TestClient) -> list[str]:
     found = [
         path
         for path, operations in document["paths"].items()
-        if any(parameter["name"] == "cursor" for parameter in operations.get("get", {}).get("parameters", []))
+        if any(
+            parameter["name"] == "cursor"
+            for parameter in operations.get("get", {}).get("parameters", [])
+        )
     ]
     return [path.replace("{job_id}", job).replace("{cluster_id}", "demo") for path in found]
 
 
-def test_no_list_fails_on_a_cursor_with_another_key(client: TestClient, filled_lists: dict[str, list[Any]]) -> None:
+def test_no_list_fails_on_a_cursor_with_another_key(
+    client: TestClient, filled_lists: dict[str, list[Any]]
+) -> None:
     """`filled_lists`: of lists that go on after one row, what their cursor holds."""
-    assert set(filled_lists) >= {"/api/v1/jobs", "/api/v1/clusters", "/api/v1/simulations", "/api/v1/operations"}
+    assert set(filled_lists) >= {
+        "/api/v1/jobs",
+        "/api/v1/clusters",
+        "/api/v1/simulations",
+        "/api/v1/operations",
+    }
     for path, values in filled_lists.items():
         for position in range(1, len(values)):
             for bad in BAD_KEYS:
@@ -91,14 +117,32 @@ def test_no_list_fails_on_a_cursor_with_another_key(client: TestClient, filled_l
                 assert answer.status_code in (200, 400, 422), (path, bad, answer.text)
 
 
-def test_a_key_of_another_type_than_its_column_is_refused(client: TestClient, filled_lists: dict[str, list[Any]]) -> None:
+def test_a_key_of_another_type_than_its_column_is_refused(
+    client: TestClient, filled_lists: dict[str, list[Any]]
+) -> None:
     digest, submitted, job_id = filled_lists["/api/v1/jobs"]
-    for values in ([digest, "text", job_id], [digest, submitted, 7], [digest, submitted, "\ud800"], [digest, True, job_id]):
-        check(client.get("/api/v1/jobs", params={"limit": 1, "cursor": cursor_of(values)}), 400, "bad-cursor")
-    assert client.get("/api/v1/jobs", params={"limit": 1, "cursor": cursor_of([digest, submitted, job_id])}).status_code == 200
+    for values in (
+        [digest, "text", job_id],
+        [digest, submitted, 7],
+        [digest, submitted, "\ud800"],
+        [digest, True, job_id],
+    ):
+        check(
+            client.get("/api/v1/jobs", params={"limit": 1, "cursor": cursor_of(values)}),
+            400,
+            "bad-cursor",
+        )
+    assert (
+        client.get(
+            "/api/v1/jobs", params={"limit": 1, "cursor": cursor_of([digest, submitted, job_id])}
+        ).status_code
+        == 200
+    )
 
 
-def test_a_made_up_cursor_is_refused_by_every_list(client: TestClient, filled_lists: dict[str, list[Any]]) -> None:
+def test_a_made_up_cursor_is_refused_by_every_list(
+    client: TestClient, filled_lists: dict[str, list[Any]]
+) -> None:
     for path in lists(client):
         for made_up in (
             "x",
@@ -114,11 +158,18 @@ def test_a_made_up_cursor_is_refused_by_every_list(client: TestClient, filled_li
 @pytest.fixture
 def filled_lists(client: TestClient) -> dict[str, list[Any]]:
     """Two rows for every list that can have them through the API; of each list the values of its first cursor."""
-    simulation = {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4", "runs": [{}]}
+    simulation = {
+        "name": "s",
+        "traces": [{"kind": "generated", "jobs": 2, "hours": 1}],
+        "cluster": "t4=1x4",
+        "runs": [{}],
+    }
     reservation = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
     for number in range(2):
         client.post("/api/v1/jobs", json={"name": f"j{number}", "model": "bert"}).raise_for_status()
-        client.post("/api/v1/clusters", json={"name": f"c{number}", "shape": "t4=2x1"}).raise_for_status()
+        client.post(
+            "/api/v1/clusters", json={"name": f"c{number}", "shape": "t4=2x1"}
+        ).raise_for_status()
         client.post("/api/v1/simulations", json=simulation).raise_for_status()
         client.post("/api/v1/clusters/demo/reservations", json=reservation).raise_for_status()
     found = {}
@@ -132,12 +183,23 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
 # ---- positions of the event stream ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["r1.j1.o999999999999999", "r1.j1.o253402300800000", "r1.j1.o1٣", "r٣.j1.o1", f"r{2**63}.j1.o1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "r1.j1.o999999999999999",
+        "r1.j1.o253402300800000",
+        "r1.j1.o1٣",
+        "r٣.j1.o1",
+        f"r{2**63}.j1.o1",
+    ],
+)
 def test_a_position_that_no_date_or_id_has_is_not_read(text: str) -> None:
     assert Position.parse(text) is None
 
 
-def test_a_stream_begins_anew_at_a_position_that_is_still_to_come(client: TestClient, database: Database) -> None:
+def test_a_stream_begins_anew_at_a_position_that_is_still_to_come(
+    client: TestClient, database: Database
+) -> None:
     with database.session_scope(writes=False) as session:
         here = present_position(session)
         ahead = (
@@ -165,5 +227,10 @@ def test_a_stream_begins_anew_at_a_position_that_is_still_to_come(client: TestCl
 )
 def test_a_callback_that_no_page_has_is_a_problem(app: FastAPI, body: dict[str, Any]) -> None:
     mount_pages(app)
-    client = TestClient(app, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000), raise_server_exceptions=False)
+    client = TestClient(
+        app,
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    )
     check(client.post("/_dash-update-component", json=body), 400, "malformed-request")

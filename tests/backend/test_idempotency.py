@@ -29,14 +29,27 @@ def jobs_stored(database: Database) -> int:
 
 
 # A request for each address that makes something, and another one that it could be taken for.
-SIMULATION: dict[str, Any] = {"name": "s", "traces": [{"kind": "generated", "jobs": 2, "hours": 1}], "cluster": "t4=1x4"}
-SWEEP = {"name": "w", "trace": SIMULATION["traces"][0], "cluster": "t4=1x4", "vary": [{"name": "p", "values": [-1, 0.5]}], "seeds": [0]}
+SIMULATION: dict[str, Any] = {
+    "name": "s",
+    "traces": [{"kind": "generated", "jobs": 2, "hours": 1}],
+    "cluster": "t4=1x4",
+}
+SWEEP = {
+    "name": "w",
+    "trace": SIMULATION["traces"][0],
+    "cluster": "t4=1x4",
+    "vary": [{"name": "p", "values": [-1, 0.5]}],
+    "seeds": [0],
+}
 MAKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/jobs": (BODY, BODY | {"name": "other"}),
     "/jobs:batch": ({"jobs": [BODY, BODY]}, {"jobs": [BODY]}),
     "/jobs:demo": ({"count": 3}, {"count": 4}),
     "/clusters": ({"name": "new", "shape": "t4=1x4"}, {"name": "newer", "shape": "t4=1x4"}),
-    "/clusters/{cluster_id}/nodes": ({"nodes": [{"gpu_type": "t4", "gpu_count": 4}]}, {"nodes": [{"gpu_type": "t4", "gpu_count": 2}]}),
+    "/clusters/{cluster_id}/nodes": (
+        {"nodes": [{"gpu_type": "t4", "gpu_count": 4}]},
+        {"nodes": [{"gpu_type": "t4", "gpu_count": 2}]},
+    ),
     "/clusters/{cluster_id}/reservations": (
         {"gpu_type": "t4", "gpu_count": 2, "tenant": "default"},
         {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"},
@@ -51,19 +64,29 @@ PARTIAL = {"jobs": [BODY, {"name": 1}], "mode": "partial"}
 def making_routes(app: FastAPI) -> set[str]:
     """Every POST of the API but the actions on what there is: to pause, to drain, to cancel twice is to do it once."""
     document = app.openapi()["paths"]
-    return {path.removeprefix("/api/v1") for path, operations in document.items() if "post" in operations and "/actions/" not in path}
+    return {
+        path.removeprefix("/api/v1")
+        for path, operations in document.items()
+        if "post" in operations and "/actions/" not in path
+    }
 
 
 def rows_stored(database: Database) -> dict[str, int]:
     with database.session_scope(writes=False) as session:
-        return {name: session.execute(select(func.count()).select_from(table)).scalar_one() for name, table in metadata.tables.items()}
+        return {
+            name: session.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in metadata.tables.items()
+        }
 
 
 def test_every_address_that_makes_something_is_tried_here(app: FastAPI) -> None:
     assert making_routes(app) == set(MAKING)
 
 
-@pytest.mark.parametrize(("path", "body"), [*((path, bodies[0]) for path, bodies in MAKING.items()), ("/jobs:batch", PARTIAL)])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [*((path, bodies[0]) for path, bodies in MAKING.items()), ("/jobs:batch", PARTIAL)],
+)
 def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     client: TestClient, queue: Any, database: Database, path: str, body: dict[str, Any]
 ) -> None:
@@ -71,16 +94,22 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     first = client.post(address, json=body, headers=KEY)
     stored, sent = rows_stored(database), list(queue.sent)
     again = client.post(address, json=body, headers=KEY)
-    assert first.status_code == (207 if body is PARTIAL else 202 if path in ("/simulations", "/sweeps") else 201), first.text
+    assert first.status_code == (
+        207 if body is PARTIAL else 202 if path in ("/simulations", "/sweeps") else 201
+    ), first.text
     assert (again.status_code, again.json()) == (first.status_code, first.json())
-    assert [again.headers.get(name) for name in ("Location", "ETag")] == [first.headers.get(name) for name in ("Location", "ETag")]
+    assert [again.headers.get(name) for name in ("Location", "ETag")] == [
+        first.headers.get(name) for name in ("Location", "ETag")
+    ]
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
     assert (rows_stored(database), queue.sent) == (stored, sent)
 
 
 @pytest.mark.parametrize("path", MAKING)
-def test_another_request_under_the_same_key_is_refused_and_makes_nothing(client: TestClient, database: Database, path: str) -> None:
+def test_another_request_under_the_same_key_is_refused_and_makes_nothing(
+    client: TestClient, database: Database, path: str
+) -> None:
     address = f"/api/v1{path.format(cluster_id='demo')}"
     body, other = MAKING[path]
     assert client.post(address, json=body, headers=KEY).is_success
@@ -91,10 +120,14 @@ def test_another_request_under_the_same_key_is_refused_and_makes_nothing(client:
 
 
 @pytest.mark.parametrize("path", [path for path in MAKING if path != "/jobs"])
-def test_a_volley_under_one_key_makes_one(client: TestClient, database: Database, path: str) -> None:
+def test_a_volley_under_one_key_makes_one(
+    client: TestClient, database: Database, path: str
+) -> None:
     address, before = f"/api/v1{path.format(cluster_id='demo')}", rows_stored(database)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: client.post(address, json=MAKING[path][0], headers=KEY), range(4)))
+        answers = list(
+            pool.map(lambda _: client.post(address, json=MAKING[path][0], headers=KEY), range(4))
+        )
     assert len({(answer.status_code, answer.text) for answer in answers}) == 1
     assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 3
     assert rows_stored(database)["idempotency_keys"] == before["idempotency_keys"] + 1
@@ -103,14 +136,24 @@ def test_a_volley_under_one_key_makes_one(client: TestClient, database: Database
 def test_a_cluster_under_its_name_and_under_its_id_is_one_address(client: TestClient) -> None:
     cluster_id = client.get("/api/v1/clusters/demo").json()["id"]
     body = MAKING["/clusters/{cluster_id}/nodes"][0]
-    first, again = (client.post(f"/api/v1/clusters/{named}/nodes", json=body, headers=KEY) for named in ("demo", cluster_id))
+    first, again = (
+        client.post(f"/api/v1/clusters/{named}/nodes", json=body, headers=KEY)
+        for named in ("demo", cluster_id)
+    )
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.json() == first.json()
 
 
-def test_the_order_of_fields_and_defaults_make_no_other_request(client: TestClient, database: Database) -> None:
+def test_the_order_of_fields_and_defaults_make_no_other_request(
+    client: TestClient, database: Database
+) -> None:
     client.post(JOBS, json=BODY, headers=KEY)
-    assert client.post(JOBS, json={"model": "bert", "min_gpus": 1, "name": "train"}, headers=KEY).status_code == 201
+    assert (
+        client.post(
+            JOBS, json={"model": "bert", "min_gpus": 1, "name": "train"}, headers=KEY
+        ).status_code
+        == 201
+    )
     assert jobs_stored(database) == 1
 
 
@@ -119,7 +162,9 @@ def test_a_refused_request_leaves_its_key_free(client: TestClient) -> None:
     assert client.post(JOBS, json=BODY, headers=KEY).status_code == 201
 
 
-def test_a_key_is_its_users_and_its_routes_own(client: TestClient, client_as: Callable[..., TestClient], database: Database) -> None:
+def test_a_key_is_its_users_and_its_routes_own(
+    client: TestClient, client_as: Callable[..., TestClient], database: Database
+) -> None:
     client.post(JOBS, json=BODY, headers=KEY)
     client_as(Role.SUBMITTER).post(JOBS, json=BODY, headers=KEY)
     client.post(f"{JOBS}:batch", json={"jobs": [BODY]}, headers=KEY)
@@ -136,7 +181,9 @@ def test_a_key_is_forgotten_after_its_time(client: TestClient, database: Databas
     assert jobs_stored(database) == 2
 
 
-def test_requests_that_come_at_once_under_one_key_make_one_job(app: FastAPI, client: TestClient, database: Database) -> None:
+def test_requests_that_come_at_once_under_one_key_make_one_job(
+    app: FastAPI, client: TestClient, database: Database
+) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: client.post(JOBS, json=BODY, headers=KEY), range(12)))
     assert {answer.status_code for answer in answers} == {201}

@@ -26,7 +26,9 @@ def filled(client: TestClient, database: Database) -> list[str]:
     """Thirty jobs, ten submitted at the same second; ids in order of their making."""
     with database.session_scope() as session:
         cluster, user = session.exec(select(Cluster)).one(), session.exec(select(User)).one()
-        cluster.anchor_seconds = 1000.0  # however fast the machine is, what is submitted now comes after them
+        cluster.anchor_seconds = (
+            1000.0  # however fast the machine is, what is submitted now comes after them
+        )
         jobs = [
             Job(
                 cluster_id=cluster.id,
@@ -55,16 +57,34 @@ def pages(client: TestClient, **query: Any) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("sort", ["submitted_at", "-submitted_at", "name", "-model", "state", "-progress", "gpu_hours", "-restarts"])
+@pytest.mark.parametrize(
+    "sort",
+    [
+        "submitted_at",
+        "-submitted_at",
+        "name",
+        "-model",
+        "state",
+        "-progress",
+        "gpu_hours",
+        "-restarts",
+    ],
+)
 @pytest.mark.parametrize("limit", [1, 7, 30])
-def test_pages_together_are_the_whole_list_in_order(client: TestClient, filled: list[str], sort: str, limit: int) -> None:
-    whole = [job["id"] for job in client.get(JOBS, params={"sort": sort, "limit": 500}).json()["items"]]
+def test_pages_together_are_the_whole_list_in_order(
+    client: TestClient, filled: list[str], sort: str, limit: int
+) -> None:
+    whole = [
+        job["id"] for job in client.get(JOBS, params={"sort": sort, "limit": 500}).json()["items"]
+    ]
     paged = [job["id"] for page in pages(client, sort=sort, limit=limit) for job in page["items"]]
     assert paged == whole
     assert sorted(whole) == sorted(filled)
 
 
-def test_rows_that_come_while_one_pages_do_not_move_the_pages(client: TestClient, filled: list[str]) -> None:
+def test_rows_that_come_while_one_pages_do_not_move_the_pages(
+    client: TestClient, filled: list[str]
+) -> None:
     first = client.get(JOBS, params={"limit": 10}).json()
     client.post(JOBS, json={"name": "newest", "model": "bert"})
     second = client.get(JOBS, params={"limit": 10, "cursor": first["next_cursor"]}).json()
@@ -87,16 +107,22 @@ FILTERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("query", FILTERS, ids=str)
-def test_counts_and_total_are_those_of_the_rows(client: TestClient, filled: list[str], query: dict[str, Any]) -> None:
+def test_counts_and_total_are_those_of_the_rows(
+    client: TestClient, filled: list[str], query: dict[str, Any]
+) -> None:
     found = pages(client, **query, limit=7, count="exact")
     rows = [job for page in found for job in page["items"]]
     assert {page["total"] for page in found} == {len(rows)}
-    assert all(page["state_counts"] == dict(Counter(job["state"] for job in rows)) for page in found)
+    assert all(
+        page["state_counts"] == dict(Counter(job["state"] for job in rows)) for page in found
+    )
 
 
 def test_filters_choose_the_rows_that_they_name(client: TestClient, filled: list[str]) -> None:
     def names(**query: Any) -> list[str]:
-        return sorted(job["name"] for job in client.get(JOBS, params={**query, "limit": 500}).json()["items"])
+        return sorted(
+            job["name"] for job in client.get(JOBS, params={**query, "limit": 500}).json()["items"]
+        )
 
     assert names(q="100%") == [f"job {i:02d} 100%" for i in range(0, 30, 5)]
     assert names(q="_") == []
@@ -104,23 +130,32 @@ def test_filters_choose_the_rows_that_they_name(client: TestClient, filled: list
     assert len(names(tenant="nobody")) == 0
 
 
-def test_submitted_after_compares_by_the_date_that_is_shown(client: TestClient, filled: list[str], database: Database) -> None:
+def test_submitted_after_compares_by_the_date_that_is_shown(
+    client: TestClient, filled: list[str], database: Database
+) -> None:
     with database.session_scope(writes=False) as session:
         cluster = session.exec(select(Cluster)).one()
     moment = shown_at(cluster, 25.0)
     found = client.get(JOBS, params={"submitted_after": moment.isoformat()}).json()["items"]
     assert [job["name"] for job in found] == ["job 29", "job 28", "job 27", "job 26"]
-    later = client.get(JOBS, params={"submitted_after": (moment + timedelta(days=1)).isoformat()}).json()
+    later = client.get(
+        JOBS, params={"submitted_after": (moment + timedelta(days=1)).isoformat()}
+    ).json()
     assert later["items"] == []
 
 
-def test_a_cursor_is_refused_with_other_filters_or_another_order(client: TestClient, filled: list[str]) -> None:
+def test_a_cursor_is_refused_with_other_filters_or_another_order(
+    client: TestClient, filled: list[str]
+) -> None:
     cursor = client.get(JOBS, params={"limit": 5, "state": "pending"}).json()["next_cursor"]
     for other in ({"state": "running"}, {}, {"state": "pending", "sort": "name"}):
         answer = client.get(JOBS, params={"limit": 5, "cursor": cursor, **other})
         assert answer.status_code == 400
         assert answer.json()["type"] == "/problems/bad-cursor"
-    assert client.get(JOBS, params={"limit": 9, "state": "pending", "cursor": cursor}).status_code == 200
+    assert (
+        client.get(JOBS, params={"limit": 9, "state": "pending", "cursor": cursor}).status_code
+        == 200
+    )
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,11 +173,18 @@ def test_the_link_header_leads_to_the_next_page(client: TestClient, filled: list
     path = first.headers["Link"].partition(">")[0].removeprefix("<")
     second = client.get(path).json()
     assert len(second["items"]) == 4
-    assert {job["id"] for job in second["items"]}.isdisjoint(job["id"] for job in first.json()["items"])
+    assert {job["id"] for job in second["items"]}.isdisjoint(
+        job["id"] for job in first.json()["items"]
+    )
 
 
-@pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 501}, {"sort": "salary"}, {"state": "asleep"}, {"count": "roughly"}])
-def test_a_query_that_means_nothing_is_refused_by_name(client: TestClient, query: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [{"limit": 0}, {"limit": 501}, {"sort": "salary"}, {"state": "asleep"}, {"count": "roughly"}],
+)
+def test_a_query_that_means_nothing_is_refused_by_name(
+    client: TestClient, query: dict[str, Any]
+) -> None:
     answer = client.get(JOBS, params=query)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(query))}")

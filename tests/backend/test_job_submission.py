@@ -39,21 +39,27 @@ def test_a_submitted_job_belongs_to_who_asked_and_waits_for_a_round(client: Test
 def test_a_submission_is_the_first_event_of_a_job(client: TestClient, submit: Submit) -> None:
     job = submit()
     events = client.get(f"{JOBS}/{job['id']}/events").json()["items"]
-    assert [(event["kind"], event["state"], event["at"]) for event in events] == [("state", "submitted", job["submitted_at"])]
+    assert [(event["kind"], event["state"], event["at"]) for event in events] == [
+        ("state", "submitted", job["submitted_at"])
+    ]
 
 
 def test_a_job_may_infer_and_its_promise_is_shown(client: TestClient, submit: Submit) -> None:
     trains, scores = submit(), submit(workload_kind="batch-inference")
     serves = submit(workload_kind="latency-inference", batch_size=4, promised_seconds=0.5)
     shown = [client.get(f"{JOBS}/{job['id']}").json() for job in (trains, scores, serves)]
-    assert [(job["workload_kind"], job["promised_seconds"], job["batch_size"]) for job in shown] == [
+    assert [
+        (job["workload_kind"], job["promised_seconds"], job["batch_size"]) for job in shown
+    ] == [
         ("training", None, None),
         ("batch-inference", None, None),
         ("latency-inference", 0.5, 4),
     ]
 
 
-def test_the_work_of_a_job_scales_with_its_share_of_the_training(database: Database, submit: Submit) -> None:
+def test_the_work_of_a_job_scales_with_its_share_of_the_training(
+    database: Database, submit: Submit
+) -> None:
     whole, half = submit(), submit(work_scale=0.5)
     with database.session_scope(writes=False) as session:
         work = {job.id: job.remaining_work for job in session.exec(select(Job))}
@@ -63,12 +69,32 @@ def test_the_work_of_a_job_scales_with_its_share_of_the_training(database: Datab
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown model", {"model": "gpt-9"}, "/model", "bert"),
     ("a promise of training", {"promised_seconds": 1.0}, "/promised_seconds", "latency-inference"),
-    ("latency without a promise", {"workload_kind": "latency-inference", "batch_size": 16}, "/promised_seconds", "latency-inference"),
-    ("latency without requests", {"workload_kind": "latency-inference", "promised_seconds": 1.0}, "/batch_size", "batch size"),
-    ("a promise of nothing", {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0}, "/promised_seconds", "0"),
+    (
+        "latency without a promise",
+        {"workload_kind": "latency-inference", "batch_size": 16},
+        "/promised_seconds",
+        "latency-inference",
+    ),
+    (
+        "latency without requests",
+        {"workload_kind": "latency-inference", "promised_seconds": 1.0},
+        "/batch_size",
+        "batch size",
+    ),
+    (
+        "a promise of nothing",
+        {"workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0},
+        "/promised_seconds",
+        "0",
+    ),
     ("an unknown kind of work", {"workload_kind": "serving"}, "/workload_kind", "batch-inference"),
     ("minimum above the cluster", {"min_gpus": 25}, "/min_gpus", "24"),
-    ("rigid above the cluster", {"adaptivity": "rigid", "gpu_count": 48, "batch_size": 96}, "/gpu_count", "24"),
+    (
+        "rigid above the cluster",
+        {"adaptivity": "rigid", "gpu_count": 48, "batch_size": 96},
+        "/gpu_count",
+        "24",
+    ),
     ("zero GPUs", {"gpu_count": 0, "adaptivity": "rigid", "batch_size": 96}, "/gpu_count", "1"),
     ("negative minimum", {"min_gpus": -3}, "/min_gpus", "1"),
     ("most below least", {"min_gpus": 4, "max_gpus": 2}, "/max_gpus", "4"),
@@ -77,16 +103,36 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("rigid without a count", {"adaptivity": "rigid", "batch_size": 96}, "/gpu_count", "how many"),
     ("fixed batch without a batch", {"adaptivity": "strong-scaling"}, "/batch_size", "batch size"),
     ("batch beyond what was measured", {"batch_size": 10**6}, "/batch_size", "384"),
-    ("half a replica", {"model": "gpt", "gpu_types": ["a100"], "max_gpus": 1}, "/max_gpus", "2 on a100"),
-    ("rigid half a replica", {"model": "gpt", "adaptivity": "rigid", "gpu_count": 3, "batch_size": 48}, "/gpu_count", "8 on rtx"),
-    ("rigid batch below its GPUs", {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 24, "batch_size": 128}, "/batch_size", "768"),
+    (
+        "half a replica",
+        {"model": "gpt", "gpu_types": ["a100"], "max_gpus": 1},
+        "/max_gpus",
+        "2 on a100",
+    ),
+    (
+        "rigid half a replica",
+        {"model": "gpt", "adaptivity": "rigid", "gpu_count": 3, "batch_size": 48},
+        "/gpu_count",
+        "8 on rtx",
+    ),
+    (
+        "rigid batch below its GPUs",
+        {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 24, "batch_size": 128},
+        "/batch_size",
+        "768",
+    ),
     (
         "scaled batch below the fewest GPUs",
         {"model": "cifar10", "adaptivity": "strong-scaling", "min_gpus": 8, "batch_size": 128},
         "/batch_size",
         "lower min_gpus",
     ),
-    ("batch above its own most", {"batch_size": 96, "max_batch_size": 48}, "/batch_size", "at most 48"),
+    (
+        "batch above its own most",
+        {"batch_size": 96, "max_batch_size": 48},
+        "/batch_size",
+        "at most 48",
+    ),
     ("control characters in the name", {"name": "a\x07b"}, "/name", "Correct"),
     ("a name of white space", {"name": "   "}, "/name", "Correct"),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
@@ -101,7 +147,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "pointer", "remedy"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("fields", "pointer", "remedy"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
 def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
     client: TestClient, database: Database, fields: dict[str, Any], pointer: str, remedy: str
 ) -> None:
@@ -121,7 +169,13 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
     [
         {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 4, "batch_size": 128},
         {"model": "cifar10", "adaptivity": "strong-scaling", "min_gpus": 4, "batch_size": 128},
-        {"model": "gpt", "adaptivity": "rigid", "gpu_count": 8, "batch_size": 48, "gpu_types": ["rtx"]},
+        {
+            "model": "gpt",
+            "adaptivity": "rigid",
+            "gpu_count": 8,
+            "batch_size": 48,
+            "gpu_types": ["rtx"],
+        },
         {"model": "gpt", "adaptivity": "rigid", "gpu_count": 2, "batch_size": 48},
         {"batch_size": 48, "max_batch_size": 48},
     ],
@@ -131,7 +185,9 @@ def test_what_just_fits_is_taken(submit: Submit, fields: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_number_that_is_none_is_refused(client: TestClient, database: Database, literal: str) -> None:
+def test_a_number_that_is_none_is_refused(
+    client: TestClient, database: Database, literal: str
+) -> None:
     body = f'{{"name": "train", "model": "bert", "work_scale": {literal}}}'
     answer = client.post(JOBS, content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)
@@ -141,10 +197,16 @@ def test_a_number_that_is_none_is_refused(client: TestClient, database: Database
 
 def test_a_number_that_is_none_is_refused_by_its_place(client: TestClient) -> None:
     body = '{"jobs": [{"name": "NaN", "model": "bert"}, {"name": "train", "model": "bert", "work_scale": -Infinity}]}'
-    answer = client.post(f"{JOBS}:batch", content=body, headers={"content-type": "application/json"})
+    answer = client.post(
+        f"{JOBS}:batch", content=body, headers={"content-type": "application/json"}
+    )
     (error,) = answer.json()["errors"]
     assert answer.status_code == 400
-    assert (error["pointer"], error["field"], error["value"]) == ("/jobs/1/work_scale", "work_scale", "-Infinity")
+    assert (error["pointer"], error["field"], error["value"]) == (
+        "/jobs/1/work_scale",
+        "work_scale",
+        "-Infinity",
+    )
     assert "finite" in error["remedy"]
 
 
@@ -160,14 +222,18 @@ def test_a_number_that_is_none_is_refused_by_its_place(client: TestClient) -> No
         b"[" * 900 + b"NaN" + b"]" * 900,
     ],
 )
-def test_a_body_that_is_no_json_is_a_problem(client: TestClient, database: Database, body: bytes) -> None:
+def test_a_body_that_is_no_json_is_a_problem(
+    client: TestClient, database: Database, body: bytes
+) -> None:
     answer = client.post(JOBS, content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 413, 422), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert count(database) == 0
 
 
-def test_an_atomic_batch_with_one_bad_job_stores_none(client: TestClient, database: Database) -> None:
+def test_an_atomic_batch_with_one_bad_job_stores_none(
+    client: TestClient, database: Database
+) -> None:
     jobs = [{"name": f"train-{i}", "model": "bert"} for i in range(3)]
     jobs[1] = {"name": "train-1", "model": "nonsense"}
     answer = client.post(f"{JOBS}:batch", json={"jobs": jobs})
@@ -177,8 +243,15 @@ def test_an_atomic_batch_with_one_bad_job_stores_none(client: TestClient, databa
     assert (count(database), count(database, JobEvent)) == (0, 0)
 
 
-def test_a_partial_batch_stores_what_can_be_used_and_says_what_not(client: TestClient, database: Database) -> None:
-    jobs: list[Any] = [{"name": "good", "model": "bert"}, {"name": "bad", "model": "bert", "min_gpus": 99}, "no object", {"name": "worse"}]
+def test_a_partial_batch_stores_what_can_be_used_and_says_what_not(
+    client: TestClient, database: Database
+) -> None:
+    jobs: list[Any] = [
+        {"name": "good", "model": "bert"},
+        {"name": "bad", "model": "bert", "min_gpus": 99},
+        "no object",
+        {"name": "worse"},
+    ]
     answer = client.post(f"{JOBS}:batch", json={"jobs": jobs, "mode": "partial"})
     result = answer.json()
     assert answer.status_code == 207
@@ -189,19 +262,26 @@ def test_a_partial_batch_stores_what_can_be_used_and_says_what_not(client: TestC
     assert count(database) == 1
 
 
-def test_a_batch_of_a_thousand_is_taken_and_of_more_refused(client: TestClient, database: Database) -> None:
+def test_a_batch_of_a_thousand_is_taken_and_of_more_refused(
+    client: TestClient, database: Database
+) -> None:
     jobs = [{"name": f"train-{i}", "model": "bert"} for i in range(1000)]
     assert client.post(f"{JOBS}:batch", json={"jobs": jobs}).json()["created"] == 1000
     assert client.post(f"{JOBS}:batch", json={"jobs": [*jobs, jobs[0]]}).status_code == 422
     assert count(database) == 1000
 
 
-def test_an_external_id_stands_for_one_job_of_a_tenant(client: TestClient, submit: Submit, database: Database) -> None:
+def test_an_external_id_stands_for_one_job_of_a_tenant(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
     first = submit(external_id="run-7")
     again = client.post(JOBS, json={"name": "again", "model": "bert", "external_id": "run-7"})
     assert again.status_code == 409
     assert first["id"] in again.json()["detail"]
-    twice = [{"name": "a", "model": "bert", "external_id": "x"}, {"name": "b", "model": "bert", "external_id": "x"}]
+    twice = [
+        {"name": "a", "model": "bert", "external_id": "x"},
+        {"name": "b", "model": "bert", "external_id": "x"},
+    ]
     assert client.post(f"{JOBS}:batch", json={"jobs": twice}).status_code == 409
     assert count(database) == 1
 
@@ -210,7 +290,10 @@ def test_demo_jobs_of_one_seed_are_the_same_jobs(client: TestClient) -> None:
     def drawn() -> list[tuple[Any, ...]]:
         answer = client.post(f"{JOBS}:demo", json={"count": 20, "seed": 3})
         assert answer.status_code == 201
-        return [(item["job"]["name"], item["job"]["model"], item["job"]["gpu_count"]) for item in answer.json()["items"]]
+        return [
+            (item["job"]["name"], item["job"]["model"], item["job"]["gpu_count"])
+            for item in answer.json()["items"]
+        ]
 
     first = drawn()
     assert len(first) == 20
@@ -229,22 +312,32 @@ def test_cancelling_asks_for_the_end_once_and_only_of_a_job_that_has_not_ended(
     with database.session_scope() as session:
         session.get_one(Job, job["id"]).state = "cancelled"
     again = client.post(cancel)
-    assert (again.status_code, again.json()["state"]) == (200, "cancelled")  # who asks again because an answer was lost has what they want
+    assert (again.status_code, again.json()["state"]) == (
+        200,
+        "cancelled",
+    )  # who asks again because an answer was lost has what they want
     for ended in ("succeeded", "failed"):
         with database.session_scope() as session:
             session.get_one(Job, job["id"]).state = ended
         assert client.post(cancel).status_code == 409
 
 
-def test_a_cancel_that_names_a_version_ends_that_version_alone(client: TestClient, submit: Submit) -> None:
+def test_a_cancel_that_names_a_version_ends_that_version_alone(
+    client: TestClient, submit: Submit
+) -> None:
     job = submit()
-    cancel, tag = f"{JOBS}/{job['id']}/actions/cancel", client.get(f"{JOBS}/{job['id']}").headers["ETag"]
+    cancel, tag = (
+        f"{JOBS}/{job['id']}/actions/cancel",
+        client.get(f"{JOBS}/{job['id']}").headers["ETag"],
+    )
     assert client.post(cancel, headers={"If-Match": '"99"'}).status_code == 412
     assert client.get(f"{JOBS}/{job['id']}").json()["cancel_requested"] is False
     done = client.post(cancel, headers={"If-Match": tag})
     assert (done.status_code, done.json()["cancel_requested"]) == (200, True)
     assert done.headers["ETag"] == client.get(f"{JOBS}/{job['id']}").headers["ETag"] != tag
-    assert client.post(cancel, headers={"If-Match": tag}).status_code == 200  # the same request again: it has been carried out
+    assert (
+        client.post(cancel, headers={"If-Match": tag}).status_code == 200
+    )  # the same request again: it has been carried out
 
 
 def test_there_is_no_job_to_cancel_that_nobody_submitted(client: TestClient) -> None:
@@ -257,7 +350,11 @@ def test_an_explanation_gives_the_reason_with_its_numbers_and_offers_nothing_tha
     job = submit(min_gpus=4)
     with database.session_scope() as session:
         row = session.get_one(Job, job["id"])
-        row.reason_code, row.reason_evidence, row.as_of_round = "WAITING_CAPACITY", {"needed_gpus": 4}, 12
+        row.reason_code, row.reason_evidence, row.as_of_round = (
+            "WAITING_CAPACITY",
+            {"needed_gpus": 4},
+            12,
+        )
     told = client.get(f"{JOBS}/{job['id']}/explanation").json()
     assert told["primary"]["evidence"] == {"needed_gpus": 4}
     assert told["as_of_round"] == 12
@@ -266,17 +363,39 @@ def test_an_explanation_gives_the_reason_with_its_numbers_and_offers_nothing_tha
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=5,
 )
-FIELDS = ("name", "model", "adaptivity", "gpu_count", "min_gpus", "max_gpus", "batch_size", "work_scale", "gpu_types", "external_id")
+FIELDS = (
+    "name",
+    "model",
+    "adaptivity",
+    "gpu_count",
+    "min_gpus",
+    "max_gpus",
+    "batch_size",
+    "work_scale",
+    "gpu_types",
+    "external_id",
+)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(fields=st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4))
-def test_whatever_is_sent_the_answer_is_a_job_or_a_problem_about_it(client: TestClient, fields: dict[str, Any]) -> None:
+def test_whatever_is_sent_the_answer_is_a_job_or_a_problem_about_it(
+    client: TestClient, fields: dict[str, Any]
+) -> None:
     body = json.dumps({"name": "train", "model": "bert"} | fields)
-    answer = client.post(JOBS, content=body.encode("utf-8", "surrogatepass"), headers={"content-type": "application/json"})
+    answer = client.post(
+        JOBS,
+        content=body.encode("utf-8", "surrogatepass"),
+        headers={"content-type": "application/json"},
+    )
     assert answer.status_code in (201, 400, 409, 422), answer.text
     if answer.status_code != 201:
         assert answer.json()["type"].startswith("/problems/")

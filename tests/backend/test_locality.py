@@ -65,10 +65,16 @@ def add_page_route(app: FastAPI) -> None:
 
 
 def both(
-    app: FastAPI, *, host: str = "http://127.0.0.1:8000", address: str = "127.0.0.1", headers: dict[str, str] | None = None
+    app: FastAPI,
+    *,
+    host: str = "http://127.0.0.1:8000",
+    address: str = "127.0.0.1",
+    headers: dict[str, str] | None = None,
 ) -> set[int]:
     """The statuses that the REST API and a page give the same visitor."""
-    client = TestClient(app, base_url=host, client=(address, 50000), headers=headers, raise_server_exceptions=False)
+    client = TestClient(
+        app, base_url=host, client=(address, 50000), headers=headers, raise_server_exceptions=False
+    )
     return {client.get(ME).status_code, client.get("/as-page").json()["status"]}
 
 
@@ -83,7 +89,9 @@ def test_any_mark_of_a_proxy_makes_a_visitor_not_local_everywhere(app: FastAPI) 
 
 
 def test_another_name_or_another_machine_is_not_local_anywhere(app: FastAPI) -> None:
-    answers = {(host, address): both(app, host=host, address=address) for host, address in ELSEWHERE}
+    answers = {
+        (host, address): both(app, host=host, address=address) for host, address in ELSEWHERE
+    }
 
     assert answers == {key: {401} for key in ELSEWHERE}
 
@@ -92,13 +100,20 @@ def test_a_request_that_names_no_machine_or_two_is_not_local(app: FastAPI) -> No
     async def status(hosts: list[bytes]) -> int:
         async def with_hosts(scope: Any, receive: Any, send: Any) -> None:
             others = [pair for pair in scope["headers"] if pair[0] != b"host"]
-            await app({**scope, "headers": [*others, *((b"host", host) for host in hosts)]}, receive, send)
+            await app(
+                {**scope, "headers": [*others, *((b"host", host) for host in hosts)]}, receive, send
+            )
 
         transport = httpx.ASGITransport(app=with_hosts, client=("127.0.0.1", 50000))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1:8000"
+        ) as client:
             return (await client.get(ME)).status_code
 
-    answers = {hosts: asyncio.run(status(list(hosts))) for hosts in ((b"localhost",), (), (b"",), (b"localhost", b"evil.com"))}
+    answers = {
+        hosts: asyncio.run(status(list(hosts)))
+        for hosts in ((b"localhost",), (), (b"",), (b"localhost", b"evil.com"))
+    }
 
     assert list(answers.values()) == [200, 401, 401, 401]
 
@@ -106,7 +121,9 @@ def test_a_request_that_names_no_machine_or_two_is_not_local(app: FastAPI) -> No
 def test_a_token_works_through_a_proxy_everywhere(app: FastAPI, client_as: Any) -> None:
     authorization = client_as(Role.VIEWER).headers["authorization"]
 
-    assert both(app, headers={"Authorization": authorization, "X-Forwarded-For": "10.0.0.9"}) == {200}
+    assert both(app, headers={"Authorization": authorization, "X-Forwarded-For": "10.0.0.9"}) == {
+        200
+    }
 
 
 def test_old_http_is_a_proxys(app: FastAPI) -> None:
@@ -117,8 +134,13 @@ def test_old_http_is_a_proxys(app: FastAPI) -> None:
             await app({**scope, "http_version": "1.0"}, receive, send)
 
         transport = httpx.ASGITransport(app=old, client=("127.0.0.1", 50000))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
-            return {(await client.get(ME)).status_code, (await client.get("/as-page")).json()["status"]}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1:8000"
+        ) as client:
+            return {
+                (await client.get(ME)).status_code,
+                (await client.get("/as-page")).json()["status"],
+            }
 
     assert asyncio.run(statuses()) == {401}
 
@@ -146,7 +168,9 @@ def telling_app(app: FastAPI) -> FastAPI:
     return app
 
 
-@pytest.mark.skipif(locality.asking_the_system() is None, reason="this system does not tell whose a connection is")
+@pytest.mark.skipif(
+    locality.asking_the_system() is None, reason="this system does not tell whose a connection is"
+)
 @pytest.mark.parametrize(("ours", "status"), [(True, 200), (False, 401)])
 def test_a_connection_of_another_user_of_this_machine_is_not_local(
     telling_app: FastAPI, monkeypatch: pytest.MonkeyPatch, ours: bool, status: int
@@ -158,9 +182,14 @@ def test_a_connection_of_another_user_of_this_machine_is_not_local(
         assert {client.get(ME).status_code, client.get("/as-page").json()["status"]} == {status}
 
 
-@pytest.mark.skipif(locality.asking_the_system() is None, reason="this system does not tell whose a connection is")
+@pytest.mark.skipif(
+    locality.asking_the_system() is None, reason="this system does not tell whose a connection is"
+)
 def test_the_system_tells_whose_an_open_connection_is_and_nothing_of_a_closed_one() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
         accepted, address = listener.accept()
         with accepted:
             assert user_behind(address, listener.getsockname()) == os.geteuid()
@@ -171,7 +200,13 @@ def test_the_system_tells_whose_an_open_connection_is_and_nothing_of_a_closed_on
 
 @pytest.mark.parametrize(
     ("effective", "sudo", "trusted"),
-    [(1000, None, {0, 1000}), (1000, "1001", {0, 1000}), (0, "1001", {0, 1001}), (0, None, {0}), (0, "x", {0})],
+    [
+        (1000, None, {0, 1000}),
+        (1000, "1001", {0, 1000}),
+        (0, "1001", {0, 1001}),
+        (0, None, {0}),
+        (0, "x", {0}),
+    ],
 )
 def test_the_user_who_called_sudo_counts_as_who_runs_maat(
     monkeypatch: pytest.MonkeyPatch, effective: int, sudo: str | None, trusted: set[int]

@@ -52,7 +52,15 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         port = probe.getsockname()[1]
     log = tmp_path / "api.log"
     path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
-    arguments = [sys.executable, "-m", "uvicorn", "--factory", "test_logs:failing_app", "--port", str(port)]
+    arguments = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--factory",
+        "test_logs:failing_app",
+        "--port",
+        str(port),
+    ]
     with log.open("wb") as out:
         environment = os.environ | {"MAAT_DATA_DIR": str(tmp_path), "PYTHONPATH": path}
         process = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
@@ -74,16 +82,44 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_nothing_that_was_sent_is_in_the_log(server: tuple[str, Path]) -> None:
     url, log = server
-    headers = {"Authorization": f"Bearer maat_{SECRET}", "X-Secret": SECRET, "Cookie": f"a={SECRET}"}
+    headers = {
+        "Authorization": f"Bearer maat_{SECRET}",
+        "X-Secret": SECRET,
+        "Cookie": f"a={SECRET}",
+    }
     local = {"Secret": SECRET, "Cookie": f"a={SECRET}", "Idempotency-Key": SECRET}
     deep = '{"name": ' + "[" * 900 + f'"{SECRET}"' + "]" * 900 + "}"
     with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         assert client.get("/api/v1/jobs", params={"q": SECRET}, headers=headers).status_code == 401
-        assert client.get("/api/v1/jobs", params={"q": SECRET, "sort": SECRET}, headers=local).status_code == 422
-        assert client.post("/api/v1/jobs", json={"name": [SECRET], "model": SECRET}, headers=local).status_code == 422
-        assert client.post("/api/v1/jobs", content=deep, headers=local | {"content-type": "application/json"}).status_code == 400
-        assert client.post("/api/v1/jobs", content=f'"{SECRET}', headers=local | {"content-type": "application/json"}).status_code == 400
-        failed = client.post("/api/v1/fail", params={"token": SECRET}, json={"secret": SECRET}, headers=headers)
+        assert (
+            client.get(
+                "/api/v1/jobs", params={"q": SECRET, "sort": SECRET}, headers=local
+            ).status_code
+            == 422
+        )
+        assert (
+            client.post(
+                "/api/v1/jobs", json={"name": [SECRET], "model": SECRET}, headers=local
+            ).status_code
+            == 422
+        )
+        assert (
+            client.post(
+                "/api/v1/jobs", content=deep, headers=local | {"content-type": "application/json"}
+            ).status_code
+            == 400
+        )
+        assert (
+            client.post(
+                "/api/v1/jobs",
+                content=f'"{SECRET}',
+                headers=local | {"content-type": "application/json"},
+            ).status_code
+            == 400
+        )
+        failed = client.post(
+            "/api/v1/fail", params={"token": SECRET}, json={"secret": SECRET}, headers=headers
+        )
         assert (failed.status_code, SECRET in failed.text) == (500, False)
         call = {
             "output": "navigate.href",
@@ -104,7 +140,15 @@ def test_a_group_of_errors_is_told_without_what_they_say() -> None:
     try:
         raise ExceptionGroup(SECRET, [ValueError(SECRET), KeyError(SECRET)])
     except ExceptionGroup as group:
-        record = logging.LogRecord("maat", logging.ERROR, __file__, 1, "failed", (), (type(group), group, group.__traceback__))
+        record = logging.LogRecord(
+            "maat",
+            logging.ERROR,
+            __file__,
+            1,
+            "failed",
+            (),
+            (type(group), group, group.__traceback__),
+        )
     text = WithoutMessages(FORMAT).format(record)
     assert SECRET not in text
     assert "builtins.KeyError" in text

@@ -16,33 +16,55 @@ from backend.models import Measurement, Simulation
 
 SIMULATIONS, SWEEPS = "/api/v1/simulations", "/api/v1/sweeps"
 GENERATED = {"kind": "generated", "family": "philly", "jobs": 5, "hours": 1}
-CIFAR10 = {"kind": "csv", "text": "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,cifar10,1,128\n"}
+CIFAR10 = {
+    "kind": "csv",
+    "text": "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,cifar10,1,128\n",
+}
 
 
 def simulation(**fields: Any) -> dict[str, Any]:
-    return {"name": "measured", "traces": [GENERATED], "cluster": "t4=2x4", "runs": [{"policy": "fifo", "placer": "pal"}]} | fields
+    return {
+        "name": "measured",
+        "traces": [GENERATED],
+        "cluster": "t4=2x4",
+        "runs": [{"policy": "fifo", "placer": "pal"}],
+    } | fields
 
 
 def sweep(**fields: Any) -> dict[str, Any]:
-    return {"name": "measured", "trace": GENERATED, "cluster": "t4=2x4", "vary": [{"name": "p", "values": [-1, 1]}]} | fields
+    return {
+        "name": "measured",
+        "trace": GENERATED,
+        "cluster": "t4=2x4",
+        "vary": [{"name": "p", "values": [-1, 1]}],
+    } | fields
 
 
 @pytest.mark.parametrize("by", ["name", "id"])
-def test_a_simulation_and_a_sweep_name_measurements_by_name_or_id(client: TestClient, by: str) -> None:
+def test_a_simulation_and_a_sweep_name_measurements_by_name_or_id(
+    client: TestClient, by: str
+) -> None:
     gpus, table = uploaded(client, unequal()), uploaded(client, pairs())
     given = {"variability": gpus[by], "jobs_per_gpu": 2, "interference": table[by]}
     for address, body in ((SIMULATIONS, simulation(**given)), (SWEEPS, sweep(**given))):
         answer = client.post(address, json=body)
         assert answer.status_code == 202, answer.text
         shown = answer.json()
-        assert [(used["kind"], used["id"], used["digest"], used["deleted"]) for used in shown["measurements"]] == [
+        assert [
+            (used["kind"], used["id"], used["digest"], used["deleted"])
+            for used in shown["measurements"]
+        ] == [
             ("interference", table["id"], table["digest"], False),
             ("variability", gpus["id"], gpus["digest"], False),
         ]
-        assert client.get(f"{address}/{shown['id']}").json()["measurements"] == shown["measurements"]
+        assert (
+            client.get(f"{address}/{shown['id']}").json()["measurements"] == shown["measurements"]
+        )
 
 
-def test_work_keeps_the_measurements_it_was_asked_for_with_after_they_are_deleted(client: TestClient, database: Database) -> None:
+def test_work_keeps_the_measurements_it_was_asked_for_with_after_they_are_deleted(
+    client: TestClient, database: Database
+) -> None:
     used, unused = uploaded(client, unequal()), uploaded(client, unequal(name="unused"))
     made = client.post(SIMULATIONS, json=simulation(variability="unequal")).json()
     for one in (used, unused):
@@ -53,7 +75,10 @@ def test_work_keeps_the_measurements_it_was_asked_for_with_after_they_are_delete
         stored = session.get_one(Simulation, made["id"])
         found = measured(session, uses_of(session, stored.operation_id), stored.request)
         assert session.get(Measurement, unused["id"]) is None, "nothing was asked for with it"
-        assert session.exec(select(Measurement.id).where(Measurement.id == used["id"])).first() == used["id"]
+        assert (
+            session.exec(select(Measurement.id).where(Measurement.id == used["id"])).first()
+            == used["id"]
+        )
     assert found.variability is not None
     assert len(found.variability.measured["t4", "bert"].time) == 40
 
@@ -61,7 +86,10 @@ def test_work_keeps_the_measurements_it_was_asked_for_with_after_they_are_delete
 def test_points_of_the_same_measurements_are_the_same_points(client: TestClient) -> None:
     for name in ("one", "two"):
         uploaded(client, unequal(name=name))
-    uploaded(client, unequal(name="other", text="uuid,perf\n" + "".join(f"g{n},{1 + n}\n" for n in range(9))))
+    uploaded(
+        client,
+        unequal(name="other", text="uuid,perf\n" + "".join(f"g{n},{1 + n}\n" for n in range(9))),
+    )
     keys = [
         client.post(SWEEPS, json=sweep(**given)).json()["points"][0]["key"]
         for given in ({"variability": "one"}, {"variability": "two"}, {"variability": "other"}, {})
@@ -75,7 +103,9 @@ def test_the_draw_is_part_of_a_points_content_and_single_measurements_serve_a_cl
 ) -> None:
     uploaded(client, unequal())
     keys = [
-        client.post(SWEEPS, json=sweep(variability="unequal", fidelity="pal-artifact", **draw)).json()["points"][0]["key"]
+        client.post(
+            SWEEPS, json=sweep(variability="unequal", fidelity="pal-artifact", **draw)
+        ).json()["points"][0]["key"]
         for draw in ({}, {"variability_draw": "rows"}, {"variability_draw": "medians"})
     ]
     assert len(set(keys)) == 3
@@ -83,13 +113,18 @@ def test_the_draw_is_part_of_a_points_content_and_single_measurements_serve_a_cl
     for address, body in ((SIMULATIONS, simulation(**large)), (SWEEPS, sweep(**large))):
         assert client.post(address, json=body | {"variability_draw": "rows"}).status_code == 202
         refused = client.post(address, json=body | {"variability_draw": "medians"})
-        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/variability")
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+            422,
+            "/variability",
+        )
 
 
 def test_of_gavels_table_a_gpu_type_may_be_chosen(client: TestClient, database: Database) -> None:
     uploaded(client, pairs(name="Gavel", text=GAVEL))
     for given, slowdown in {"Gavel": 2.0, "Gavel#p100": 4.0}.items():
-        answer = client.post(SIMULATIONS, json=simulation(traces=[CIFAR10], jobs_per_gpu=2, interference=given))
+        answer = client.post(
+            SIMULATIONS, json=simulation(traces=[CIFAR10], jobs_per_gpu=2, interference=given)
+        )
         assert answer.status_code == 202, answer.text
         with database.session_scope(writes=False) as session:
             stored = session.get_one(Simulation, answer.json()["id"])
@@ -98,10 +133,15 @@ def test_of_gavels_table_a_gpu_type_may_be_chosen(client: TestClient, database: 
         assert found.interference.pairs["cifar10", "cifar10"] == {1: slowdown}
 
 
-def test_a_table_that_knows_job_types_by_batch_size_serves_simulations_and_sweeps(client: TestClient) -> None:
+def test_a_table_that_knows_job_types_by_batch_size_serves_simulations_and_sweeps(
+    client: TestClient,
+) -> None:
     uploaded(client, pairs(text=BY_BATCH_SIZE))
     shared = {"jobs_per_gpu": 2, "interference": "pairs"}
-    for address, body in ((SIMULATIONS, simulation(traces=[CIFAR10])), (SWEEPS, sweep(trace=CIFAR10))):
+    for address, body in (
+        (SIMULATIONS, simulation(traces=[CIFAR10])),
+        (SWEEPS, sweep(trace=CIFAR10)),
+    ):
         answer = client.post(address, json=body | shared)
         assert answer.status_code == 202, answer.text
 
@@ -135,9 +175,13 @@ def test_measurements_that_are_not_there_or_do_not_fit_are_refused_by_field(
     assert queue.sent == []
 
 
-def test_a_cluster_that_a_sweep_makes_larger_than_what_was_measured_is_refused_before_anything_is_played(client: TestClient) -> None:
+def test_a_cluster_that_a_sweep_makes_larger_than_what_was_measured_is_refused_before_anything_is_played(
+    client: TestClient,
+) -> None:
     uploaded(client, unequal())
-    answer = client.post(SWEEPS, json=sweep(variability="unequal", vary=[{"name": "cluster_size", "values": [1, 8]}]))
+    answer = client.post(
+        SWEEPS, json=sweep(variability="unequal", vary=[{"name": "cluster_size", "values": [1, 8]}])
+    )
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/variability")
 
 
@@ -146,4 +190,7 @@ def test_another_tenants_measurements_cannot_be_named(client_as: Any) -> None:
     other = client_as(Role.SUBMITTER, tenant="other")
     for given in (made["id"], made["name"]):
         answer = other.post(SIMULATIONS, json=simulation(variability=given))
-        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "unknown_measurement")
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (
+            422,
+            "unknown_measurement",
+        )

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from measurement_samples import GAVEL, GPUS, MEASUREMENTS, MODELS, PAIRS, TABLE, pairs, unequal, uploaded
+from measurement_samples import (
+    GAVEL,
+    GPUS,
+    MEASUREMENTS,
+    MODELS,
+    PAIRS,
+    TABLE,
+    pairs,
+    unequal,
+    uploaded,
+)
 from sqlmodel import func, select
 
 from backend.accounts.permissions import Role
@@ -23,35 +33,57 @@ def test_measurements_of_unequal_gpus_are_kept_with_what_they_cover(client: Test
     answer = client.post(MEASUREMENTS, json=unequal(name="TACC", gpu_type="longhorn-agg"))
     assert answer.status_code == 201, answer.text
     made = answer.json()
-    assert (made["kind"], made["name"], made["owner"], made["tenant"]) == ("variability", "TACC", "local", "default")
+    assert (made["kind"], made["name"], made["owner"], made["tenant"]) == (
+        "variability",
+        "TACC",
+        "local",
+        "default",
+    )
     assert made["covers"] == {"v100": ["bert", "pagerank", "resnet"]}
     assert made["bytes"] == 3 * len(GPUS)
-    assert made["files"][0] == {"name": "bert-longhorn-agg.csv", "bytes": len(GPUS), "sha256": hashlib.sha256(GPUS.encode()).hexdigest()}
+    assert made["files"][0] == {
+        "name": "bert-longhorn-agg.csv",
+        "bytes": len(GPUS),
+        "sha256": hashlib.sha256(GPUS.encode()).hexdigest(),
+    }
     assert client.get(answer.headers["Location"]).json() == made
     assert client.get(MEASUREMENTS).json()["items"] == [made]
 
 
-def test_the_digest_is_that_of_the_files_whatever_their_order_and_name_of_the_whole(client: TestClient) -> None:
+def test_the_digest_is_that_of_the_files_whatever_their_order_and_name_of_the_whole(
+    client: TestClient,
+) -> None:
     first = uploaded(client, unequal(name="first"))
     again = unequal(name="again")
     again["files"].reverse()
     assert uploaded(client, again)["digest"] == first["digest"]
-    lines = "".join(f"{file['sha256']}  {file['name']}\n" for file in sorted(first["files"], key=lambda file: file["name"]))
+    lines = "".join(
+        f"{file['sha256']}  {file['name']}\n"
+        for file in sorted(first["files"], key=lambda file: file["name"])
+    )
     assert first["digest"] == hashlib.sha256(lines.encode()).hexdigest()
-    assert uploaded(client, unequal(name="other", text=GPUS + "gpu-40,2\n"))["digest"] != first["digest"]
+    assert (
+        uploaded(client, unequal(name="other", text=GPUS + "gpu-40,2\n"))["digest"]
+        != first["digest"]
+    )
 
 
 def test_interference_is_a_table_of_pairs_or_gavels_throughputs(client: TestClient) -> None:
     assert uploaded(client, pairs())["covers"] == {"every GPU": sorted(MODELS)}
     covers = uploaded(client, pairs(name="Gavel", text=GAVEL))["covers"]
-    assert covers == {gpu_type: ["ResNet-18 (batch size 64)", "cifar10"] for gpu_type in ("p100", "v100")}
+    assert covers == {
+        gpu_type: ["ResNet-18 (batch size 64)", "cifar10"] for gpu_type in ("p100", "v100")
+    }
 
 
 @pytest.mark.needs_data
 def test_what_pal_and_gavel_published_can_be_uploaded(
     settings: Settings, database: Database, client: TestClient, data_folder: Path
 ) -> None:
-    files = [{"name": path.name, "text": path.read_text()} for path in sorted((data_folder / "pal" / "variability").glob("*.csv"))]
+    files = [
+        {"name": path.name, "text": path.read_text()}
+        for path in sorted((data_folder / "pal" / "variability").glob("*.csv"))
+    ]
     with TestClient(
         create_app(settings.model_copy(update={"max_upload_bytes": 8_000_000}), queue=None),
         base_url="http://127.0.0.1:8000",
@@ -63,7 +95,10 @@ def test_what_pal_and_gavel_published_can_be_uploaded(
             "rtx5000": ["bert", "pagerank", "resnet"],
             "v100": ["bert", "pagerank", "resnet"],
         }
-        for name, path in {"PAL pairs": "pal/colocation/norm_speed.csv", "Gavel": "gavel/simulation_throughputs.json"}.items():
+        for name, path in {
+            "PAL pairs": "pal/colocation/norm_speed.csv",
+            "Gavel": "gavel/simulation_throughputs.json",
+        }.items():
             uploaded(local, pairs(name=name, text=(data_folder / path).read_text()))
 
 
@@ -71,41 +106,112 @@ REFUSED: list[tuple[str, dict[str, Any], str, int | None, str | None]] = [
     ("no column", unequal(text="uuid,time\na,1\n"), "/files/0/text", 1, "perf"),
     ("a time that is none", unequal(text="uuid,perf\na,1\nb,NaN\n"), "/files/0/text", 3, "perf"),
     ("an endless time", unequal(text="uuid,perf\na,1\nb,1e999\n"), "/files/0/text", 3, "perf"),
-    ("a time of 5000 digits", unequal(text=f"uuid,perf\na,{'9' * 5000}\n"), "/files/0/text", 2, "perf"),
+    (
+        "a time of 5000 digits",
+        unequal(text=f"uuid,perf\na,{'9' * 5000}\n"),
+        "/files/0/text",
+        2,
+        "perf",
+    ),
     ("no time at all", unequal(text="uuid,perf\na,0\n"), "/files/0/text", 2, "perf"),
     ("a GPU without a name", unequal(text="uuid,perf\n,1\n"), "/files/0/text", 2, "uuid"),
     ("no rows", unequal(text="uuid,perf\n"), "/files/0/text", None, None),
     ("a row too short", unequal(text="uuid,perf\na\n"), "/files/0/text", 2, "line"),
     ("a path", unequal(text="/etc/passwd"), "/files/0/text", 1, "perf"),
-    ("a name that says nothing", unequal() | {"files": [{"name": "data.csv", "text": GPUS}]}, "/files/0/name", None, None),
+    (
+        "a name that says nothing",
+        unequal() | {"files": [{"name": "data.csv", "text": GPUS}]},
+        "/files/0/name",
+        None,
+        None,
+    ),
     (
         "one subject twice",
-        unequal() | {"files": [{"name": name, "text": GPUS} for name in ("bert-v100.csv", "bert-longhorn.csv")]},
+        unequal()
+        | {
+            "files": [
+                {"name": name, "text": GPUS} for name in ("bert-v100.csv", "bert-longhorn.csv")
+            ]
+        },
         "/files/1/name",
         None,
         None,
     ),
-    ("one name twice", unequal() | {"files": [{"name": "bert-v100.csv", "text": GPUS}] * 2}, "/files/1/name", None, None),
-    ("a slowdown that is none", pairs(text=f"{PAIRS}bert,ncf,1,0.5\n"), "/files/0/text", 2, "slowdown"),
-    ("no slowdown", pairs(text="victim,partner,gpu_count\nbert,ncf,1\n"), "/files/0/text", 1, "slowdown"),
-    ("a count that is none", pairs(text=f"{PAIRS}bert,ncf,many,2\n"), "/files/0/text", 2, "gpu_count"),
+    (
+        "one name twice",
+        unequal() | {"files": [{"name": "bert-v100.csv", "text": GPUS}] * 2},
+        "/files/1/name",
+        None,
+        None,
+    ),
+    (
+        "a slowdown that is none",
+        pairs(text=f"{PAIRS}bert,ncf,1,0.5\n"),
+        "/files/0/text",
+        2,
+        "slowdown",
+    ),
+    (
+        "no slowdown",
+        pairs(text="victim,partner,gpu_count\nbert,ncf,1\n"),
+        "/files/0/text",
+        1,
+        "slowdown",
+    ),
+    (
+        "a count that is none",
+        pairs(text=f"{PAIRS}bert,ncf,many,2\n"),
+        "/files/0/text",
+        2,
+        "gpu_count",
+    ),
     ("a victim without a name", pairs(text=f"{PAIRS},ncf,1,2\n"), "/files/0/text", 2, "victim"),
     ("JSON of another kind", pairs(text='{"v100": []}'), "/files/0/text", None, None),
-    ("JSON with endless numbers", pairs(text=GAVEL.replace("10.0", "Infinity")), "/files/0/text", None, None),
-    ("JSON with numbers of 5000 digits", pairs(text=GAVEL.replace("10.0", "9" * 5000)), "/files/0/text", None, None),
+    (
+        "JSON with endless numbers",
+        pairs(text=GAVEL.replace("10.0", "Infinity")),
+        "/files/0/text",
+        None,
+        None,
+    ),
+    (
+        "JSON with numbers of 5000 digits",
+        pairs(text=GAVEL.replace("10.0", "9" * 5000)),
+        "/files/0/text",
+        None,
+        None,
+    ),
     ("JSON without an end", pairs(text="[" * 100_000), "/files/0/text", None, None),
-    ("two tables", pairs() | {"files": [{"name": name, "text": TABLE} for name in ("a.csv", "b.csv")]}, "/files", None, None),
+    (
+        "two tables",
+        pairs() | {"files": [{"name": name, "text": TABLE} for name in ("a.csv", "b.csv")]},
+        "/files",
+        None,
+        None,
+    ),
     ("no files", pairs() | {"files": []}, "/files", None, None),
     ("no text", pairs(text=""), "/files/0/text", None, None),
     ("an unknown kind", pairs() | {"kind": "weather"}, "/kind", None, None),
     ("no name", pairs(name=""), "/name", None, None),
-    *((f"a name such as {name}", pairs(name=name), "/name", None, None) for name in ("synthetic", "1.25", "-3e5", "nan", "Gavel#p100")),
+    *(
+        (f"a name such as {name}", pairs(name=name), "/name", None, None)
+        for name in ("synthetic", "1.25", "-3e5", "nan", "Gavel#p100")
+    ),
 ]
 
 
-@pytest.mark.parametrize(("body", "pointer", "row", "column"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(
+    ("body", "pointer", "row", "column"),
+    [case[1:] for case in REFUSED],
+    ids=[case[0] for case in REFUSED],
+)
 def test_what_cannot_be_read_is_refused_with_its_file_row_and_column(
-    client: TestClient, database: Database, body: dict[str, Any], pointer: str, row: int | None, column: str | None
+    client: TestClient,
+    database: Database,
+    body: dict[str, Any],
+    pointer: str,
+    row: int | None,
+    column: str | None,
 ) -> None:
     answer = client.post(MEASUREMENTS, json=body)
     assert answer.status_code == 422, answer.text
@@ -124,7 +230,9 @@ def test_a_refusal_says_what_is_accepted(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MAX_LINES", 10), ("MAX_BYTES", 100)])
-def test_files_that_are_too_much_together_are_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch, limit: str, most: int) -> None:
+def test_files_that_are_too_much_together_are_refused(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
     monkeypatch.setattr(service, limit, most)
     refused = client.post(MEASUREMENTS, json=unequal())
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/files")
@@ -134,7 +242,9 @@ def test_measurements_beyond_the_upload_limit_are_refused(client: TestClient) ->
     assert client.post(MEASUREMENTS, json=pairs(text=TABLE * 1000)).status_code == 413
 
 
-def test_a_name_is_free_for_another_kind_another_tenant_and_again_once_deleted(client: TestClient, client_as: Any) -> None:
+def test_a_name_is_free_for_another_kind_another_tenant_and_again_once_deleted(
+    client: TestClient, client_as: Any
+) -> None:
     first = uploaded(client, pairs(name="mine"))
     taken = client.post(MEASUREMENTS, json=pairs(name="mine"))
     assert taken.status_code == 409
@@ -146,7 +256,10 @@ def test_a_name_is_free_for_another_kind_another_tenant_and_again_once_deleted(c
 
 
 def test_a_repeated_upload_under_one_key_is_one_upload(client: TestClient) -> None:
-    answers = [client.post(MEASUREMENTS, json=pairs(), headers={"Idempotency-Key": "once"}) for _ in range(2)]
+    answers = [
+        client.post(MEASUREMENTS, json=pairs(), headers={"Idempotency-Key": "once"})
+        for _ in range(2)
+    ]
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[0].json() == answers[1].json()
     assert len(client.get(MEASUREMENTS).json()["items"]) == 1
@@ -155,7 +268,12 @@ def test_a_repeated_upload_under_one_key_is_one_upload(client: TestClient) -> No
 
 
 def test_who_may_run_simulations_may_upload_and_who_only_reads_may_not(client_as: Any) -> None:
-    for role, status in {Role.VIEWER: 403, Role.AUDITOR: 403, Role.SUBMITTER: 201, Role.TENANT_MANAGER: 201}.items():
+    for role, status in {
+        Role.VIEWER: 403,
+        Role.AUDITOR: 403,
+        Role.SUBMITTER: 201,
+        Role.TENANT_MANAGER: 201,
+    }.items():
         assert client_as(role).post(MEASUREMENTS, json=pairs(name=role.value)).status_code == status
     assert len(client_as(Role.VIEWER, name="reader").get(MEASUREMENTS).json()["items"]) == 2
 
@@ -168,7 +286,9 @@ def test_another_tenants_measurements_are_not_there(client_as: Any) -> None:
     assert other.delete(f"{MEASUREMENTS}/{made['id']}").status_code == 404
 
 
-def test_a_colleagues_measurements_are_for_their_owner_or_the_tenants_manager_to_delete(client_as: Any) -> None:
+def test_a_colleagues_measurements_are_for_their_owner_or_the_tenants_manager_to_delete(
+    client_as: Any,
+) -> None:
     owner = client_as(Role.SUBMITTER)
     address = f"{MEASUREMENTS}/{uploaded(owner, pairs())['id']}"
     assert client_as(Role.SUBMITTER, name="colleague").delete(address).status_code == 403
@@ -182,6 +302,12 @@ def test_measurements_are_listed_newest_first_by_kind_in_pages(client: TestClien
         uploaded(client, pairs(name=f"table {n}"))
     uploaded(client, unequal())
     first = client.get(MEASUREMENTS, params={"kind": "interference", "limit": 2}).json()
-    second = client.get(MEASUREMENTS, params={"kind": "interference", "limit": 2, "cursor": first["next_cursor"]}).json()
-    assert [item["name"] for item in first["items"] + second["items"]] == ["table 2", "table 1", "table 0"]
+    second = client.get(
+        MEASUREMENTS, params={"kind": "interference", "limit": 2, "cursor": first["next_cursor"]}
+    ).json()
+    assert [item["name"] for item in first["items"] + second["items"]] == [
+        "table 2",
+        "table 1",
+        "table 0",
+    ]
     assert client.get(MEASUREMENTS, params={"kind": "weather"}).status_code == 422

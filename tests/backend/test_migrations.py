@@ -66,7 +66,9 @@ def test_jobs_that_were_there_before_kinds_of_work_are_training(empty_database_u
             connection.execute(sa.text(row))
     upgrade(database)
     with database.engine.connect() as connection:
-        found = connection.execute(sa.text("SELECT workload_kind, promised_seconds FROM jobs")).all()
+        found = connection.execute(
+            sa.text("SELECT workload_kind, promised_seconds FROM jobs")
+        ).all()
         assert [tuple(row) for row in found] == [("training", None)]
         assert connection.execute(sa.text("SELECT count(*) FROM job_events")).scalar() == 1
     run(database, "downgrade", "0002")
@@ -74,7 +76,9 @@ def test_jobs_that_were_there_before_kinds_of_work_are_training(empty_database_u
     database.dispose()
 
 
-def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(empty_database_url: str) -> None:
+def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(
+    empty_database_url: str,
+) -> None:
     database = Database(empty_database_url)
     upgrade(database, "0003")
     given = {
@@ -85,7 +89,15 @@ def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(empty
     }
     with database.engine.begin() as connection:
         for name, (placer, parameters) in given.items():
-            connection.execute(sa.text(cluster_row(name, placer=placer, placer_parameters=json.dumps(parameters).replace(":", "\\:"))))
+            connection.execute(
+                sa.text(
+                    cluster_row(
+                        name,
+                        placer=placer,
+                        placer_parameters=json.dumps(parameters).replace(":", "\\:"),
+                    )
+                )
+            )
     upgrade(database)
     assert placers(database) == {
         "default": ("packed-sticky", {}),
@@ -101,8 +113,12 @@ def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(empty
 
 def placers(database: Database) -> dict[str, tuple[str, object]]:
     with database.engine.connect() as connection:
-        rows = connection.execute(sa.text("SELECT id, placer, placer_parameters FROM clusters")).all()
-    return {row[0]: (row[1], json.loads(row[2]) if isinstance(row[2], str) else row[2]) for row in rows}
+        rows = connection.execute(
+            sa.text("SELECT id, placer, placer_parameters FROM clusters")
+        ).all()
+    return {
+        row[0]: (row[1], json.loads(row[2]) if isinstance(row[2], str) else row[2]) for row in rows
+    }
 
 
 def cluster_row(cluster_id: str, *, placer: str, placer_parameters: str = "{}") -> str:

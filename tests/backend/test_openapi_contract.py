@@ -55,9 +55,17 @@ REFUSED_FIELDS = {
     "exceeds_cluster": "A cluster has the GPUs that it has.",
 }
 # Rules of the library that several values keep together, coded by the class of their error (maat/scheduling/errors.py).
-REFUSED_RULES = {input_field_error(kind("is not right", field="x", value=1, remedy="Correct it."), "/x").code for kind in RULES}
+REFUSED_RULES = {
+    input_field_error(kind("is not right", field="x", value=1, remedy="Correct it."), "/x").code
+    for kind in RULES
+}
 
-EXCLUDED = ("ignored_auth", "object_level_authorization", "use_after_free", "ensure_resource_availability")  # tests of identity and state
+EXCLUDED = (
+    "ignored_auth",
+    "object_level_authorization",
+    "use_after_free",
+    "ensure_resource_availability",
+)  # tests of identity and state
 
 
 class Local:
@@ -67,16 +75,28 @@ class Local:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app({**scope, "client": ("127.0.0.1", 50000)} if scope["type"] == "http" else scope, receive, send)
+        await self._app(
+            {**scope, "client": ("127.0.0.1", 50000)} if scope["type"] == "http" else scope,
+            receive,
+            send,
+        )
 
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    made = Settings(_env_file=None, data_dir=tmp_path_factory.mktemp("contract"), database_url="", demo=True, max_upload_bytes=200_000)
+    made = Settings(
+        _env_file=None,
+        data_dir=tmp_path_factory.mktemp("contract"),
+        database_url="",
+        demo=True,
+        max_upload_bytes=200_000,
+    )
     database = Database.of(made)
     ensure_defaults(database, made)
     database.dispose()
-    return schemathesis.openapi.from_asgi("/openapi.json", Local(create_app(made, queue=RememberingQueue())))
+    return schemathesis.openapi.from_asgi(
+        "/openapi.json", Local(create_app(made, queue=RememberingQueue()))
+    )
 
 
 def operations(schema: Any) -> Iterator[Any]:
@@ -93,7 +113,11 @@ def unexplained(response: Any) -> list[str]:
     if slug in REFUSED_PROBLEMS:
         return []
     codes = [error["code"] for error in problem["errors"]] or [slug]
-    return [f"{code}: {problem['detail'][:200]}" for code in codes if code not in REFUSED_FIELDS and code not in REFUSED_RULES]
+    return [
+        f"{code}: {problem['detail'][:200]}"
+        for code in codes
+        if code not in REFUSED_FIELDS and code not in REFUSED_RULES
+    ]
 
 
 def findings(operation: Any, *, examples: int, mode: GenerationMode) -> list[str]:
@@ -117,8 +141,15 @@ def findings(operation: Any, *, examples: int, mode: GenerationMode) -> list[str
             except (Failure, FailureGroup) as failure:
                 if check.__name__ == "negative_data_rejection" and response.status_code == 207:
                     continue  # a partial batch answers for each of its jobs
-                why = unexplained(response) if check.__name__ == "positive_data_acceptance" else [told(failure)]
-                found.extend(f"{operation.label}: {check.__name__}: {response.status_code}: {reason}" for reason in why)
+                why = (
+                    unexplained(response)
+                    if check.__name__ == "positive_data_acceptance"
+                    else [told(failure)]
+                )
+                found.extend(
+                    f"{operation.label}: {check.__name__}: {response.status_code}: {reason}"
+                    for reason in why
+                )
 
     with suppress(Unsatisfiable):  # what takes nothing can be asked nothing wrong
         ask()
@@ -131,7 +162,11 @@ def told(failure: BaseException) -> str:
 
 
 def test_every_operation_keeps_to_the_document(schema: Any) -> None:
-    found = [finding for operation in operations(schema) for finding in findings(operation, examples=3, mode=GenerationMode.POSITIVE)]
+    found = [
+        finding
+        for operation in operations(schema)
+        for finding in findings(operation, examples=3, mode=GenerationMode.POSITIVE)
+    ]
     for operation in operations(schema):
         if operation.body or operation.query:  # to spoil a path alone takes long, and says little
             found += findings(operation, examples=2, mode=GenerationMode.NEGATIVE)
@@ -141,7 +176,12 @@ def test_every_operation_keeps_to_the_document(schema: Any) -> None:
 @pytest.mark.long
 def test_every_operation_keeps_to_the_document_with_many_requests(schema: Any) -> None:
     modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-    assert [found for operation in operations(schema) for mode in modes for found in findings(operation, examples=100, mode=mode)] == []
+    assert [
+        found
+        for operation in operations(schema)
+        for mode in modes
+        for found in findings(operation, examples=100, mode=mode)
+    ] == []
 
 
 def test_every_deliberate_refusal_is_in_the_documentation() -> None:

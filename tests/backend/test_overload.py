@@ -30,7 +30,9 @@ def start(database_url: str, database: Database, tmp_path: Path) -> Callable[...
     ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
 
     def begin(**settings: object) -> object:
-        return serving("frontend.app:create_app", database_url, tmp_path, request_threads=THREADS, **settings)
+        return serving(
+            "frontend.app:create_app", database_url, tmp_path, request_threads=THREADS, **settings
+        )
 
     return begin
 
@@ -54,7 +56,9 @@ def callback(client: httpx.Client) -> httpx.Response:
 
 def _first_call(client: httpx.Client) -> dict[str, object]:
     found = next(
-        call for call in client.get("/_dash-dependencies").json() if not call["clientside_function"] and not call["prevent_initial_call"]
+        call
+        for call in client.get("/_dash-dependencies").json()
+        if not call["clientside_function"] and not call["prevent_initial_call"]
     )
     outputs = [_value(part) for part in found["output"].strip(".").split("...")]
     return {
@@ -84,10 +88,17 @@ def all_at_once(server: Server, asks: list[Ask]) -> list[httpx.Response]:
         return [answer for answers in pool.map(client, range(CLIENTS)) for answer in answers]
 
 
-def test_more_clients_than_threads_and_connections_are_all_answered(start: Callable[..., object]) -> None:
+def test_more_clients_than_threads_and_connections_are_all_answered(
+    start: Callable[..., object],
+) -> None:
     with start(request_wait_seconds=PATIENCE_SECONDS) as server:  # type: ignore[attr-defined]
         answers = all_at_once(server, [list_jobs, submit, open_page, callback])
-    assert Counter(answer.status_code for answer in answers if answer.status_code not in (200, 201, 204)) == {}
+    assert (
+        Counter(
+            answer.status_code for answer in answers if answer.status_code not in (200, 201, 204)
+        )
+        == {}
+    )
 
 
 def test_who_finds_no_place_is_told_when_to_come_again_and_health_answers_meanwhile(
@@ -106,16 +117,26 @@ def test_who_finds_no_place_is_told_when_to_come_again_and_health_answers_meanwh
             page = own.get("/jobs")
         served = [answer.result() for answer in waiting if answer.result() not in refused]
     assert {answer.status_code for answer in refused} == {503}
-    assert all("Retry-After" in answer.headers and answer.json()["type"] == "/problems/unavailable" for answer in refused)
+    assert all(
+        "Retry-After" in answer.headers and answer.json()["type"] == "/problems/unavailable"
+        for answer in refused
+    )
     assert (health.status_code, health.json()["database"], page.status_code) == (200, "ok", 200)
     assert {answer.status_code for answer in served} <= {200, 201, 503}
     assert any(answer.is_success for answer in served)
 
 
 # Of PostgreSQL alone: nobody who reads SQLite waits.
-@pytest.mark.parametrize("database_url", [pytest.param("postgresql", marks=pytest.mark.needs_postgres)], indirect=True)
-def test_health_says_so_where_the_database_keeps_it_waiting(start: Callable[..., object], database_url: str) -> None:
-    with start() as server, httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, trust_env=False) as own:  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    "database_url", [pytest.param("postgresql", marks=pytest.mark.needs_postgres)], indirect=True
+)
+def test_health_says_so_where_the_database_keeps_it_waiting(
+    start: Callable[..., object], database_url: str
+) -> None:
+    with (
+        start() as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, trust_env=False) as own,
+    ):  # type: ignore[attr-defined]
         with locked(database_url, "clusters"):
             slow = own.get(HEALTH).json()
         again = own.get(HEALTH).json()

@@ -32,7 +32,10 @@ def check(answer: object, status: int, slug: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("path", ["/api", "/api/", "/api/nope", "/api/v1", "/api/v1/nope", "/api/v2/jobs", "/api/v1/jobs/x/y/z"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api", "/api/", "/api/nope", "/api/v1", "/api/v1/nope", "/api/v2/jobs", "/api/v1/jobs/x/y/z"],
+)
 def test_an_unknown_path_below_api_is_a_problem(client: TestClient, method: str, path: str) -> None:
     check(client.request(method, path), 404, "not-found")
 
@@ -51,31 +54,52 @@ def test_a_wrong_method_says_which_are_right(client: TestClient) -> None:
 
 
 def test_a_request_keeps_the_id_that_it_brings_and_gets_one_otherwise(client: TestClient) -> None:
-    assert client.get("/api/v1/me", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
-    made = [client.get("/api/v1/me", headers={"X-Request-Id": bad}).headers["X-Request-Id"] for bad in ("", "a b", "x" * 65)]
+    assert (
+        client.get("/api/v1/me", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"]
+        == "mine-1"
+    )
+    made = [
+        client.get("/api/v1/me", headers={"X-Request-Id": bad}).headers["X-Request-Id"]
+        for bad in ("", "a b", "x" * 65)
+    ]
     assert len(set(made)) == 3
     assert all(len(request_id) == 16 for request_id in made)
 
 
-@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}])
-def test_a_body_that_is_not_called_json_is_refused(client: TestClient, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}],
+)
+def test_a_body_that_is_not_called_json_is_refused(
+    client: TestClient, headers: dict[str, str]
+) -> None:
     body = b'{"name": "train", "model": "bert"}'
-    problem = check(client.post("/api/v1/jobs", content=body, headers=headers), 415, "unsupported-media-type")
+    problem = check(
+        client.post("/api/v1/jobs", content=body, headers=headers), 415, "unsupported-media-type"
+    )
     assert "application/json" in str(problem["detail"])
 
 
-@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/vnd.maat+json"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "Application/JSON; charset=utf-8", "application/vnd.maat+json"]
+)
 def test_a_body_that_is_called_json_is_read(client: TestClient, kind: str) -> None:
     body = b'{"name": "train", "model": "bert"}'
-    assert client.post("/api/v1/jobs", content=body, headers={"content-type": kind}).status_code == 201
+    assert (
+        client.post("/api/v1/jobs", content=body, headers={"content-type": kind}).status_code == 201
+    )
 
 
-@pytest.mark.parametrize("address", ["/api/v1/jobs?q=a%00b", "/api/v1/jobs/a%00b", "/api/v1/clusters/%00"])
+@pytest.mark.parametrize(
+    "address", ["/api/v1/jobs?q=a%00b", "/api/v1/jobs/a%00b", "/api/v1/clusters/%00"]
+)
 def test_a_nul_character_in_the_address_is_refused(client: TestClient, address: str) -> None:
     check(client.get(address), 400, "malformed-request")
 
 
-def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(app: FastAPI, client: TestClient) -> None:
+def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(
+    app: FastAPI, client: TestClient
+) -> None:
     def fail(session: SessionDep) -> None:
         session.add(Tenant(name="half"))
         session.flush()
@@ -96,15 +120,24 @@ def _route(path: str, endpoint: object) -> object:
 
 
 def test_a_database_that_is_away_is_a_problem_that_may_pass(tmp_path: Path) -> None:
-    settings = Settings(_env_file=None, data_dir=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none")
-    with TestClient(create_app(settings), base_url="http://127.0.0.1", client=("127.0.0.1", 1), raise_server_exceptions=False) as client:
+    settings = Settings(
+        _env_file=None, data_dir=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none"
+    )
+    with TestClient(
+        create_app(settings),
+        base_url="http://127.0.0.1",
+        client=("127.0.0.1", 1),
+        raise_server_exceptions=False,
+    ) as client:
         answer = client.get("/api/v1/health")
     problem = check(answer, 503, "unavailable")
     assert problem["retryable"] is True
     assert "Retry-After" in answer.headers
 
 
-def test_a_connection_that_does_not_come_free_is_a_problem_that_may_pass(app: FastAPI, client: TestClient) -> None:
+def test_a_connection_that_does_not_come_free_is_a_problem_that_may_pass(
+    app: FastAPI, client: TestClient
+) -> None:
     def fail() -> None:
         raise TimeoutError("QueuePool limit of size 12 overflow 0 reached")
 
@@ -115,7 +148,9 @@ def test_a_connection_that_does_not_come_free_is_a_problem_that_may_pass(app: Fa
 
 
 @pytest.mark.parametrize("kind", list(all_problems()), ids=lambda kind: kind.slug)
-def test_every_kind_of_problem_has_a_page_that_says_what_to_do(client: TestClient, kind: type) -> None:
+def test_every_kind_of_problem_has_a_page_that_says_what_to_do(
+    client: TestClient, kind: type
+) -> None:
     answer = client.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
     assert answer.status_code == 200
     assert str(kind.__doc__) in answer.text

@@ -25,14 +25,21 @@ def body(**fields: Any) -> dict[str, Any]:
 
 def hours_on(client: TestClient, hours: float) -> str:
     """A time of the cluster's clock."""
-    return (datetime.fromisoformat(client.get(DEMO).json()["now"]) + timedelta(hours=hours)).isoformat()
+    return (
+        datetime.fromisoformat(client.get(DEMO).json()["now"]) + timedelta(hours=hours)
+    ).isoformat()
 
 
 def test_a_reservation_is_made_seen_and_removed(client: TestClient) -> None:
     made = client.post(RESERVATIONS, json=body())
     assert made.status_code == 201, made.text
     shown = made.json()
-    assert (shown["gpu_type"], shown["gpu_count"], shown["tenant"], shown["job_id"]) == ("a100", 8, "default", None)
+    assert (shown["gpu_type"], shown["gpu_count"], shown["tenant"], shown["job_id"]) == (
+        "a100",
+        8,
+        "default",
+        None,
+    )
     assert (shown["state"], shown["end_at"]) == ("active", None)
     assert client.get(made.headers["Location"]).json() == shown
     assert client.get(RESERVATIONS).json()["items"] == [shown]
@@ -41,17 +48,25 @@ def test_a_reservation_is_made_seen_and_removed(client: TestClient) -> None:
     assert client.get(RESERVATIONS, params={"over": True}).json()["items"] == []
 
 
-def test_a_reservation_stands_from_its_start_to_its_end_in_the_time_of_the_cluster(client: TestClient, database: Database) -> None:
-    later = client.post(RESERVATIONS, json=body(start_at=hours_on(client, 100), end_at=hours_on(client, 200))).json()
+def test_a_reservation_stands_from_its_start_to_its_end_in_the_time_of_the_cluster(
+    client: TestClient, database: Database
+) -> None:
+    later = client.post(
+        RESERVATIONS, json=body(start_at=hours_on(client, 100), end_at=hours_on(client, 200))
+    ).json()
     assert later["state"] == "upcoming"
     with database.session_scope() as session:
         row = session.get_one(ClusterReservation, later["id"])
         row.start_seconds, row.end_seconds = 0.0, 0.001
     assert client.get(RESERVATIONS).json()["items"] == []
-    assert [one["state"] for one in client.get(RESERVATIONS, params={"over": True}).json()["items"]] == ["over"]
+    assert [
+        one["state"] for one in client.get(RESERVATIONS, params={"over": True}).json()["items"]
+    ] == ["over"]
 
 
-def test_a_reservation_for_a_job_ends_with_the_job(client: TestClient, database: Database, submit: Submit) -> None:
+def test_a_reservation_for_a_job_ends_with_the_job(
+    client: TestClient, database: Database, submit: Submit
+) -> None:
     job = submit()
     made = client.post(RESERVATIONS, json=body(tenant=None, job_id=job["id"])).json()
     assert (made["job_id"], made["state"]) == (job["id"], "active")
@@ -92,17 +107,26 @@ def test_a_reservation_that_makes_no_sense_is_refused_by_field(
         assert session.exec(select(func.count()).select_from(ClusterReservation)).one() == 0
 
 
-def test_more_holders_of_a_type_than_a_round_takes_are_refused_before_one_meets_them(client: TestClient, submit: Submit) -> None:
+def test_more_holders_of_a_type_than_a_round_takes_are_refused_before_one_meets_them(
+    client: TestClient, submit: Submit
+) -> None:
     for number in range(6):
         job = submit(name=f"j{number}")
-        assert client.post(RESERVATIONS, json=body(tenant=None, job_id=job["id"], gpu_count=1)).status_code == 201
+        assert (
+            client.post(
+                RESERVATIONS, json=body(tenant=None, job_id=job["id"], gpu_count=1)
+            ).status_code
+            == 201
+        )
     refused = client.post(RESERVATIONS, json=body(gpu_count=1))
     assert refused.status_code == 422
     assert "at most 6" in refused.json()["errors"][0]["remedy"]
     assert client.post(RESERVATIONS, json=body(gpu_type="t4", gpu_count=1)).status_code == 201
 
 
-def test_a_reservation_of_a_type_that_has_gone_from_the_cluster_stops_no_other(client: TestClient, database: Database) -> None:
+def test_a_reservation_of_a_type_that_has_gone_from_the_cluster_stops_no_other(
+    client: TestClient, database: Database
+) -> None:
     made = client.post(RESERVATIONS, json=body()).json()
     with database.session_scope() as session:
         session.get_one(ClusterReservation, made["id"]).gpu_type = "h100"
@@ -125,7 +149,10 @@ def test_operators_alone_reserve_and_everybody_sees_what_is_reserved_but_for_who
     assert manager.post(RESERVATIONS, json=body()).status_code == 403
     assert manager.delete(f"{RESERVATIONS}/{made['id']}").status_code == 403
     assert [one["tenant"] for one in manager.get(RESERVATIONS).json()["items"]] == ["default"]
-    assert [(one["gpu_count"], one["tenant"], one["job_id"]) for one in viewer.get(RESERVATIONS).json()["items"]] == [(8, None, None)]
+    assert [
+        (one["gpu_count"], one["tenant"], one["job_id"])
+        for one in viewer.get(RESERVATIONS).json()["items"]
+    ] == [(8, None, None)]
 
 
 def test_a_reservation_of_one_cluster_is_none_of_another(client: TestClient) -> None:

@@ -17,7 +17,12 @@ from backend.models import Cluster, Job, JobAllocation, Round
 
 DEMO = "/api/v1/clusters/demo"
 HEALTH = "/api/v1/health"
-RECORD = {"round": 1, "job_ids": ["job_a"], "pairs": {"job": [0], "column": [0], "goodput": [12.5], "utility": None}, "chosen": [0]}
+RECORD = {
+    "round": 1,
+    "job_ids": ["job_a"],
+    "pairs": {"job": [0], "column": [0], "goodput": [12.5], "utility": None},
+    "chosen": [0],
+}
 
 
 def round_row(cluster_id: str, number: int, **fields: Any) -> Round:
@@ -56,11 +61,17 @@ def cluster(client: TestClient, database: Database) -> Cluster:
     return found
 
 
-def test_rounds_come_newest_first_in_pages_without_their_records(client: TestClient, cluster: Cluster, app: FastAPI) -> None:
+def test_rounds_come_newest_first_in_pages_without_their_records(
+    client: TestClient, cluster: Cluster, app: FastAPI
+) -> None:
     statements: list[str] = []
-    sa.event.listen(app.state.database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+    sa.event.listen(
+        app.state.database.engine, "before_cursor_execute", lambda *args: statements.append(args[2])
+    )
     first = client.get(f"{DEMO}/rounds", params={"limit": 15}).json()
-    second = client.get(f"{DEMO}/rounds", params={"limit": 15, "cursor": first["next_cursor"]}).json()
+    second = client.get(
+        f"{DEMO}/rounds", params={"limit": 15, "cursor": first["next_cursor"]}
+    ).json()
     assert [found["number"] for found in first["items"] + second["items"]] == list(range(20, 0, -1))
     assert second["next_cursor"] is None
     assert "record" not in first["items"][0]
@@ -75,14 +86,21 @@ def test_one_round_has_its_matrix_and_its_certificate(client: TestClient, cluste
     assert client.get(f"{DEMO}/rounds/latest").json()["number"] == 20
 
 
-@pytest.mark.parametrize(("number", "status"), [("21", 404), ("0", 422), ("-1", 422), ("abc", 422), ("9" * 30, 422), ("1.5", 422)])
-def test_a_round_that_is_not_there_is_a_problem(client: TestClient, cluster: Cluster, number: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [("21", 404), ("0", 422), ("-1", 422), ("abc", 422), ("9" * 30, 422), ("1.5", 422)],
+)
+def test_a_round_that_is_not_there_is_a_problem(
+    client: TestClient, cluster: Cluster, number: str, status: int
+) -> None:
     assert client.get(f"{DEMO}/rounds/{number}").status_code == status
 
 
 def test_rounds_are_chosen_by_cluster_time(client: TestClient, cluster: Cluster) -> None:
     after, before = shown_at(cluster, 60.0 * 5), shown_at(cluster, 60.0 * 9)
-    found = client.get(f"{DEMO}/rounds", params={"after": after.isoformat(), "before": before.isoformat()}).json()
+    found = client.get(
+        f"{DEMO}/rounds", params={"after": after.isoformat(), "before": before.isoformat()}
+    ).json()
     assert [item["number"] for item in found["items"]] == [8, 7, 6]
 
 
@@ -97,9 +115,13 @@ def test_a_timeline_is_reduced_to_the_points_asked_for_and_ends_with_the_latest_
     assert timeline["series"]["capacity_by_type"]["t4"]["value"] == [24] * timeline["points"]
 
 
-def test_a_timeline_shows_every_round_where_there_is_room(client: TestClient, cluster: Cluster) -> None:
+def test_a_timeline_shows_every_round_where_there_is_room(
+    client: TestClient, cluster: Cluster
+) -> None:
     series = client.get(f"{DEMO}/timeline").json()["series"]
-    assert series["gpus_used_by_type"]["t4"]["value"] == [4 * (number % 3) for number in range(1, 21)]
+    assert series["gpus_used_by_type"]["t4"]["value"] == [
+        4 * (number % 3) for number in range(1, 21)
+    ]
     assert series["pending_jobs"]["value"] == [3 - number % 3 for number in range(1, 21)]
 
 
@@ -114,12 +136,27 @@ def test_a_round_is_unique_by_cluster_and_number(cluster: Cluster, database: Dat
         session.add(round_row(cluster.id, 20))
 
 
-def test_a_jobs_spans_are_shown_in_cluster_time(client: TestClient, cluster: Cluster, database: Database) -> None:
+def test_a_jobs_spans_are_shown_in_cluster_time(
+    client: TestClient, cluster: Cluster, database: Database
+) -> None:
     job = client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json()
     with database.session_scope() as session:
         shared = {"job_id": job["id"], "cluster_id": cluster.id, "gpu_type": "t4", "node_count": 1}
-        session.add(JobAllocation(**shared, round_number=2, from_seconds=120.0, to_seconds=180.0, gpu_count=2, gpus=[0, 1]))
-        session.add(JobAllocation(**shared, round_number=3, from_seconds=180.0, gpu_count=4, gpus=[0, 1, 2, 3]))
+        session.add(
+            JobAllocation(
+                **shared,
+                round_number=2,
+                from_seconds=120.0,
+                to_seconds=180.0,
+                gpu_count=2,
+                gpus=[0, 1],
+            )
+        )
+        session.add(
+            JobAllocation(
+                **shared, round_number=3, from_seconds=180.0, gpu_count=4, gpus=[0, 1, 2, 3]
+            )
+        )
         row = session.get_one(Job, job["id"])
         row.state, row.goodput, row.remaining_work, row.gpu_seconds = "running", 10.0, 600.0, 7200.0
     spans = client.get(f"/api/v1/jobs/{job['id']}/allocations").json()["items"]
@@ -129,7 +166,9 @@ def test_a_jobs_spans_are_shown_in_cluster_time(client: TestClient, cluster: Clu
     assert (shown["remaining_seconds"], shown["gpu_hours"]) == (60.0, 2.0)
 
 
-def test_health_says_when_rounds_are_missing(client: TestClient, cluster: Cluster, database: Database) -> None:
+def test_health_says_when_rounds_are_missing(
+    client: TestClient, cluster: Cluster, database: Database
+) -> None:
     fresh = client.get(HEALTH).json()
     assert (fresh["status"], fresh["worker"]["state"]) == ("ok", "ok")
     long_ago = utc_now() - timedelta(minutes=10)

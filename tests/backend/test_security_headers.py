@@ -41,7 +41,12 @@ def visitor(app: FastAPI) -> TestClient:
 
     app.add_api_route("/broken", broken)
     mount_pages(app)
-    return TestClient(app, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000), raise_server_exceptions=False)
+    return TestClient(
+        app,
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    )
 
 
 def test_every_answer_bears_the_headers(visitor: TestClient) -> None:
@@ -63,10 +68,15 @@ def test_a_stranger_and_a_refused_method_get_them_too(visitor: TestClient) -> No
         assert "content-security-policy" in answer.headers
 
 
-def test_no_inline_script_may_run_but_those_whose_hash_the_policy_names(visitor: TestClient) -> None:
+def test_no_inline_script_may_run_but_those_whose_hash_the_policy_names(
+    visitor: TestClient,
+) -> None:
     for path in ("/", "/docs"):
         answer = visitor.get(path)
-        scripts = dict(directive.split(" ", 1) for directive in answer.headers["content-security-policy"].split("; "))["script-src"].split()
+        scripts = dict(
+            directive.split(" ", 1)
+            for directive in answer.headers["content-security-policy"].split("; ")
+        )["script-src"].split()
 
         assert "'unsafe-inline'" not in scripts
         assert "'unsafe-eval'" not in scripts
@@ -76,4 +86,6 @@ def test_no_inline_script_may_run_but_those_whose_hash_the_policy_names(visitor:
 
 def test_the_hash_is_that_of_the_standard() -> None:
     """The example of the specification, CSP level 2."""
-    assert inline_script_hashes("<script>alert('Hello, world.');</script>") == ["'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='"]
+    assert inline_script_hashes("<script>alert('Hello, world.');</script>") == [
+        "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='"
+    ]

@@ -22,14 +22,30 @@ from backend.sweeps import service as sweeps
 
 JOB = {"name": "train", "model": "bert"}
 TRACE = {"kind": "generated", "jobs": 2, "hours": 1}
-UNEQUAL = {"kind": "variability", "name": "mine", "files": [{"name": "bert-t4.csv", "text": "uuid,perf\na,1.0\nb,1.1\n"}]}
-SWEEP = {"name": "s", "cluster": "t4=1x4", "trace": TRACE, "policy": "sia", "vary": [{"name": "p", "values": [0.5]}]}
+UNEQUAL = {
+    "kind": "variability",
+    "name": "mine",
+    "files": [{"name": "bert-t4.csv", "text": "uuid,perf\na,1.0\nb,1.1\n"}],
+}
+SWEEP = {
+    "name": "s",
+    "cluster": "t4=1x4",
+    "trace": TRACE,
+    "policy": "sia",
+    "vary": [{"name": "p", "values": [0.5]}],
+}
 
 POSTS: list[tuple[str, str, dict[str, Any], Any, str]] = [
     ("POST", "/jobs", JOB, jobs, "objections"),
     ("POST", "/jobs:batch", {"jobs": [JOB] * 3}, jobs, "objections"),
     ("POST", "/jobs:demo", {"count": 2}, job_routes, "demo_bodies"),
-    ("POST", "/simulations", {"name": "s", "traces": [TRACE], "cluster": "t4=1x4", "runs": [{}]}, simulations, "check_fits"),
+    (
+        "POST",
+        "/simulations",
+        {"name": "s", "traces": [TRACE], "cluster": "t4=1x4", "runs": [{}]},
+        simulations,
+        "check_fits",
+    ),
     ("POST", "/sweeps", SWEEP, sweeps, "check_fits"),
     ("POST", "/measurements", UNEQUAL, measurements, "covered"),
     ("POST", "/clusters", {"name": "new", "shape": "t4=1x4"}, clusters, "check_parts"),
@@ -57,7 +73,11 @@ def somebody_else_writes(database_url: str) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["", "with a key"])
-@pytest.mark.parametrize(("method", "path", "body", "module", "slow"), POSTS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("method", "path", "body", "module", "slow"),
+    POSTS,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_others_write_while_a_request_is_checked(
     client: TestClient,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,7 +99,9 @@ def test_others_write_while_a_request_is_checked(
         return checked(*arguments, **named)
 
     monkeypatch.setattr(module, slow, while_others_write)
-    answer = client.request(method, f"/api/v1{path}", json=body, headers=headers | {"If-Match": "*"})
+    answer = client.request(
+        method, f"/api/v1{path}", json=body, headers=headers | {"If-Match": "*"}
+    )
     assert answer.is_success, answer.text
     with database.session_scope(writes=False) as session:
         assert session.exec(select(Tenant).where(Tenant.name == "meanwhile")).one()
@@ -111,7 +133,9 @@ def test_an_external_id_that_somebody_takes_meanwhile_is_theirs(
         ({"nodes": [{"gpu_type": "t4", "gpu_count": 8, "count": 5000}]}, "/nodes"),
     ],
 )
-def test_a_cluster_is_no_larger_than_a_page_can_show(client: TestClient, body: dict[str, Any], pointer: str) -> None:
+def test_a_cluster_is_no_larger_than_a_page_can_show(
+    client: TestClient, body: dict[str, Any], pointer: str
+) -> None:
     answer = client.post("/api/v1/clusters", json={"name": "huge", **body})
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["pointer"]) == (422, pointer)

@@ -30,15 +30,41 @@ RECORD: dict[str, Any] = {
     },
     "chosen": [0, 1, None],
     "grants": {
-        "job_own": {"gpu_type": "t4", "gpu_count": 1, "share_with": ["job_red"], "batch": {"total_batch_size": 32}},
-        "job_red": {"gpu_type": "t4", "gpu_count": 2, "share_with": ["job_own"], "batch": {"total_batch_size": 64}},
+        "job_own": {
+            "gpu_type": "t4",
+            "gpu_count": 1,
+            "share_with": ["job_red"],
+            "batch": {"total_batch_size": 32},
+        },
+        "job_red": {
+            "gpu_type": "t4",
+            "gpu_count": 2,
+            "share_with": ["job_own"],
+            "batch": {"total_batch_size": 64},
+        },
     },
     "reasons": {
-        "job_own": {"code": "GRANTED", "sentence": "It has.", "evidence": {"gpu_type": "t4", "shares_with": "job_red, job_own"}},
-        "job_red": {"code": "GRANTED", "sentence": "It has.", "evidence": {"goodput_samples_per_second": 7.0}},
-        "job_late": {"code": "WAITING_RESERVATION", "sentence": "For red.", "evidence": {"binding_limit": "reservation:t4:tenant red"}},
+        "job_own": {
+            "code": "GRANTED",
+            "sentence": "It has.",
+            "evidence": {"gpu_type": "t4", "shares_with": "job_red, job_own"},
+        },
+        "job_red": {
+            "code": "GRANTED",
+            "sentence": "It has.",
+            "evidence": {"goodput_samples_per_second": 7.0},
+        },
+        "job_late": {
+            "code": "WAITING_RESERVATION",
+            "sentence": "For red.",
+            "evidence": {"binding_limit": "reservation:t4:tenant red"},
+        },
     },
-    "report": {"status": "optimal", "message": "job_red stays", "prices": {"capacity:t4": 0.5, "reservation:t4:tenant red": 0.25}},
+    "report": {
+        "status": "optimal",
+        "message": "job_red stays",
+        "prices": {"capacity:t4": 0.5, "reservation:t4:tenant red": 0.25},
+    },
     "seconds": {"policy": 0.1, "place": 0.1},
     "added_later": "secret",
 }
@@ -52,16 +78,24 @@ def test_the_parts_of_one_job_stay_together_under_one_key() -> None:
     seen = record_seen(RECORD, blue())
     assert seen["job_ids"] == ["job_own", "other-1", "other-2"]
     assert seen["job_names"] == ["own", "another tenant's job", "another tenant's job"]
-    assert (list(seen["grants"]), list(seen["reasons"])) == (["job_own", "other-1"], ["job_own", "other-1", "other-2"])
+    assert (list(seen["grants"]), list(seen["reasons"])) == (
+        ["job_own", "other-1"],
+        ["job_own", "other-1", "other-2"],
+    )
     assert seen["grants"]["job_own"]["share_with"] == ["other-1"]
     assert seen["grants"]["other-1"]["share_with"] == ["job_own"]
-    assert seen["reasons"]["job_own"]["evidence"] == {"gpu_type": "t4", "shares_with": "other-1, job_own"}
+    assert seen["reasons"]["job_own"]["evidence"] == {
+        "gpu_type": "t4",
+        "shares_with": "other-1, job_own",
+    }
     assert seen["others"] == [1, 2]
 
 
 def test_gpus_prices_and_the_objective_of_a_round_stay_true() -> None:
     seen = record_seen(RECORD, blue())
-    pairs = list(zip(seen["pairs"]["job"], seen["pairs"]["column"], seen["pairs"]["utility"], strict=True))
+    pairs = list(
+        zip(seen["pairs"]["job"], seen["pairs"]["column"], seen["pairs"]["utility"], strict=True)
+    )
     assert sum(worth for row, column, worth in pairs if seen["chosen"][row] == column) == 1.0 + 1.7
     assert sum(grant["gpu_count"] for grant in seen["grants"].values()) == 3
     assert seen["report"]["prices"] == {"capacity:t4": 0.5, "reservation:t4:another tenant": 0.25}
@@ -69,11 +103,19 @@ def test_gpus_prices_and_the_objective_of_a_round_stay_true() -> None:
 
 def test_what_another_tenants_job_makes_of_gpus_and_why_are_not_shown() -> None:
     seen = record_seen(RECORD, blue())
-    assert [goodput for row, goodput in zip(seen["pairs"]["job"], seen["pairs"]["goodput"], strict=True) if row] == [None]
+    assert [
+        goodput
+        for row, goodput in zip(seen["pairs"]["job"], seen["pairs"]["goodput"], strict=True)
+        if row
+    ] == [None]
     assert seen["grants"]["other-1"]["batch"] is None
     assert [seen["reasons"][key]["evidence"] for key in ("other-1", "other-2")] == [{}, {}]
-    assert seen["reasons"]["other-2"]["sentence"] == "GPUs that it could use are reserved for others."
-    assert [word for word in ("secret", "job_red", "tenant red", "later") if word in str(seen)] == []
+    assert (
+        seen["reasons"]["other-2"]["sentence"] == "GPUs that it could use are reserved for others."
+    )
+    assert [
+        word for word in ("secret", "job_red", "tenant red", "later") if word in str(seen)
+    ] == []
 
 
 def test_who_may_see_all_tenants_sees_the_whole_record() -> None:
@@ -88,8 +130,14 @@ def test_who_may_see_all_tenants_sees_the_whole_record() -> None:
         ("t4", "t4"),
         ("reservation:t4:tenant blue", "reservation:t4:tenant blue"),
         ("reservation:t4:tenant red", "reservation:t4:another tenant"),
-        ("reservation:t4:tenant blue + red: tenant", "reservation:t4:tenant blue + a job of another tenant"),
-        ("reservation:t4:job job_own + job job_red", "reservation:t4:job job_own + a job of another tenant"),
+        (
+            "reservation:t4:tenant blue + red: tenant",
+            "reservation:t4:tenant blue + a job of another tenant",
+        ),
+        (
+            "reservation:t4:job job_own + job job_red",
+            "reservation:t4:job job_own + a job of another tenant",
+        ),
         ("quota:blue", "quota:blue"),
         ("quota:red", "quota:another tenant"),
         ("quota:blue and red", "quota:another tenant"),
@@ -102,14 +150,22 @@ def test_a_limit_names_nobody_but_the_reader(limit: str, told: str) -> None:
 
 
 def test_no_price_is_lost_where_limits_are_told_alike() -> None:
-    prices = {"reservation:t4:tenant red": 1.0, "reservation:t4:tenant green": 2.0, "reservation:t4:tenant grey": 3.0}
+    prices = {
+        "reservation:t4:tenant red": 1.0,
+        "reservation:t4:tenant green": 2.0,
+        "reservation:t4:tenant grey": 3.0,
+    }
     told = blue().limits(prices)
     assert sorted(told.values()) == [1.0, 2.0, 3.0]
     assert list(told)[:2] == ["reservation:t4:another tenant", "reservation:t4:another tenant (2)"]
 
 
 def test_ids_are_found_wherever_they_stand() -> None:
-    assert set(jobs_named_in({"job_a": ["job job_b + job job_c", 1, None, {"x": "no_job_d"}]})) == {"job_a", "job_b", "job_c"}
+    assert set(jobs_named_in({"job_a": ["job job_b + job job_c", 1, None, {"x": "no_job_d"}]})) == {
+        "job_a",
+        "job_b",
+        "job_c",
+    }
 
 
 RESULT: dict[str, Any] = {
@@ -119,16 +175,44 @@ RESULT: dict[str, Any] = {
             "job_red": "GPUs that it could use are reserved for others: t4 for job job_own.",
             "job_own": "GPUs that it could use are reserved for others: t4 for tenant red.",
         },
-        "notes": ["The locality penalty of bert counts for nothing: no job is of it.", "The solver's time ran out in 1 rounds."],
+        "notes": [
+            "The locality penalty of bert counts for nothing: no job is of it.",
+            "The solver's time ran out in 1 rounds.",
+        ],
     },
     "jobs": [
-        {"name": "job_late", "model": "bert", "submit": 9.0, "jct": 1.0, "gpu_hours_by_type": {"t4": 1.0}},
-        {"name": "job_own", "model": "ncf", "submit": 5.0, "jct": 2.0, "gpu_hours_by_type": {"t4": 2.0}},
-        {"name": "job_red", "model": "yolov3", "submit": 1.0, "jct": None, "gpu_hours_by_type": {"t4": 4.0, "a100": 8.0}},
+        {
+            "name": "job_late",
+            "model": "bert",
+            "submit": 9.0,
+            "jct": 1.0,
+            "gpu_hours_by_type": {"t4": 1.0},
+        },
+        {
+            "name": "job_own",
+            "model": "ncf",
+            "submit": 5.0,
+            "jct": 2.0,
+            "gpu_hours_by_type": {"t4": 2.0},
+        },
+        {
+            "name": "job_red",
+            "model": "yolov3",
+            "submit": 1.0,
+            "jct": None,
+            "gpu_hours_by_type": {"t4": 4.0, "a100": 8.0},
+        },
     ],
-    "gpu_hours_by_model_type": {"bert": {"t4": 1.0}, "ncf": {"t4": 2.0}, "yolov3": {"t4": 4.0, "a100": 8.0}},
+    "gpu_hours_by_model_type": {
+        "bert": {"t4": 1.0},
+        "ncf": {"t4": 2.0},
+        "yolov3": {"t4": 4.0, "a100": 8.0},
+    },
     "contention": [[0.0, 3]],
-    "allocations": {"job_red": [{"gpu_type": "t4", "gpu_count": 2, "total_batch_size": 64}], "job_own": [{"total_batch_size": 32}]},
+    "allocations": {
+        "job_red": [{"gpu_type": "t4", "gpu_count": 2, "total_batch_size": 64}],
+        "job_own": [{"total_batch_size": 32}],
+    },
 }
 
 
@@ -139,7 +223,10 @@ def test_a_result_keeps_its_sums_and_names_no_other_job_or_model() -> None:
         ("job_own", "ncf", 2.0),
         ("other-1", "another tenant's", None),
     ]
-    assert seen["gpu_hours_by_model_type"] == {"another tenant's": {"t4": 5.0, "a100": 8.0}, "ncf": {"t4": 2.0}}
+    assert seen["gpu_hours_by_model_type"] == {
+        "another tenant's": {"t4": 5.0, "a100": 8.0},
+        "ncf": {"t4": 2.0},
+    }
     assert seen["allocations"] == {
         "other-1": [{"gpu_type": "t4", "gpu_count": 2, "total_batch_size": None}],
         "job_own": [{"total_batch_size": 32}],
@@ -173,7 +260,10 @@ def submitted(client: TestClient, **fields: Any) -> str:
 
 @pytest.mark.parametrize(
     ("url", "body"),
-    [(SIMULATIONS, {"traces": [HISTORY], "runs": [{"policy": "fifo"}]}), (SWEEPS, {"trace": HISTORY, "policy": "fifo", "vary": VARY})],
+    [
+        (SIMULATIONS, {"traces": [HISTORY], "runs": [{"policy": "fifo"}]}),
+        (SWEEPS, {"trace": HISTORY, "policy": "fifo", "vary": VARY}),
+    ],
 )
 def test_a_history_is_refused_over_others_jobs_without_naming_them_and_over_own_ones_by_name(
     url: str, body: dict[str, Any], client_as: MakeClient
@@ -188,18 +278,34 @@ def test_a_history_is_refused_over_others_jobs_without_naming_them_and_over_own_
         assert answer.json()["errors"][0]["code"] == "another_tenants_job"
         assert [word for word in ("yolov3", "rtx", theirs) if word in answer.text] == []
     submitted(one, gpu_types=["a100"])
-    assert "bert" in one.post(url, json={"name": "s", "cluster": "t4=2x4", **body}).json()["errors"][0]["message"]
-    assert one.post(url, json={"name": "s", "cluster": "t4=2x4,rtx=1x8,a100=1x8", **body}).status_code == 202
+    assert (
+        "bert"
+        in one.post(url, json={"name": "s", "cluster": "t4=2x4", **body}).json()["errors"][0][
+            "message"
+        ]
+    )
+    assert (
+        one.post(url, json={"name": "s", "cluster": "t4=2x4,rtx=1x8,a100=1x8", **body}).status_code
+        == 202
+    )
 
 
-def test_gpus_are_reserved_for_anothers_job_no_more_than_for_one_that_there_is_not(client_as: MakeClient) -> None:
+def test_gpus_are_reserved_for_anothers_job_no_more_than_for_one_that_there_is_not(
+    client_as: MakeClient,
+) -> None:
     theirs = submitted(client_as(Role.SUBMITTER, tenant="red"))
     one = client_as(Role.SUBMITTER, tenant="blue")
     submitted(one)
     told = []
     for job in (theirs, "job_nobody"):
         held = [{"gpu_type": "t4", "gpu_count": 1, "job": job}]
-        body = {"name": "s", "traces": [HISTORY], "cluster": "t4=2x4", "runs": [{}], "reservations": held}
+        body = {
+            "name": "s",
+            "traces": [HISTORY],
+            "cluster": "t4=2x4",
+            "runs": [{}],
+            "reservations": held,
+        }
         answer = one.post(SIMULATIONS, json=body)
         assert answer.status_code == 422
         told.append([{**error, "value": None} for error in answer.json()["errors"]])
@@ -210,19 +316,53 @@ def test_an_admins_simulation_names_other_tenants_to_the_admin_and_not_to_the_ad
     client: TestClient, client_as: MakeClient
 ) -> None:
     theirs = submitted(client_as(Role.SUBMITTER, tenant="red"))
-    held = [{"gpu_type": "t4", "gpu_count": 1, "job": theirs}, {"gpu_type": "t4", "gpu_count": 1, "tenant": "red"}]
-    body = {"name": "s", "traces": [HISTORY], "cluster": "t4=2x4", "runs": [{}], "reservations": held}
+    held = [
+        {"gpu_type": "t4", "gpu_count": 1, "job": theirs},
+        {"gpu_type": "t4", "gpu_count": 1, "tenant": "red"},
+    ]
+    body = {
+        "name": "s",
+        "traces": [HISTORY],
+        "cluster": "t4=2x4",
+        "runs": [{}],
+        "reservations": held,
+    }
     made = client.post(SIMULATIONS, json=body).json()
-    assert [(one["job"], one["tenant"]) for one in made["request"]["reservations"]] == [(theirs, None), (None, "red")]
+    assert [(one["job"], one["tenant"]) for one in made["request"]["reservations"]] == [
+        (theirs, None),
+        (None, "red"),
+    ]
     seen = client_as(Role.VIEWER).get(f"{SIMULATIONS}/{made['id']}").json()
-    assert [(one["job"], one["tenant"]) for one in seen["request"]["reservations"]] == [("other-1", None), (None, "another tenant")]
+    assert [(one["job"], one["tenant"]) for one in seen["request"]["reservations"]] == [
+        ("other-1", None),
+        (None, "another tenant"),
+    ]
 
 
-def test_work_takes_measurements_of_its_own_tenant_alone_for_all_of_that_tenant_read_it(client: TestClient, client_as: MakeClient) -> None:
+def test_work_takes_measurements_of_its_own_tenant_alone_for_all_of_that_tenant_read_it(
+    client: TestClient, client_as: MakeClient
+) -> None:
     pairs = {"name": "p.csv", "text": "victim,partner,gpu_count,slowdown\nbert,bert,1,1.5\n"}
     body = {"kind": "interference", "name": "theirs", "files": [pairs]}
     made = client_as(Role.SUBMITTER, tenant="red").post("/api/v1/measurements", json=body).json()
-    asked = {"name": "s", "traces": [{"kind": "csv", "text": "name,time,application,num_replicas,batch_size\na,0,bert,1,24\n"}]}
-    answer = client.post(SIMULATIONS, json={**asked, "cluster": "t4=1x4", "jobs_per_gpu": 2, "interference": made["id"], "runs": [{}]})
+    asked = {
+        "name": "s",
+        "traces": [
+            {
+                "kind": "csv",
+                "text": "name,time,application,num_replicas,batch_size\na,0,bert,1,24\n",
+            }
+        ],
+    }
+    answer = client.post(
+        SIMULATIONS,
+        json={
+            **asked,
+            "cluster": "t4=1x4",
+            "jobs_per_gpu": 2,
+            "interference": made["id"],
+            "runs": [{}],
+        },
+    )
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["code"] == "unknown_measurement"

@@ -15,42 +15,76 @@ from backend.models import Operation, Sweep, SweepMember, SweepPoint
 
 SWEEPS, OPERATIONS = "/api/v1/sweeps", "/api/v1/operations"
 GENERATED = {"kind": "generated", "family": "philly", "jobs": 3, "hours": 1}
-CSV = "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nbert-1,60,bert,1,24\n"
+CSV = (
+    "name,time,application,num_replicas,batch_size\ncifar-0,0,cifar10,2,512\nbert-1,60,bert,1,24\n"
+)
 FIGURES = {"avg_jct_hours": 0.5, "makespan_hours": 2.0}
 
 
 def body(**fields: Any) -> dict[str, Any]:
     vary = [{"name": "p", "values": [-1, 0.5]}]
-    return {"name": "fairness", "trace": GENERATED, "cluster": "t4=6x4,a100=2x8", "vary": vary, "seeds": [0, 1]} | fields
+    return {
+        "name": "fairness",
+        "trace": GENERATED,
+        "cluster": "t4=6x4,a100=2x8",
+        "vary": vary,
+        "seeds": [0, 1],
+    } | fields
 
 
 def end_points(database: Database, *keys: str) -> None:
     values = {"state": "succeeded", "figures": FIGURES}
     with database.session_scope() as session:
-        session.connection().execute(sa.update(SweepPoint).where(col(SweepPoint.key).in_(keys)).values(**values))
+        session.connection().execute(
+            sa.update(SweepPoint).where(col(SweepPoint.key).in_(keys)).values(**values)
+        )
 
 
-def test_a_sweep_is_an_operation_and_every_point_is_sent_as_a_task_of_its_own(client: TestClient, queue: Any) -> None:
+def test_a_sweep_is_an_operation_and_every_point_is_sent_as_a_task_of_its_own(
+    client: TestClient, queue: Any
+) -> None:
     answer = client.post(SWEEPS, json=body())
     sweep = answer.json()
     assert answer.status_code == 202, answer.text
     assert [(point["settings"], point["seed"], point["state"]) for point in sweep["points"]] == [
         ({"p": p}, seed, "queued") for p in (-1, 0.5) for seed in (0, 1)
     ]
-    assert sorted(queue.sent) == sorted(("maat.run_sweep_point", point["key"]) for point in sweep["points"])
-    assert sweep["axes"] == [{"name": "p", "title": "Fairness power p", "unit": None, "logarithmic": False, "values": [-1, 0.5]}]
+    assert sorted(queue.sent) == sorted(
+        ("maat.run_sweep_point", point["key"]) for point in sweep["points"]
+    )
+    assert sweep["axes"] == [
+        {
+            "name": "p",
+            "title": "Fairness power p",
+            "unit": None,
+            "logarithmic": False,
+            "values": [-1, 0.5],
+        }
+    ]
     assert answer.headers["Location"] == f"{OPERATIONS}/{sweep['operation_id']}"
     operation = client.get(answer.headers["Location"]).json()
-    assert (operation["kind"], operation["state"], operation["done"], operation["total"]) == ("sweep", "queued", 0, 4)
+    assert (operation["kind"], operation["state"], operation["done"], operation["total"]) == (
+        "sweep",
+        "queued",
+        0,
+        4,
+    )
     assert client.get(operation["result_url"]).json() == sweep
 
 
-def test_an_axis_has_the_values_that_its_points_are_found_by_however_they_were_written(client: TestClient) -> None:
-    vary = [{"name": "policy", "values": [" sia", "fifo "]}, {"name": "round_seconds", "values": ["60", 120]}]
+def test_an_axis_has_the_values_that_its_points_are_found_by_however_they_were_written(
+    client: TestClient,
+) -> None:
+    vary = [
+        {"name": "policy", "values": [" sia", "fifo "]},
+        {"name": "round_seconds", "values": ["60", 120]},
+    ]
     sweep = client.post(SWEEPS, json=body(vary=vary, seeds=[0])).json()
     policies, seconds = (axis["values"] for axis in sweep["axes"])
     assert (policies, seconds) == (["sia", "fifo"], [60, 120])
-    assert [list(point["settings"].values()) for point in sweep["points"]] == [[p, s] for p in policies for s in seconds]
+    assert [list(point["settings"].values()) for point in sweep["points"]] == [
+        [p, s] for p in policies for s in seconds
+    ]
 
 
 def test_what_all_points_are_simulated_under_is_part_of_their_content(client: TestClient) -> None:
@@ -66,9 +100,16 @@ def test_what_all_points_are_simulated_under_is_part_of_their_content(client: Te
         {"locality_penalty": {"bert": 1.5, "cifar10": 1.2}},
         {"tuned": "best-batch"},
         {"tuned": "best-batch", "tuned_gpus": 4},
-        {"reservations": [{"gpu_type": "t4", "gpu_count": 2, "tenant": "vision", "end_seconds": 3600.0}]},
+        {
+            "reservations": [
+                {"gpu_type": "t4", "gpu_count": 2, "tenant": "vision", "end_seconds": 3600.0}
+            ]
+        },
     ]
-    keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in conditions]
+    keys = [
+        client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"]
+        for one in conditions
+    ]
     assert len(set(keys)) == len(keys)
 
 
@@ -79,38 +120,57 @@ def test_the_placer_and_its_parameters_are_part_of_the_points_content(client: Te
         {"placer": "pal", "placer_parameters": {"binning": "two"}},
         {"placer": "pal", "placer_parameters": {"binning": "silhouette"}},
     ]
-    keys = [client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in asked]
+    keys = [
+        client.post(SWEEPS, json=body(seeds=[0], **one)).json()["points"][0]["key"] for one in asked
+    ]
     assert len(set(keys)) == 3
     assert keys[1] == keys[3], "a parameter at its default is no other simulation"
 
 
-def test_points_that_were_ever_played_are_not_sent_again(client: TestClient, queue: Any, database: Database) -> None:
+def test_points_that_were_ever_played_are_not_sent_again(
+    client: TestClient, queue: Any, database: Database
+) -> None:
     first = client.post(SWEEPS, json=body()).json()
     end_points(database, *(point["key"] for point in first["points"]))
     queue.sent.clear()
-    wider = client.post(SWEEPS, json=body(name="wider", vary=[{"name": "p", "values": [0.5, -1, 1.0]}])).json()
+    wider = client.post(
+        SWEEPS, json=body(name="wider", vary=[{"name": "p", "values": [0.5, -1, 1.0]}])
+    ).json()
     assert [point["state"] for point in wider["points"]] == ["succeeded"] * 4 + ["queued"] * 2
-    assert sorted(queue.sent) == sorted(("maat.run_sweep_point", point["key"]) for point in wider["points"][4:])
+    assert sorted(queue.sent) == sorted(
+        ("maat.run_sweep_point", point["key"]) for point in wider["points"][4:]
+    )
     assert (wider["state"], wider["done"], wider["total"]) == ("queued", 4, 6)
     same = client.post(SWEEPS, json=body(name="same again")).json()
     assert (same["state"], same["done"], same["total"]) == ("succeeded", 4, 4)
     assert client.get(f"{OPERATIONS}/{same['operation_id']}").json()["finished_at"]
 
 
-def test_rows_are_the_means_of_the_points_that_have_ended(client: TestClient, database: Database) -> None:
+def test_rows_are_the_means_of_the_points_that_have_ended(
+    client: TestClient, database: Database
+) -> None:
     sweep = client.post(SWEEPS, json=body()).json()
     assert sweep["rows"] == []
     end_points(database, sweep["points"][0]["key"])
     found = client.get(f"{SWEEPS}/{sweep['id']}").json()
     assert found["rows"] == [
-        {"settings": {"p": -1}, "seeds": [0], "mean": FIGURES, "spread": {"avg_jct_hours": 0.0, "makespan_hours": 0.0}}
+        {
+            "settings": {"p": -1},
+            "seeds": [0],
+            "mean": FIGURES,
+            "spread": {"avg_jct_hours": 0.0, "makespan_hours": 0.0},
+        }
     ]
 
 
-def test_a_point_that_failed_is_tried_again_when_it_is_asked_for_again(client: TestClient, queue: Any, database: Database) -> None:
+def test_a_point_that_failed_is_tried_again_when_it_is_asked_for_again(
+    client: TestClient, queue: Any, database: Database
+) -> None:
     client.post(SWEEPS, json=body())
     with database.session_scope() as session:
-        session.connection().execute(sa.update(SweepPoint).values(state="failed", error={"status": 500}))
+        session.connection().execute(
+            sa.update(SweepPoint).values(state="failed", error={"status": 500})
+        )
     queue.sent.clear()
     again = client.post(SWEEPS, json=body(name="again")).json()
     assert {(point["state"], point["error"]) for point in again["points"]} == {("queued", None)}
@@ -125,7 +185,9 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
     before = client.post(SWEEPS, json=body(trace=trace)).json()
     client.post("/api/v1/jobs", json={"name": "train", "model": "ncf"})
     after = client.post(SWEEPS, json=body(trace=trace)).json()
-    assert not {point["key"] for point in before["points"]} & {point["key"] for point in after["points"]}
+    assert not {point["key"] for point in before["points"]} & {
+        point["key"] for point in after["points"]
+    }
     assert "text" not in before["request"]["trace"]
     assert before["request"]["trace"]["cluster_id"]
 
@@ -136,14 +198,32 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"vary": []}, "/vary"),
         ({"vary": [{"name": "luck", "values": [1]}]}, "/vary/0/name"),
         ({"vary": [{"name": "p", "values": ["high"]}]}, "/vary/0/values"),
-        ({"vary": [{"name": "round_seconds", "values": [60]}, {"name": "p", "values": [0]}]}, "/vary/1/values"),
+        (
+            {"vary": [{"name": "round_seconds", "values": [60]}, {"name": "p", "values": [0]}]},
+            "/vary/1/values",
+        ),
         ({"vary": [{"name": "p", "values": [1]}, {"name": "p", "values": [2]}]}, "/vary"),
         ({"vary": [{"name": "p", "values": []}]}, "/vary/0/values"),
         ({"vary": [{"name": "policy", "values": ["sia", "luck"]}]}, "/vary/0/values"),
-        ({"vary": [{"name": "policy", "values": ["fifo"]}, {"name": "p", "values": [1]}]}, "/vary/1/values"),
+        (
+            {"vary": [{"name": "policy", "values": ["fifo"]}, {"name": "p", "values": [1]}]},
+            "/vary/1/values",
+        ),
         ({"vary": [{"name": "cluster_size", "values": [1, 64]}], "cluster": "a100=50x8"}, "/vary"),
-        ({"vary": [{"name": "p", "values": [i / 10 for i in range(1, 60)]}], "seeds": list(range(30))}, "/vary"),
-        ({"vary": [{"name": "jobs_per_hour", "values": [5]}], "trace": {"kind": "csv", "text": CSV}}, "/vary/0/values"),
+        (
+            {
+                "vary": [{"name": "p", "values": [i / 10 for i in range(1, 60)]}],
+                "seeds": list(range(30)),
+            },
+            "/vary",
+        ),
+        (
+            {
+                "vary": [{"name": "jobs_per_hour", "values": [5]}],
+                "trace": {"kind": "csv", "text": CSV},
+            },
+            "/vary/0/values",
+        ),
         ({"locality_penalty": 0.5}, "/locality_penalty"),
         ({"variability_draw": "rows"}, "/variability_draw"),
         ({"seeds": []}, "/seeds"),
@@ -155,15 +235,24 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"placer": "luck"}, "/placer"),
         ({"placer": "pal", "placer_parameters": {"binning": "none"}}, "/placer_parameters/binning"),
         ({"placer_parameters": {"binning": "two"}}, "/placer_parameters/binning"),
-        ({"vary": [{"name": "policy", "values": ["fifo"]}], "policy_parameters": {"p": 1}}, "/policy_parameters/p"),
+        (
+            {"vary": [{"name": "policy", "values": ["fifo"]}], "policy_parameters": {"p": 1}},
+            "/policy_parameters/p",
+        ),
         ({"fidelity": "exact"}, "/fidelity"),
         ({"trace": {**GENERATED, "family": "azure"}}, "/trace/family"),
         ({"trace": {**GENERATED, "jobs": 20_000}, "seeds": [0, 1, 2]}, "/trace"),
         ({"trace": {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}}, "/trace/text"),
         ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
         ({"name": ""}, "/name"),
-        ({"vary": [{"name": "rigid_share", "values": [0, 0.6]}], "strong_scaling_share": 0.5}, "/strong_scaling_share"),
-        ({"vary": [{"name": "strong_scaling_share", "values": [0, 0.6]}], "rigid_share": 0.5}, "/vary/0/values"),
+        (
+            {"vary": [{"name": "rigid_share", "values": [0, 0.6]}], "strong_scaling_share": 0.5},
+            "/strong_scaling_share",
+        ),
+        (
+            {"vary": [{"name": "strong_scaling_share", "values": [0, 0.6]}], "rigid_share": 0.5},
+            "/vary/0/values",
+        ),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.5}, "/strong_scaling_share"),
         ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": "nobody"}]}, "/reservations"),
     ],
@@ -182,7 +271,9 @@ def test_a_sweep_that_cannot_be_simulated_is_refused_by_field(
     assert queue.sent == []
 
 
-def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(client: TestClient, queue: Any) -> None:
+def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
+    client: TestClient, queue: Any
+) -> None:
     key = {"Idempotency-Key": "k-1"}
     first, again = (client.post(SWEEPS, json=body(), headers=key) for _ in range(2))
     assert (again.status_code, again.json()) == (first.status_code, first.json())
@@ -191,8 +282,13 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(clien
     assert client.post(SWEEPS, json=body(name="other"), headers=key).status_code == 422
 
 
-def test_a_profiling_mode_that_the_fidelity_has_anyway_may_be_given_and_varied(client: TestClient) -> None:
-    varied = {"vary": [{"name": "profiling", "values": ["oracle", "no-profile"]}], "fidelity": "sia-artifact"}
+def test_a_profiling_mode_that_the_fidelity_has_anyway_may_be_given_and_varied(
+    client: TestClient,
+) -> None:
+    varied = {
+        "vary": [{"name": "profiling", "values": ["oracle", "no-profile"]}],
+        "fidelity": "sia-artifact",
+    }
     assert client.post(SWEEPS, json=body(**varied, profiling="no-profile")).status_code == 202
     refused = client.post(SWEEPS, json=body(**varied, profiling="oracle"))
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/profiling")
@@ -202,7 +298,10 @@ def test_a_queued_sweep_is_cancelled_at_once(client: TestClient) -> None:
     sweep = client.post(SWEEPS, json=body()).json()
     client.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel")
     found = client.get(f"{SWEEPS}/{sweep['id']}").json()
-    assert (found["state"], {point["state"] for point in found["points"]}) == ("cancelled", {"cancelled"})
+    assert (found["state"], {point["state"] for point in found["points"]}) == (
+        "cancelled",
+        {"cancelled"},
+    )
 
 
 def test_sweeps_are_listed_newest_first_in_pages_without_their_points(client: TestClient) -> None:
@@ -215,7 +314,9 @@ def test_sweeps_are_listed_newest_first_in_pages_without_their_points(client: Te
     assert all("points" not in item and item["total"] == 4 for item in items)
 
 
-def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(client: TestClient, client_as: Any) -> None:
+def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(
+    client: TestClient, client_as: Any
+) -> None:
     sweep = client.post(SWEEPS, json=body()).json()
     viewer, other = client_as(Role.VIEWER), client_as(Role.SUBMITTER, tenant="other")
     assert viewer.post(SWEEPS, json=body()).status_code == 403
@@ -228,8 +329,18 @@ def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(client: Test
 VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("p", [-1, 1], {"policy_parameters": {"p": 0.5}}, "/policy_parameters/p"),
     ("round_seconds", [60, 120], {"round_seconds": 60}, "/round_seconds"),
-    ("round_seconds", [60, 120], {"policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
-    ("p", [-1, 1], {"round_seconds": 60, "policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
+    (
+        "round_seconds",
+        [60, 120],
+        {"policy_parameters": {"round_seconds": 60}},
+        "/policy_parameters/round_seconds",
+    ),
+    (
+        "p",
+        [-1, 1],
+        {"round_seconds": 60, "policy_parameters": {"round_seconds": 60}},
+        "/policy_parameters/round_seconds",
+    ),
     ("profiling", ["oracle", "bootstrap"], {"profiling": "oracle"}, "/profiling"),
     ("rigid_share", [0, 1], {"rigid_share": 0.5}, "/rigid_share"),
     ("locality_penalty", [1, 2], {"locality_penalty": 1.5}, "/locality_penalty"),
@@ -241,9 +352,16 @@ VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("axis", "values", "fields", "pointer"), VARYING, ids=str)
 def test_a_sweep_that_fixes_what_it_varies_is_refused(
-    client: TestClient, queue: Any, axis: str, values: list[Any], fields: dict[str, Any], pointer: str
+    client: TestClient,
+    queue: Any,
+    axis: str,
+    values: list[Any],
+    fields: dict[str, Any],
+    pointer: str,
 ) -> None:
     refused = client.post(SWEEPS, json=body(vary=[{"name": axis, "values": values}], **fields))
     assert refused.status_code == 422, refused.text
-    assert [(error["pointer"], error["code"]) for error in refused.json()["errors"]] == [(pointer, "counts_for_nothing")]
+    assert [(error["pointer"], error["code"]) for error in refused.json()["errors"]] == [
+        (pointer, "counts_for_nothing")
+    ]
     assert queue.sent == []

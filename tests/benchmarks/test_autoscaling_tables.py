@@ -32,13 +32,22 @@ def test_the_first_reading_is_the_default_and_each_other_changes_something() -> 
     first, *others = SINGLE.values()
     assert first == Reading()
     assert len({first, *others}) == len(SINGLE)
-    changed = {field.name for field in fields(Reading) for other in others if getattr(other, field.name) != getattr(first, field.name)}
-    assert changed == {field.name for field in fields(Reading)} - {"fast_batch"}, "at 16 nodes the GPUs hold the largest batch"
+    changed = {
+        field.name
+        for field in fields(Reading)
+        for other in others
+        if getattr(other, field.name) != getattr(first, field.name)
+    }
+    assert changed == {field.name for field in fields(Reading)} - {"fast_batch"}, (
+        "at 16 nodes the GPUs hold the largest batch"
+    )
     assert {reading.target for reading in grid()} > {LOWER}
 
 
 def test_readings_that_differ_in_one_autoscaler_share_the_run_of_the_other() -> None:
-    reading = Reading(target=0.6, ideal=Ideal.ONE_NODE, fast_batch=FastBatch.MOST_THROUGHPUT, one_by_one=True)
+    reading = Reading(
+        target=0.6, ideal=Ideal.ONE_NODE, fast_batch=FastBatch.MOST_THROUGHPUT, one_by_one=True
+    )
     assert reading.by_goodput() == Reading(target=0.6, ideal=Ideal.ONE_NODE)
     assert reading.by_throughput() == Reading(fast_batch=FastBatch.MOST_THROUGHPUT, one_by_one=True)
 

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fidelity_page import difference, family_figures, moved, page
-from benchmarks.fidelity_runs import ARTIFACT, ARTIFACT_TRACES, CHANGES, PAPER, Outcome, Run, outcome_of, play_all, wanted
+from benchmarks.fidelity_runs import (
+    ARTIFACT,
+    ARTIFACT_TRACES,
+    CHANGES,
+    PAPER,
+    Outcome,
+    Run,
+    outcome_of,
+    play_all,
+    wanted,
+)
 from benchmarks.published import HOURS_BY_TYPE, RUNS, TYPES
 from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
@@ -21,15 +31,23 @@ from maat.workloads.workloads import TraceJob, Workload
 
 
 def as_published(trace: str) -> Outcome:
-    hours = {model: dict(zip(TYPES, mix, strict=True)) for model, mix in HOURS_BY_TYPE[trace].items()}
+    hours = {
+        model: dict(zip(TYPES, mix, strict=True)) for model, mix in HOURS_BY_TYPE[trace].items()
+    }
     return Outcome(RUNS[trace], (0.1, 0.5), hours)
 
 
 def test_runs_as_published_differ_by_nothing_and_lie_within_what_is_asked() -> None:
     text = page({Run(trace, ARTIFACT): as_published(trace) for trace in ARTIFACT_TRACES})
 
-    assert "Every mean over the seeds lies within what is asked. Every published figure lies inside the range of the seeds." in text
-    assert "| philly-1 | average JCT, h | 0.542 | 0.542 | 0.542 | 0.542 | +0.0 % | inside | 5 %: 1 of 1 |" in text
+    assert (
+        "Every mean over the seeds lies within what is asked. Every published figure lies inside the range of the seeds."
+        in text
+    )
+    assert (
+        "| philly-1 | average JCT, h | 0.542 | 0.542 | 0.542 | 0.542 | +0.0 % | inside | 5 %: 1 of 1 |"
+        in text
+    )
     assert "−" not in text.split("## GPU-hours")[0].split("Every mean")[0]
     assert "| philly-1 | imagenet | 16.76 (16.76) |" in text
 
@@ -38,20 +56,30 @@ def test_a_figure_outside_what_is_asked_is_named() -> None:
     slow = as_published("philly-2")
     slow = replace(slow, figures=replace(slow.figures, makespan_hours=13.26 * 1.08))
 
-    text = page({Run("philly-1", ARTIFACT): as_published("philly-1"), Run("philly-2", ARTIFACT): slow})
+    text = page(
+        {Run("philly-1", ARTIFACT): as_published("philly-1"), Run("philly-2", ARTIFACT): slow}
+    )
 
     assert "Outside what is asked: makespan, h of philly-2 (+8.0 %)." in text
 
 
-def test_the_range_over_seeds_says_whether_the_published_figure_lies_in_it_and_how_many_seeds_are_near() -> None:
+def test_the_range_over_seeds_says_whether_the_published_figure_lies_in_it_and_how_many_seeds_are_near() -> (
+    None
+):
     published = as_published("philly-1")
     faster = replace(published, figures=replace(published.figures, avg_jct_hours=0.50))
     fast = replace(published, figures=replace(published.figures, avg_jct_hours=0.53))
 
     text = page({Run("philly-1", ARTIFACT): faster, Run("philly-1", ARTIFACT, 1): fast})
 
-    assert "| philly-1 | average JCT, h | 0.515 | 0.500 | 0.530 | 0.542 | −5.0 % | above ours | 5 %: 1 of 2 |" in text
-    assert "| philly-1 | makespan, h | 15.53 | 15.53 | 15.53 | 15.53 | +0.0 % | inside | 7 %: 2 of 2 |" in text
+    assert (
+        "| philly-1 | average JCT, h | 0.515 | 0.500 | 0.530 | 0.542 | −5.0 % | above ours | 5 %: 1 of 2 |"
+        in text
+    )
+    assert (
+        "| philly-1 | makespan, h | 15.53 | 15.53 | 15.53 | 15.53 | +0.0 % | inside | 7 %: 2 of 2 |"
+        in text
+    )
     assert "Not inside the range of the seeds: average JCT, h of philly-1 (above ours)." in text
 
 
@@ -75,7 +103,9 @@ def test_outcomes_are_kept_and_not_simulated_again(tmp_path: Path) -> None:
 
 def test_a_familys_p99_is_taken_over_the_jobs_of_its_traces_together() -> None:
     one, other = as_published("philly-1"), as_published("philly-2")
-    pooled = family_figures([replace(one, jct_hours=(1.0,) * 60), replace(other, jct_hours=(*(2.0,) * 39, 9.0))])
+    pooled = family_figures(
+        [replace(one, jct_hours=(1.0,) * 60), replace(other, jct_hours=(*(2.0,) * 39, 9.0))]
+    )
 
     assert pooled.p99_jct_hours == 9.0
     assert pooled.contention_max == 32
@@ -90,9 +120,17 @@ def test_two_mixes_differ_by_the_share_that_would_have_to_move() -> None:
 
 
 def test_hours_by_whole_rounds_add_up_to_those_of_the_metrics() -> None:
-    jobs = tuple(TraceJob(f"job-{i}", 45.0 * i, model, 1, 128, work_scale=0.1) for i, model in enumerate(["cifar10", "yolov3", "cifar10"]))
+    jobs = tuple(
+        TraceJob(f"job-{i}", 45.0 * i, model, 1, 128, work_scale=0.1)
+        for i, model in enumerate(["cifar10", "yolov3", "cifar10"])
+    )
     workload = Workload("three", jobs, "csv")
-    scenario = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4,a100=1x4"), conditions=Conditions(fidelity=FIDELITIES[ARTIFACT]))
+    scenario = Scenario(
+        workload,
+        catalog_models(),
+        Cluster.parse("t4=1x4,a100=1x4"),
+        conditions=Conditions(fidelity=FIDELITIES[ARTIFACT]),
+    )
 
     outcome = outcome_of(simulate(scenario))
 

@@ -8,7 +8,16 @@ import pytest
 
 from benchmarks.sharing import tables
 from benchmarks.sharing_decisions import decisions_table, mean_slowdown
-from benchmarks.sharing_runs import CONTENDERS, DECISION_SEEDS, Outcome, Run, decisions, from_row, wanted, workload
+from benchmarks.sharing_runs import (
+    CONTENDERS,
+    DECISION_SEEDS,
+    Outcome,
+    Run,
+    decisions,
+    from_row,
+    wanted,
+    workload,
+)
 from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, scaled, with_setting
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.world_models import catalog_models
@@ -44,7 +53,11 @@ def outcome(jct: float) -> Outcome:
 
 
 def test_tables_are_of_the_seeds_that_all_have_played() -> None:
-    found = {Run(name, 240, seed): outcome(1.0 + n) for n, name in enumerate(CONTENDERS) for seed in (0, 1)}
+    found = {
+        Run(name, 240, seed): outcome(1.0 + n)
+        for n, name in enumerate(CONTENDERS)
+        for seed in (0, 1)
+    }
     found |= {Run("FIFO", 240, 2): outcome(9.0), Run("SJF-FFS", 240, 1, "1.2"): outcome(1.0)}
     texts = tables(found)
     assert "mean over 2 seeds" in texts[0]
@@ -57,7 +70,14 @@ def test_tables_are_of_the_seeds_that_all_have_played() -> None:
 
 def test_a_row_of_an_earlier_run_is_read_as_the_plain_experiment() -> None:
     run, _ = from_row(
-        {"contender": "SJF", "jobs": 240, "seed": 0, "interference": "synthetic", "nodes": 16, **dict.fromkeys(Outcome.__slots__, 0)}
+        {
+            "contender": "SJF",
+            "jobs": 240,
+            "seed": 0,
+            "interference": "synthetic",
+            "nodes": 16,
+            **dict.fromkeys(Outcome.__slots__, 0),
+        }
     )
     assert run == Run("SJF", 240, 0)
     assert len(DECISION_SEEDS) == 5

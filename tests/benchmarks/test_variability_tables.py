@@ -7,7 +7,10 @@ from benchmarks.variability import Outcome, Run, tables, wanted
 
 def found(**average_jct: float) -> dict[Run, Outcome]:
     """Every run: these average JCTs by placer and setting where they are named, else 100 s."""
-    return {run: Outcome(average_jct.get(run.placer.replace("-", "_"), 100.0), 1000.0, 10, True) for run in wanted(quick=False)}
+    return {
+        run: Outcome(average_jct.get(run.placer.replace("-", "_"), 100.0), 1000.0, 10, True)
+        for run in wanted(quick=False)
+    }
 
 
 def test_published_figures_stand_beside_ours_with_the_deviation() -> None:

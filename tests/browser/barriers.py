@@ -28,25 +28,37 @@ def colour_barriers(page: Page) -> list[str]:
 
 def _findings(page: Page, only: object) -> list[dict[str, Any]]:
     page.evaluate(f"if (!window.axe) {{ {AXE} }}")
-    found: list[dict[str, Any]] = page.evaluate("only => axe.run({runOnly: only}).then(result => result.violations)", only)
+    found: list[dict[str, Any]] = page.evaluate(
+        "only => axe.run({runOnly: only}).then(result => result.violations)", only
+    )
     return found
 
 
 def _told(findings: list[dict[str, Any]]) -> list[str]:
     grave = [one for one in findings if one["impact"] in GRAVE or one["id"] in LANDMARKS]
-    return [f"{one['id']}: {node['html'][:160]} {node['failureSummary']}" for one in grave for node in one["nodes"]]
+    return [
+        f"{one['id']}: {node['html'][:160]} {node['failureSummary']}"
+        for one in grave
+        for node in one["nodes"]
+    ]
 
 
 def in_scheme(page: Page, scheme: str) -> None:
     """Light or dark, as the operating system would ask for it."""
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    wait_in_page(page, "scheme => document.documentElement.dataset.mantineColorScheme === scheme", arg=scheme)
+    wait_in_page(
+        page, "scheme => document.documentElement.dataset.mantineColorScheme === scheme", arg=scheme
+    )
 
 
 def overflow(page: Page) -> list[str]:
     """What is wider than the window once the charts have taken their new width; empty where nothing is."""
     try:
-        wait_in_page(page, "document.documentElement.scrollWidth <= window.innerWidth", milliseconds=SETTLED_MILLISECONDS)
+        wait_in_page(
+            page,
+            "document.documentElement.scrollWidth <= window.innerWidth",
+            milliseconds=SETTLED_MILLISECONDS,
+        )
     except TimeoutError:
         wide: list[str] = page.evaluate(
             "[...document.querySelectorAll('body *')].filter(element => element.getBoundingClientRect().right > window.innerWidth + 1)"

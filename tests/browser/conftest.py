@@ -49,7 +49,10 @@ class Server:
     def answers(self) -> bool:
         try:
             return self.client.health()["database"] == "ok"
-        except (Unreachable, ApiError):  # a busy machine may answer later than the service waits for its database
+        except (
+            Unreachable,
+            ApiError,
+        ):  # a busy machine may answer later than the service waits for its database
             return False
 
     @property
@@ -68,7 +71,12 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
     """A process in its own group, ended with all its children."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments], cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            [sys.executable, "-m", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             yield
@@ -86,9 +94,23 @@ def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
     port = _free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {**kept, "MAAT_DATA_DIR": str(folder), "MAAT_DEMO": str(demo).lower()}
-    subprocess.run([sys.executable, "-m", "backend.bootstrap_data"], cwd=ROOT, env=environment, check=True)
-    arguments = ["uvicorn", "frontend.app:app", "--port", str(port), "--log-level", "warning", "--timeout-graceful-shutdown", "2"]
-    with running(arguments, environment, folder / "api.log"), Client(f"http://127.0.0.1:{port}") as client:
+    subprocess.run(
+        [sys.executable, "-m", "backend.bootstrap_data"], cwd=ROOT, env=environment, check=True
+    )
+    arguments = [
+        "uvicorn",
+        "frontend.app:app",
+        "--port",
+        str(port),
+        "--log-level",
+        "warning",
+        "--timeout-graceful-shutdown",
+        "2",
+    ]
+    with (
+        running(arguments, environment, folder / "api.log"),
+        Client(f"http://127.0.0.1:{port}") as client,
+    ):
         server = Server(client.url, client, folder, environment)
         wait_until(server.answers, f"the service; its log: {folder / 'api.log'}")
         yield server
@@ -96,7 +118,15 @@ def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
 
 def worker_of(queue: str, *more: str) -> list[str]:
     """A worker process for one queue."""
-    options = ["--loglevel=WARNING", "--without-mingle", "--without-gossip", "-Q", queue, "--pool=solo", *more]
+    options = [
+        "--loglevel=WARNING",
+        "--without-mingle",
+        "--without-gossip",
+        "-Q",
+        queue,
+        "--pool=solo",
+        *more,
+    ]
     return ["celery", "-A", "worker.app", "worker", "-n", f"{queue}@%h", *options]
 
 
@@ -106,11 +136,19 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("maat")
     with serving(folder, demo=True) as server:
         server.client.add_demo_jobs(12, seed=3)
-        for name in ("long-1", "long-2"):  # so that a slow machine does not find the cluster empty in the last tests
+        for name in (
+            "long-1",
+            "long-2",
+        ):  # so that a slow machine does not find the cluster empty in the last tests
             server.client.submit_job(name=name, model="imagenet", work_scale=50.0)
-        with running(worker_of("rounds", "-B", "-s", str(folder / "beat")), server.environment, folder / "worker.log"):
+        with running(
+            worker_of("rounds", "-B", "-s", str(folder / "beat")),
+            server.environment,
+            folder / "worker.log",
+        ):
             wait_until(
-                lambda: bool(server.client.rounds(server.cluster_id)["items"]), f"a round; the worker's log: {folder / 'worker.log'}"
+                lambda: bool(server.client.rounds(server.cluster_id)["items"]),
+                f"a round; the worker's log: {folder / 'worker.log'}",
             )
             yield server
 
@@ -162,17 +200,26 @@ class Tab:
 def _tab(context: BrowserContext) -> Tab:
     page, witness = context.new_page(), Witness()
     page.set_default_timeout(PATIENCE_MILLISECONDS)
-    page.on("console", lambda message: witness.errors.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: witness.errors.append(message.text) if message.type == "error" else None,
+    )
     page.on("pageerror", lambda error: witness.errors.append(error.stack or str(error)))
     page.on(
         "request",
-        lambda request: witness.foreign.append(request.url) if urlsplit(request.url).hostname not in ("127.0.0.1", None) else None,
+        lambda request: (
+            witness.foreign.append(request.url)
+            if urlsplit(request.url).hostname not in ("127.0.0.1", None)
+            else None
+        ),
     )
     return Tab(page, witness)
 
 
 def _profile(chromium: Browser, **options: Any) -> BrowserContext:
-    return chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options)
+    return chromium.new_context(
+        viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options
+    )
 
 
 @pytest.fixture(scope="module")

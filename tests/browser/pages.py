@@ -10,7 +10,9 @@ from playwright.sync_api import Page
 PATIENCE_MILLISECONDS = 60_000
 
 
-def wait_in_page(page: Page, expression: str, arg: object = None, *, milliseconds: float = PATIENCE_MILLISECONDS) -> Any:
+def wait_in_page(
+    page: Page, expression: str, arg: object = None, *, milliseconds: float = PATIENCE_MILLISECONDS
+) -> Any:
     """The value of a JavaScript expression, or of a function of `arg`, once it is true. Raises TimeoutError.
 
     Playwright's own wait_for_function evaluates text within the page, which the pages' Content-Security-Policy forbids.
@@ -26,7 +28,11 @@ def wait_in_page(page: Page, expression: str, arg: object = None, *, millisecond
 def await_value(page: Page, field: str, value: object) -> None:
     """Leave a form's field, and wait until the form knows what was typed into it: fields tell it a moment later."""
     page.locator(f"#{field}").blur()
-    wait_in_page(page, "([field, value]) => window.dash_component_api.getLayout(field).props.value === value", arg=[field, value])
+    wait_in_page(
+        page,
+        "([field, value]) => window.dash_component_api.getLayout(field).props.value === value",
+        arg=[field, value],
+    )
 
 
 def press_while_redrawn(page: Page, button: str, output: str) -> None:

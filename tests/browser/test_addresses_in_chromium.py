@@ -20,8 +20,16 @@ def two(server: Any) -> Any:
     nodes = [{"name": "only", "gpu_type": "a100", "gpu_count": 8}]
     cluster = server.client.create_cluster(name=SECOND, round_seconds=30, speed=30, nodes=nodes)
     for name in ("bert of the second", "cifar of the second"):
-        server.client.submit_job(name=name, model=name.split()[0].replace("cifar", "cifar10"), cluster_id=cluster["id"], work_scale=50.0)
-    wait_until(lambda: len(server.client.rounds(cluster["id"])["items"]) > 2, "rounds of the second cluster")
+        server.client.submit_job(
+            name=name,
+            model=name.split()[0].replace("cifar", "cifar10"),
+            cluster_id=cluster["id"],
+            work_scale=50.0,
+        )
+    wait_until(
+        lambda: len(server.client.rounds(cluster["id"])["items"]) > 2,
+        "rounds of the second cluster",
+    )
     server.second = cluster["id"]
     return server
 
@@ -36,7 +44,9 @@ def names(page: Page) -> Any:
     return page.locator(".ag-row a")
 
 
-def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the_same(two: Any, open_tab: Any) -> None:
+def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the_same(
+    two: Any, open_tab: Any
+) -> None:
     mine, other = open_tab().open(two.url + "/submit"), open_tab().page
     expect(mine.locator("#cluster-select")).to_have_value("demo")
     choose(mine, SECOND)
@@ -48,7 +58,9 @@ def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the
         expect(other.locator("#cluster-select")).to_have_value(SECOND)
 
     other.goto(two.url + "/submit")
-    expect(other.locator("#cluster-select")).to_have_value("demo")  # a link that was followed is no choice
+    expect(other.locator("#cluster-select")).to_have_value(
+        "demo"
+    )  # a link that was followed is no choice
 
 
 def test_a_round_is_that_of_the_cluster_in_its_address(two: Any, open_tab: Any) -> None:
@@ -59,7 +71,9 @@ def test_a_round_is_that_of_the_cluster_in_its_address(two: Any, open_tab: Any) 
     expect(page.locator("#round-facts")).to_contain_text("of 8 (")
     assert page.url == shared
     links = page.locator("#rounds-grid .ag-row a")
-    assert re.search(rf"/rounds/\d+\?cluster={two.second}$", links.first.get_attribute("href") or "")
+    assert re.search(
+        rf"/rounds/\d+\?cluster={two.second}$", links.first.get_attribute("href") or ""
+    )
 
 
 def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, open_tab: Any) -> None:
@@ -68,13 +82,17 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
     page.locator(f".nav-link[href='/jobs?cluster={two.second}']").wait_for()
     page.locator(f".button-link[href='/submit?cluster={two.second}']").wait_for()
 
-    hrefs = page.locator(".tile-link, .nav-link, .button-link").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    hrefs = page.locator(".tile-link, .nav-link, .button-link").evaluate_all(
+        "links => links.map(link => link.getAttribute('href'))"
+    )
 
     without = [href for href in hrefs if "cluster=" not in href]
     assert [href for href in without if not re.match(r"/(docs|measurements|jobs/job_)", href)] == []
 
 
-def test_a_count_narrows_the_list_and_keeps_its_search_its_filters_and_its_order(two: Any, open_tab: Any) -> None:
+def test_a_count_narrows_the_list_and_keeps_its_search_its_filters_and_its_order(
+    two: Any, open_tab: Any
+) -> None:
     page = open_tab().open(f"{two.url}/jobs?cluster={two.second}&q=of+the+second&sort=name")
     expect(names(page)).to_have_text(["bert of the second", "cifar of the second"])
 
@@ -153,7 +171,10 @@ def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, ope
 
 
 def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: Any) -> None:
-    jobs = [{"name": f"many-{i}", "model": "cifar10", "cluster_id": two.second, "work_scale": 50.0} for i in range(130)]
+    jobs = [
+        {"name": f"many-{i}", "model": "cifar10", "cluster_id": two.second, "work_scale": 50.0}
+        for i in range(130)
+    ]
     two.client.submit_jobs(jobs)
     wait_until(lambda: two.client.round(two.second)["active_jobs"] > 130, "a round with many jobs")
     page = open_tab().open(f"{two.url}/rounds?cluster={two.second}")

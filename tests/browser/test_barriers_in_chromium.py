@@ -29,7 +29,9 @@ NARROW, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def opened(request: pytest.FixtureRequest, server: Any, shared_profile: BrowserContext) -> Iterator[Page]:
+def opened(
+    request: pytest.FixtureRequest, server: Any, shared_profile: BrowserContext
+) -> Iterator[Page]:
     """One page after the other, each opened once for all tests below."""
     path = request.param
     if path == "/jobs/long-1":
@@ -40,7 +42,9 @@ def opened(request: pytest.FixtureRequest, server: Any, shared_profile: BrowserC
     page.wait_for_selector(PAGES[request.param], state="attached")
     if path in ("/simulate", "/sweeps"):
         page.get_by_text("CSV file", exact=True).click()
-        page.evaluate("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
+        )
     yield page
     page.close()
 
@@ -84,7 +88,9 @@ def test_no_dialog_has_a_grave_barrier(scheme: str, server: Any, open_tab: Any) 
     assert grave_ones_in_the_dialog(page, scheme) == []
 
 
-def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the_page(server: Any, open_tab: Any) -> None:
+def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the_page(
+    server: Any, open_tab: Any
+) -> None:
     page = open_tab().page
     page.set_viewport_size(NARROW)
     page.goto(f"{server.url}/measurements")
@@ -134,13 +140,21 @@ def test_enter_opens_the_row_under_the_focus(server: Any, tab: Any) -> None:
 def test_a_chart_tells_its_figures_in_words_and_as_a_table(server: Any, tab: Any) -> None:
     page = tab.open(f"{server.url}/submit")
     chart = page.locator("#submit-preview .js-plotly-plot")
-    expect(chart).to_have_accessible_name(re.compile(r"^Chart: Goodput \(effective samples/s\) by GPUs\. .*a100: [\d.]+ to [\d.]+, last"))
-    plotted = page.evaluate("document.querySelector('#submit-preview .js-plotly-plot').data.map(line => line.x.length)")
+    expect(chart).to_have_accessible_name(
+        re.compile(
+            r"^Chart: Goodput \(effective samples/s\) by GPUs\. .*a100: [\d.]+ to [\d.]+, last"
+        )
+    )
+    plotted = page.evaluate(
+        "document.querySelector('#submit-preview .js-plotly-plot').data.map(line => line.x.length)"
+    )
 
     page.get_by_role("button", name="Show the chart as a table").focus()
     page.keyboard.press("Enter")
 
     table = page.get_by_role("region", name="The chart as a table").get_by_role("table")
-    expect(table.get_by_role("columnheader")).to_have_text(["Series", "GPUs", "Goodput (effective samples/s)"])
+    expect(table.get_by_role("columnheader")).to_have_text(
+        ["Series", "GPUs", "Goodput (effective samples/s)"]
+    )
     expect(table.get_by_role("row")).to_have_count(sum(plotted) + 1)
     assert barriers(page) == []

@@ -22,8 +22,12 @@ def page(server: Any, tab: Any) -> Page:
     return opened
 
 
-def test_every_gpu_has_its_square_and_the_list_of_nodes_says_the_same(server: Any, page: Page) -> None:
-    wait_in_page(page, "document.querySelectorAll('#cluster-nodes .ag-center-cols-container .ag-row').length")
+def test_every_gpu_has_its_square_and_the_list_of_nodes_says_the_same(
+    server: Any, page: Page
+) -> None:
+    wait_in_page(
+        page, "document.querySelectorAll('#cluster-nodes .ag-center-cols-container .ag-row').length"
+    )
 
     squares = page.evaluate(
         "[...document.querySelectorAll('#cluster-map .gpu-node')].map(node =>"
@@ -33,7 +37,9 @@ def test_every_gpu_has_its_square_and_the_list_of_nodes_says_the_same(server: An
     nodes = server.client.send(calls.nodes(server.cluster_id))["items"]
     assert sorted(squares) == sorted(node["gpu_count"] for node in nodes)
     expect(page.get_by_role("gridcell", name=nodes[0]["name"], exact=True)).to_be_visible()
-    expect(page.locator("#cluster-map")).to_have_attribute("aria-label", re.compile(f"of {sum(squares)} GPUs in use on {len(nodes)} nodes"))
+    expect(page.locator("#cluster-map")).to_have_attribute(
+        "aria-label", re.compile(f"of {sum(squares)} GPUs in use on {len(nodes)} nodes")
+    )
 
 
 def test_the_job_under_the_pointer_stays_lit_and_is_named_whole(page: Page) -> None:
@@ -41,7 +47,9 @@ def test_the_job_under_the_pointer_stays_lit_and_is_named_whole(page: Page) -> N
 
     name = page.locator("#cluster-map .gpu-job").first.get_attribute("aria-label").split(",")[0]
     expect(page.locator("#gpu-tip .gpu-tip-name")).to_have_text(name)
-    lit = page.evaluate("[...document.querySelectorAll('#cluster-map .lit')].map(link => link.href)")
+    lit = page.evaluate(
+        "[...document.querySelectorAll('#cluster-map .lit')].map(link => link.href)"
+    )
     assert len(set(lit)) == 1
     page.hover(".page-title")
     expect(page.locator("#gpu-tip")).to_be_hidden()
@@ -50,7 +58,9 @@ def test_the_job_under_the_pointer_stays_lit_and_is_named_whole(page: Page) -> N
 
 def test_keys_walk_over_the_map_and_enter_opens_the_job(page: Page) -> None:
     page.locator("#cluster-map a[tabindex='0']").focus()
-    links = page.evaluate("[...document.querySelectorAll('#cluster-map a')].map(link => link.getAttribute('aria-label'))")
+    links = page.evaluate(
+        "[...document.querySelectorAll('#cluster-map a')].map(link => link.getAttribute('aria-label'))"
+    )
 
     page.keyboard.press("ArrowRight")
     expect(page.locator("#gpu-tip")).to_be_visible()
@@ -64,8 +74,14 @@ def test_keys_walk_over_the_map_and_enter_opens_the_job(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/jobs/job_\w+$"))
 
 
-def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(server: Any, tab: Any) -> None:
-    idle = server.client.send(calls.create_cluster({"name": "idle", "nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 40}]}))
+def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(
+    server: Any, tab: Any
+) -> None:
+    idle = server.client.send(
+        calls.create_cluster(
+            {"name": "idle", "nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 40}]}
+        )
+    )
     page = tab.open(f"{server.url}/?cluster={idle['name']}")
     page.get_by_role("group", name="t4-39: 0 of 4 t4 in use").get_by_role("link").click()
 
@@ -75,16 +91,26 @@ def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(server: 
 
 def test_two_thousand_gpus_keep_the_page_small(server: Any, tab: Any) -> None:
     """Elements follow the stretches of GPUs that jobs hold; the list of nodes has those rows that are in sight."""
-    nodes = [{"gpu_type": "t4", "gpu_count": 4, "count": 128}, {"gpu_type": "a100", "gpu_count": 8, "count": 192}]
+    nodes = [
+        {"gpu_type": "t4", "gpu_count": 4, "count": 128},
+        {"gpu_type": "a100", "gpu_count": 8, "count": 192},
+    ]
     server.client.send(calls.create_cluster({"name": "large", "nodes": nodes, "speed": 1.0}))
     page = tab.open(f"{server.url}/cluster?cluster=large")
     expect(page.locator("#cluster-map .gpu-node")).to_have_count(320)
 
     assert page.locator("#cluster-nodes .ag-center-cols-container .ag-row").count() < 60
     assert page.evaluate("document.querySelectorAll('*').length") < 320 * 4 + 1500
-    assert page.evaluate("document.querySelector('#cluster-map .gpu-stretch').getBoundingClientRect().height") >= 10
+    assert (
+        page.evaluate(
+            "document.querySelector('#cluster-map .gpu-stretch').getBoundingClientRect().height"
+        )
+        >= 10
+    )
     page.evaluate("window.first = document.querySelector('#cluster-map .gpu-node')")
-    with page.expect_response(lambda answer: "cluster-drawing" in (answer.request.post_data or "")) as beat:
+    with page.expect_response(
+        lambda answer: "cluster-drawing" in (answer.request.post_data or "")
+    ) as beat:
         pass
     sent = beat.value.json()["response"] if beat.value.status == 200 else {}
     assert "cluster-drawing" not in sent

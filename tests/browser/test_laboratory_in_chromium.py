@@ -16,7 +16,9 @@ pytestmark = pytest.mark.needs_chromium
 
 PLAY_MILLISECONDS = 240_000
 HEADER = "name,time,application,num_replicas,batch_size,work_scale"
-TRACE = f"{HEADER}\nfirst,0,cifar10,2,256,0.1\nsecond,30,bert,2,24,0.02\nthird,60,cifar10,4,512,0.1\n"
+TRACE = (
+    f"{HEADER}\nfirst,0,cifar10,2,256,0.1\nsecond,30,bert,2,24,0.02\nthird,60,cifar10,4,512,0.1\n"
+)
 LONG_TRACE = TRACE.replace("0.1\n", "500\n")  # plays for longer than it takes to cancel it
 CLUSTER = "t4=2x4,a100=1x8"
 
@@ -24,7 +26,9 @@ CLUSTER = "t4=2x4,a100=1x8"
 def plotted(page: Page, card: str) -> list[dict[str, Any]]:
     """Name, kind and values of what a card's figure draws, once it draws anything."""
     plot = f"document.querySelector('#{card} .js-plotly-plot')"
-    wait_in_page(page, f"{plot} && {plot}.data && {plot}.data.length", milliseconds=PLAY_MILLISECONDS)
+    wait_in_page(
+        page, f"{plot} && {plot}.data && {plot}.data.length", milliseconds=PLAY_MILLISECONDS
+    )
     read = "trace => ({name: trace.name, type: trace.type, x: [...(trace.x || [])], y: [...(trace.y || [])]})"
     traces: list[dict[str, Any]] = page.evaluate(f"{plot}.data.map({read})")
     return traces
@@ -32,27 +36,42 @@ def plotted(page: Page, card: str) -> list[dict[str, Any]]:
 
 def axes(page: Page, card: str) -> tuple[str, str]:
     """What the axes of a card's figure are titled."""
-    titled = f"(axis => document.querySelector('#{card} .js-plotly-plot')._fullLayout[axis].title.text)"
+    titled = (
+        f"(axis => document.querySelector('#{card} .js-plotly-plot')._fullLayout[axis].title.text)"
+    )
     return page.evaluate(f"{titled}('xaxis')"), page.evaluate(f"{titled}('yaxis')")
 
 
 @pytest.fixture(scope="module")
 def simulation(laboratory: Any) -> str:
     """Two policies on three jobs while nodes fail often."""
-    asked = {"traces": [{"kind": "csv", "text": TRACE}], "cluster": CLUSTER, "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0}}
-    made = laboratory.client.simulate(name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked)
+    asked = {
+        "traces": [{"kind": "csv", "text": TRACE}],
+        "cluster": CLUSTER,
+        "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0},
+    }
+    made = laboratory.client.simulate(
+        name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked
+    )
     return str(made["id"])
 
 
 @pytest.fixture
 def comparison(simulation: str, laboratory: Any, tab: Any) -> Page:
     page: Page = tab.open(f"{laboratory.url}/simulations/{simulation}")
-    expect(page.locator("#simulation-head .state")).to_contain_text("succeeded", timeout=PLAY_MILLISECONDS)
+    expect(page.locator("#simulation-head .state")).to_contain_text(
+        "succeeded", timeout=PLAY_MILLISECONDS
+    )
     return page
 
 
-def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_policy(comparison: Page, tab: Any) -> None:
-    for card, title in (("simulation-jct", "JCT (hours)"), ("simulation-rho", "Finish-time fairness ρ (ratio)")):
+def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_policy(
+    comparison: Page, tab: Any
+) -> None:
+    for card, title in (
+        ("simulation-jct", "JCT (hours)"),
+        ("simulation-rho", "Finish-time fairness ρ (ratio)"),
+    ):
         lines = plotted(comparison, card)
         assert [line["name"] for line in lines] == ["sia + whole-node", "fifo + packed-sticky"]
         assert all(line["y"][-1] == 1.0 and len(line["x"]) == 4 for line in lines)
@@ -66,12 +85,17 @@ def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: P
     assert {bar["name"] for bar in bars} <= {"t4", "a100"}
     assert {run for bar in bars for run in bar["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
     times = plotted(comparison, "simulation-decisions")
-    assert {place for time in times for place in time["y"]} == {"sia + whole-node", "fifo + packed-sticky"}
+    assert {place for time in times for place in time["y"]} == {
+        "sia + whole-node",
+        "fifo + packed-sticky",
+    }
     assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
 
 
 def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: Page) -> None:
-    assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {"active jobs"} <= {"t4", "a100"}
+    assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {
+        "active jobs"
+    } <= {"t4", "a100"}
 
     for pill in comparison.locator(".mantine-MultiSelect-pill .mantine-Pill-remove").all()[::-1]:
         pill.click()
@@ -84,9 +108,13 @@ def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: 
     assert "job=third" in comparison.url
 
 
-def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(comparison: Page) -> None:
+def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(
+    comparison: Page,
+) -> None:
     expect(comparison.locator("#simulation-table th", has_text="Failed nodes")).to_have_count(1)
-    expect(comparison.locator("#simulation-request")).to_contain_text("each node about every 0.2 h, for 1 min")
+    expect(comparison.locator("#simulation-request")).to_contain_text(
+        "each node about every 0.2 h, for 1 min"
+    )
     for name, says in (
         ("rho", "isolated|JCT / JCT_g"),
         ("contention", "jobs active"),
@@ -104,11 +132,16 @@ def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
     assert every_barrier(comparison) == []
 
 
-def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(laboratory: Any, tab: Any) -> None:
+def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
+    laboratory: Any, tab: Any
+) -> None:
     page = tab.open(f"{laboratory.url}/simulate")
     page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
     page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": LONG_TRACE.encode()})
+    page.set_input_files(
+        "#simulate-upload input",
+        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": LONG_TRACE.encode()},
+    )
     expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
     page.fill("#simulate-cluster", CLUSTER)
     page.get_by_text("Profiling, bound jobs").click()
@@ -117,23 +150,33 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(laboratory: A
     page.fill("#simulate-reserve-type", "a100")
     page.fill("#simulate-reserve-holder", "vision")
     page.click("#simulate-reserve-add")
-    expect(page.locator("#simulate-reservations-list")).to_contain_text("4 × a100 for tenant vision, always")
+    expect(page.locator("#simulate-reservations-list")).to_contain_text(
+        "4 × a100 for tenant vision, always"
+    )
 
     page.click("#simulate-button")
 
-    field = page.locator(".mantine-NumberInput-root", has=page.locator("#simulate-strong_scaling_share"))
+    field = page.locator(
+        ".mantine-NumberInput-root", has=page.locator("#simulate-strong_scaling_share")
+    )
     expect(field.locator(".mantine-InputWrapper-error")).to_contain_text("Give at most 0.2")
     page.fill("#simulate-strong_scaling_share", "0")
     await_value(page, "simulate-strong_scaling_share", 0)
     page.click("#simulate-button")
     expect(page.locator("#simulation-request")).to_contain_text("0.8 rigid")
-    expect(page.locator("#simulation-request")).to_contain_text("4 × a100 for tenant vision, always")
+    expect(page.locator("#simulation-request")).to_contain_text(
+        "4 × a100 for tenant vision, always"
+    )
     page.click("#simulation-cancel")
-    expect(page.locator("#simulation-head .state")).to_contain_text("cancelled", timeout=PLAY_MILLISECONDS)
+    expect(page.locator("#simulation-head .state")).to_contain_text(
+        "cancelled", timeout=PLAY_MILLISECONDS
+    )
     assert [error for error in tab.witness.errors if "422" not in error] == []
 
 
-def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(laboratory: Any, tab: Any) -> None:
+def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
+    laboratory: Any, tab: Any
+) -> None:
     page = tab.open(f"{laboratory.url}/measurements")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
     page.fill("#measurements-name", "our pairs")
@@ -142,8 +185,15 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(labora
     expect(page.locator("#measurements-csv-error")).to_contain_text("Choose the files first.")
     give_table(page, "bert,cifar10,1,0.5\n")
     page.click("#measurements-button")
-    expect(page.locator("#measurements-csv-error")).to_contain_text("row 2: slowdown: is not between 1 and 1000")
-    give_table(page, "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")))
+    expect(page.locator("#measurements-csv-error")).to_contain_text(
+        "row 2: slowdown: is not between 1 and 1000"
+    )
+    give_table(
+        page,
+        "".join(
+            f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
+        ),
+    )
     expect(page.locator("#measurements-csv-error")).to_have_text("")
     page.click("#measurements-button")
     expect(page.locator("#measurements-list")).to_contain_text("every GPU: 2 models")
@@ -153,11 +203,16 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(labora
     page.get_by_text("Profiling, bound jobs").click()
     choose(page, "#simulate-interference", "our pairs")
     page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
+    page.set_input_files(
+        "#simulate-upload input",
+        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
+    )
     expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
     page.fill("#simulate-cluster", CLUSTER)
     page.click("#simulate-button")
-    expect(page.locator(".mantine-Select-root", has=page.locator("#simulate-interference"))).to_contain_text("Let more jobs share a GPU")
+    expect(
+        page.locator(".mantine-Select-root", has=page.locator("#simulate-interference"))
+    ).to_contain_text("Let more jobs share a GPU")
     page.fill("#simulate-jobs_per_gpu", "2")
     await_value(page, "simulate-jobs_per_gpu", 2)
     page.click("#simulate-button")
@@ -173,28 +228,51 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(labora
     assert [error for error in tab.witness.errors if "422" not in error] == []
 
 
-def test_measurements_with_long_names_are_listed_without_scrolling_sideways(server: Any, tab: Any) -> None:
-    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
+    server: Any, tab: Any
+) -> None:
+    rows = "".join(
+        f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
+    )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
-    made = server.client.upload_measurement(kind="interference", name="pairs_of_the_year_2025_" * 4, files=[file])
+    made = server.client.upload_measurement(
+        kind="interference", name="pairs_of_the_year_2025_" * 4, files=[file]
+    )
     page = tab.open(f"{server.url}/measurements")
 
-    expect(page.get_by_role("button", name=f"Delete the measurements {made['name']}")).to_be_in_viewport(ratio=1)
+    expect(
+        page.get_by_role("button", name=f"Delete the measurements {made['name']}")
+    ).to_be_in_viewport(ratio=1)
 
-    assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('#measurements-list'))") <= 0
+    assert (
+        page.evaluate(
+            "(box => box.scrollWidth - box.clientWidth)(document.querySelector('#measurements-list'))"
+        )
+        <= 0
+    )
     server.client.send(calls.delete_measurement(made["id"]))
 
 
 def give_table(page: Page, rows: str) -> None:
     content = f"victim,partner,gpu_count,slowdown\n{rows}".encode()
-    page.set_input_files("#measurements-upload input", {"name": "pairs.csv", "mimeType": "text/csv", "buffer": content})
-    expect(page.locator("#measurements-file")).to_contain_text(f"pairs.csv ({content.count(10)} lines)")
+    page.set_input_files(
+        "#measurements-upload input",
+        {"name": "pairs.csv", "mimeType": "text/csv", "buffer": content},
+    )
+    expect(page.locator("#measurements-file")).to_contain_text(
+        f"pairs.csv ({content.count(10)} lines)"
+    )
 
 
-def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(laboratory: Any, tab: Any) -> None:
+def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
+    laboratory: Any, tab: Any
+) -> None:
     page = tab.open(f"{laboratory.url}/simulate")
     page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
+    page.set_input_files(
+        "#simulate-upload input",
+        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
+    )
     expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
     page.fill("#simulate-cluster", CLUSTER)
     page.get_by_text("Parameters of policies and placers").click()
@@ -202,7 +280,9 @@ def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_fie
     expect(power.locator("input")).to_have_attribute("placeholder", "-0.5")
     expect(power).to_contain_text("From -10 to 10. Source: Sia section 3.4.")
     choose(page, "#simulate-fidelity", "pal-artifact")
-    rounds = page.locator(".parameter-group", has_text="FIFO (policy)").locator(".mantine-NumberInput-root", has_text="round seconds")
+    rounds = page.locator(".parameter-group", has_text="FIFO (policy)").locator(
+        ".mantine-NumberInput-root", has_text="round seconds"
+    )
     expect(rounds.locator("input")).to_have_attribute("placeholder", "360 (pal-artifact)")
     choose(page, "#simulate-fidelity", "paper")
     expect(rounds.locator("input")).to_have_attribute("placeholder", "60")
@@ -210,18 +290,24 @@ def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_fie
     power.locator("input").fill("99")
     power.locator("input").blur()
     page.click("#simulate-button")
-    expect(power.locator(".mantine-InputWrapper-error")).to_contain_text("Give a value from -10 to 10")
+    expect(power.locator(".mantine-InputWrapper-error")).to_contain_text(
+        "Give a value from -10 to 10"
+    )
     power.locator("input").fill("-1")
     power.locator("input").blur()
     page.click("#simulate-button")
 
     expect(page.locator("#simulation-head")).to_contain_text("Policy comparison")
     newest = laboratory.client.simulation(page.url.rsplit("/", 1)[-1])
-    assert [run["policy_parameters"] for run in newest["runs"] if run["policy"] == "sia"] == [{"p": -1}]
+    assert [run["policy_parameters"] for run in newest["runs"] if run["policy"] == "sia"] == [
+        {"p": -1}
+    ]
     assert [error for error in tab.witness.errors if "422" not in error] == []
 
 
-def test_a_simulation_that_there_is_none_of_is_said_so_and_shows_no_panels(laboratory: Any, tab: Any) -> None:
+def test_a_simulation_that_there_is_none_of_is_said_so_and_shows_no_panels(
+    laboratory: Any, tab: Any
+) -> None:
     for path, words in (("simulations", "No such simulation"), ("sweeps", "No such sweep")):
         page = tab.open(f"{laboratory.url}/{path}/nope")
         expect(page.locator("#content")).to_contain_text(words)
@@ -232,7 +318,10 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     page = tab.open(f"{laboratory.url}/sweeps")
     page.wait_for_selector("#sweeps-list .state-title, #sweeps-list table")
     page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files("#sweeps-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()})
+    page.set_input_files(
+        "#sweeps-upload input",
+        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
+    )
     expect(page.locator("#sweeps-file")).to_contain_text("jobs.csv: 4 lines")
     page.fill("#sweeps-cluster", CLUSTER)
     choose(page, "#sweeps-vary1", "Share of rigid jobs")
@@ -251,19 +340,29 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     page.locator("#sweeps-locality_penalty").blur()
     page.click("#sweeps-button")
     penalty = page.locator(".mantine-TextInput-root", has=page.locator("#sweeps-locality_penalty"))
-    expect(penalty).to_contain_text("locality_penalty is no factor of at least 1. Write for example 1.7")
+    expect(penalty).to_contain_text(
+        "locality_penalty is no factor of at least 1. Write for example 1.7"
+    )
     page.fill("#sweeps-locality_penalty", "cifar10=1.5")
     await_value(page, "sweeps-locality_penalty", "cifar10=1.5")
 
     page.click("#sweeps-button")
 
-    expect(page.locator("#sweep-head .state")).to_contain_text("succeeded", timeout=PLAY_MILLISECONDS)
-    assert [(line["name"], line["x"]) for line in plotted(page, "sweep-figure")] == [("policy = sia", [0, 1]), ("policy = fifo", [0, 1])]
+    expect(page.locator("#sweep-head .state")).to_contain_text(
+        "succeeded", timeout=PLAY_MILLISECONDS
+    )
+    assert [(line["name"], line["x"]) for line in plotted(page, "sweep-figure")] == [
+        ("policy = sia", [0, 1]),
+        ("policy = fifo", [0, 1]),
+    ]
     assert axes(page, "sweep-figure") == ("Share of rigid jobs", "Mean JCT (hours)")
     expect(page.locator("#sweep-request")).to_contain_text("1.5 for cifar10")
     expect(page.locator("#sweep-request")).to_contain_text("pal")
     choose(page, "#sweep-metric", "Worst ρ")
-    wait_in_page(page, "document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')")
+    wait_in_page(
+        page,
+        "document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')",
+    )
     assert "metric=worst_rho" in page.url
     expect(page.locator("#sweep-table tbody tr")).to_have_count(4)
     assert tab.witness.errors == []
@@ -281,7 +380,9 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) ->
     page.fill("#cluster-reserve-type", "h100")
     page.fill("#cluster-reserve-holder", "default")
     page.click("#cluster-reserve-add")
-    expect(page.locator("#cluster-reserve-error")).to_contain_text("The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)")
+    expect(page.locator("#cluster-reserve-error")).to_contain_text(
+        "The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)"
+    )
 
     page.fill("#cluster-reserve-type", "a100")
     page.click("#cluster-reserve-add")

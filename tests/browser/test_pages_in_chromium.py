@@ -32,7 +32,9 @@ def settled(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FULL))
-def test_every_page_shows_its_data_without_an_error_and_asks_no_other_host(path: str, server: Any, tab: Any) -> None:
+def test_every_page_shows_its_data_without_an_error_and_asks_no_other_host(
+    path: str, server: Any, tab: Any
+) -> None:
     page = tab.open(server.url + path)
 
     page.wait_for_selector(FULL[path], state="attached")
@@ -42,7 +44,9 @@ def test_every_page_shows_its_data_without_an_error_and_asks_no_other_host(path:
 
 
 @pytest.mark.parametrize("path", ["/", "/cluster", "/jobs", "/rounds"])
-def test_without_a_cluster_a_page_says_so_and_what_to_do(path: str, empty_server: Any, tab: Any) -> None:
+def test_without_a_cluster_a_page_says_so_and_what_to_do(
+    path: str, empty_server: Any, tab: Any
+) -> None:
     page = tab.open(empty_server.url + path)
 
     expect(page.get_by_text("No cluster yet").first).to_be_visible()
@@ -76,7 +80,9 @@ def test_a_job_submitted_by_the_form_is_shown_and_listed(server: Any, tab: Any) 
 
     expect(page.locator(".page-title")).to_have_text("from-the-form")
     assert re.search(r"/jobs/job_\w+$", page.url)
-    assert [job["name"] for job in server.client.jobs(q="from-the-form")["items"]] == ["from-the-form"]
+    assert [job["name"] for job in server.client.jobs(q="from-the-form")["items"]] == [
+        "from-the-form"
+    ]
     page.goto(server.url + "/jobs?q=from-the-form")
     expect(page.locator(".ag-row a")).to_have_text(["from-the-form"])
     assert tab.witness.errors == []
@@ -95,7 +101,9 @@ def test_a_form_is_sent_by_the_keyboard_alone(server: Any, tab: Any) -> None:
     expect(page.locator(".page-title")).to_have_text("by-keyboard")
 
 
-def test_a_wrong_field_has_its_error_beside_it_and_the_form_keeps_its_values(server: Any, tab: Any) -> None:
+def test_a_wrong_field_has_its_error_beside_it_and_the_form_keeps_its_values(
+    server: Any, tab: Any
+) -> None:
     page = tab.open(server.url + "/submit")
     page.wait_for_selector(FULL["/submit"], state="attached")
 
@@ -135,11 +143,15 @@ def test_a_job_is_cancelled_only_after_it_is_confirmed(server: Any, tab: Any) ->
     page.click("#job-cancel")
     page.click("#job-cancel-yes")
 
-    expect(page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
+    expect(
+        page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first
+    ).to_be_visible()
     assert server.client.job(job["id"])["cancel_requested"]
 
 
-def test_filters_stand_in_the_url_and_a_pasted_url_shows_the_same(server: Any, open_tab: Any) -> None:
+def test_filters_stand_in_the_url_and_a_pasted_url_shows_the_same(
+    server: Any, open_tab: Any
+) -> None:
     server.client.submit_job(name="needle-1", model="bert")
     first = open_tab().open(server.url + "/jobs")
     expect(first.locator(".ag-row a").first).to_be_visible()
@@ -174,10 +186,14 @@ def test_a_round_has_its_own_address_with_the_chosen_cells_framed(server: Any, t
     expect(page.locator("#round-note")).to_contain_text(f"round {latest['number']},")
     assert f"/rounds/{latest['number']}?cluster={server.cluster_id}" in page.url
     chosen = [column for column in latest["record"]["chosen"] if column is not None]
-    expect(page.locator("#round-matrix .layer-above .shapelayer path")).to_have_count(2 * len(chosen))
+    expect(page.locator("#round-matrix .layer-above .shapelayer path")).to_have_count(
+        2 * len(chosen)
+    )
 
 
-def test_dark_follows_the_system_and_the_switch_overrides_and_is_kept(server: Any, open_tab: Any) -> None:
+def test_dark_follows_the_system_and_the_switch_overrides_and_is_kept(
+    server: Any, open_tab: Any
+) -> None:
     page = open_tab(color_scheme="dark").open(server.url)
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -234,30 +250,41 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
         (b"\x89PNG\xff\x00", "no text in UTF-8"),
     ],
 )
-def test_a_workload_file_that_is_refused_says_why_beside_it(content: bytes, words: str, server: Any, tab: Any) -> None:
+def test_a_workload_file_that_is_refused_says_why_beside_it(
+    content: bytes, words: str, server: Any, tab: Any
+) -> None:
     page = tab.open(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
 
-    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": content})
+    page.set_input_files(
+        "#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": content}
+    )
 
     expect(page.locator("#simulate-csv-error")).to_contain_text(words)
 
 
-def test_a_file_that_is_too_large_is_named_wherever_it_stands_among_several(server: Any, tab: Any) -> None:
+def test_a_file_that_is_too_large_is_named_wherever_it_stands_among_several(
+    server: Any, tab: Any
+) -> None:
     page = tab.open(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
     small = b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n"
     files = [
-        {"name": name, "mimeType": "text/csv", "buffer": content} for name, content in (("a.csv", small), ("b.csv", b"a" * 20_000_001))
+        {"name": name, "mimeType": "text/csv", "buffer": content}
+        for name, content in (("a.csv", small), ("b.csv", b"a" * 20_000_001))
     ]
 
     page.set_input_files("#simulate-upload input", files)
     expect(page.locator("#simulate-csv-error")).to_contain_text("b.csv has 20.0 MB")
 
-    page.set_input_files("#simulate-upload input", [{**file, "buffer": b"a" * 5_000_000} for file in files])
-    expect(page.locator("#simulate-csv-error")).to_contain_text("The files have 10.0 MB together, more than the 8 MB")
+    page.set_input_files(
+        "#simulate-upload input", [{**file, "buffer": b"a" * 5_000_000} for file in files]
+    )
+    expect(page.locator("#simulate-csv-error")).to_contain_text(
+        "The files have 10.0 MB together, more than the 8 MB"
+    )
 
     page.set_input_files("#simulate-upload input", files[:1])
     expect(page.locator("#simulate-file")).to_contain_text("a.csv: 2 lines")
@@ -268,8 +295,12 @@ def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any,
     page = tab.open(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
-    lines = b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,frobnicate,1,128\n"
-    page.set_input_files("#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": lines})
+    lines = (
+        b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,frobnicate,1,128\n"
+    )
+    page.set_input_files(
+        "#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": lines}
+    )
     expect(page.locator("#simulate-file")).to_contain_text("3 lines")
 
     page.click("#simulate-button")
@@ -278,18 +309,24 @@ def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any,
     expect(page.locator("#simulate-csv-error")).to_contain_text("frobnicate")
 
 
-def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(server: Any, tab: Any) -> None:
+def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
+    server: Any, tab: Any
+) -> None:
     page = tab.open(server.url)
     value = page.locator(".tile-value").first
     expect(value).to_have_css("opacity", "1")
     expect(page.locator("#stale-note")).to_be_empty()
     age = {"state": "stale", "last_round_age_seconds": 125.0}
 
-    page.route("**/api/v1/health", lambda route: route.fulfill(json={"status": "degraded", "worker": age}))
+    page.route(
+        "**/api/v1/health", lambda route: route.fulfill(json={"status": "degraded", "worker": age})
+    )
 
     expect(page.locator("#stale-note")).to_contain_text("how it stood 2 min ago, at ")
     expect(value).to_have_css("opacity", "0.45")
-    expect(page.locator("#overview-usage").locator("xpath=ancestor::*[contains(@class, 'graph')][1]")).to_have_css("filter", "grayscale(1)")
+    expect(
+        page.locator("#overview-usage").locator("xpath=ancestor::*[contains(@class, 'graph')][1]")
+    ).to_have_css("filter", "grayscale(1)")
     page.locator(".nav-link", has_text="Measurements").click()
     expect(page.locator("#stale-note")).to_be_empty()
     page.unroute("**/api/v1/health")
@@ -299,7 +336,9 @@ def test_a_page_that_follows_from_a_press_begins_at_its_top(server: Any, tab: An
     page = tab.open(server.url + "/submit")
     page.wait_for_selector(FULL["/submit"], state="attached")
     page.fill("#submit-name", "from-below")
-    page.evaluate("document.querySelector('#content').style.minHeight = '3000px'; window.scrollTo(0, 400)")
+    page.evaluate(
+        "document.querySelector('#content').style.minHeight = '3000px'; window.scrollTo(0, 400)"
+    )
     assert page.evaluate("window.scrollY") == 400
 
     page.locator("#submit-name").press("Enter")
@@ -326,7 +365,9 @@ def test_the_rounds_page_speaks_of_one_latest_round(server: Any, tab: Any) -> No
 
 
 @pytest.mark.parametrize(("width", "restarts"), [(1280, 0), (1920, 1)])
-def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(width: int, restarts: int, server: Any, tab: Any) -> None:
+def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
+    width: int, restarts: int, server: Any, tab: Any
+) -> None:
     name = "team16-evaluation-of-the-large-model-0042"
     if not server.client.jobs(q=name)["items"]:
         server.client.submit_job(name=name, model="deepspeech2")
@@ -344,7 +385,9 @@ def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(width: 
 
     assert cut == []
     assert end.text_content() == name[-10:]
-    assert end.evaluate("end => end.getBoundingClientRect().right <= end.closest('.ag-cell').getBoundingClientRect().right")
+    assert end.evaluate(
+        "end => end.getBoundingClientRect().right <= end.closest('.ag-cell').getBoundingClientRect().right"
+    )
     viewport = page.locator(".ag-center-cols-viewport")
     assert viewport.evaluate("grid => grid.scrollWidth <= grid.clientWidth")
 
@@ -354,7 +397,10 @@ def test_an_empty_chart_has_the_height_of_its_words(empty_server: Any, tab: Any)
     words = page.locator("#round-matrix .annotation-text")
     expect(words).to_contain_text("No cluster yet")
 
-    card, text = page.locator(".card", has=page.locator("#round-matrix")).bounding_box(), words.bounding_box()
+    card, text = (
+        page.locator(".card", has=page.locator("#round-matrix")).bounding_box(),
+        words.bounding_box(),
+    )
 
     assert card["y"] < text["y"]
     assert text["y"] + text["height"] < card["y"] + card["height"]

@@ -18,21 +18,37 @@ TRACE = "name,time,application,num_replicas,batch_size\nonly,0,cifar10,2,256\n"
 
 def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
     made = server.client.simulate(
-        name="nobody plays it", traces=[{"kind": "csv", "text": TRACE}], cluster="t4=1x4", runs=[{"policy": "fifo"}]
+        name="nobody plays it",
+        traces=[{"kind": "csv", "text": TRACE}],
+        cluster="t4=1x4",
+        runs=[{"policy": "fifo"}],
     )
     page = tab.open(f"{server.url}/simulations/{made['id']}")
     press_while_redrawn(page, "#simulation-cancel", "simulation-actions.children")
 
-    expect(page.locator(".page-head .state, #simulation-actions .caption", has_text="cancel").first).to_be_visible()
+    expect(
+        page.locator(".page-head .state, #simulation-actions .caption", has_text="cancel").first
+    ).to_be_visible()
     assert server.client.operation(made["operation_id"])["cancel_requested"]
 
 
 def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     trace: dict[str, object] = {"kind": "csv", "text": TRACE}
-    simulation = server.client.simulate(name="at once", traces=[trace], cluster="t4=1x4", runs=[{"policy": "fifo"}])
+    simulation = server.client.simulate(
+        name="at once", traces=[trace], cluster="t4=1x4", runs=[{"policy": "fifo"}]
+    )
     vary: VaryBody = {"name": "rigid_share", "values": [0, 1]}
     sweep = server.client.send(
-        calls.start_sweep({"name": "at once", "trace": trace, "cluster": "t4=1x4", "policy": "fifo", "seeds": [0], "vary": [vary]})
+        calls.start_sweep(
+            {
+                "name": "at once",
+                "trace": trace,
+                "cluster": "t4=1x4",
+                "policy": "fifo",
+                "seeds": [0],
+                "vary": [vary],
+            }
+        )
     )
     job = server.client.submit_job(name="at-once", model="imagenet")
     without_beats(tab.page)
@@ -40,11 +56,15 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     for kind, made in (("simulation", simulation), ("sweep", sweep)):
         page = tab.open(f"{server.url}/{kind}s/{made['id']}")
         page.click(f"#{kind}-cancel")
-        expect(page.locator(f"#{kind}-head .state, #{kind}-actions .caption", has_text="cancel").first).to_be_visible()
+        expect(
+            page.locator(f"#{kind}-head .state, #{kind}-actions .caption", has_text="cancel").first
+        ).to_be_visible()
     page = tab.open(f"{server.url}/jobs/{job['id']}")
     page.click("#job-cancel")
     page.click("#job-cancel-yes")
-    expect(page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
+    expect(
+        page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first
+    ).to_be_visible()
     page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
     page.get_by_role("button", name="drain ").first.click()
     page.get_by_role("button", name="restore ").click()
@@ -89,16 +109,22 @@ def test_a_job_is_cancelled(server: Any, tab: Any) -> None:
     press_while_redrawn(page, "#job-cancel", "job-actions.children")
     page.click("#job-cancel-yes")
 
-    expect(page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first).to_be_visible()
+    expect(
+        page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first
+    ).to_be_visible()
 
 
 def test_measurements_are_deleted(server: Any, tab: Any) -> None:
-    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+    rows = "".join(
+        f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
+    )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
     server.client.upload_measurement(kind="interference", name="old pairs", files=[file])
     page = tab.open(f"{server.url}/measurements")
     delete = page.get_by_role("button", name="Delete the measurements old pairs")
-    press_while_redrawn(page, "[aria-label='Delete the measurements old pairs']", "measurements-list.children")
+    press_while_redrawn(
+        page, "[aria-label='Delete the measurements old pairs']", "measurements-list.children"
+    )
     page.click("#measurements-yes")
 
     expect(delete).to_have_count(0)
@@ -115,7 +141,9 @@ def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any,
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "drain"))
     expect(page.get_by_role("button", name=f"restore {node['name']}")).to_be_visible()
 
-    wait_in_page(page, "label => document.activeElement.getAttribute('aria-label') === label", arg=label)
+    wait_in_page(
+        page, "label => document.activeElement.getAttribute('aria-label') === label", arg=label
+    )
     assert page.evaluate("window.pause.isConnected")
     page.mouse.click(700, 20)
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
@@ -123,7 +151,9 @@ def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any,
     assert page.evaluate("document.activeElement === document.body")
 
 
-def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_anew(server: Any, tab: Any) -> None:
+def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_anew(
+    server: Any, tab: Any
+) -> None:
     page = tab.open(f"{server.url}/cluster")
     page.click("#cluster-reserve-open")
     page.evaluate("window.opener = document.querySelector('#cluster-reserve-open')")
@@ -137,8 +167,12 @@ def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_ane
     server.client.send(calls.act_on_node(server.cluster_id, node["id"], "restore"))
 
 
-def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew(server: Any, tab: Any) -> None:
-    rows = "".join(f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10"))
+def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew(
+    server: Any, tab: Any
+) -> None:
+    rows = "".join(
+        f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
+    )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
     made = [server.client.upload_measurement(kind="interference", name="first", files=[file])]
     page = tab.open(f"{server.url}/measurements")
@@ -157,7 +191,9 @@ def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew
         server.client.send(calls.delete_measurement(one["id"]))
 
 
-def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_it_does(server: Any, tab: Any) -> None:
+def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_it_does(
+    server: Any, tab: Any
+) -> None:
     page = tab.open(f"{server.url}/cluster")
     page.get_by_role("button", name="drain ").first.wait_for()
     page.evaluate(

@@ -30,7 +30,9 @@ def test_the_documentation_works_under_the_policy(server: Any, tab: Any) -> None
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
 
-    expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")
+    expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text(
+        "200"
+    )
     assert tab.witness.errors == []
     assert tab.witness.foreign == []
 
@@ -50,7 +52,9 @@ def test_an_injected_script_does_not_run(path: str, server: Any, tab: Any) -> No
 @pytest.fixture
 def other_site(server: Any) -> Iterator[str]:
     """Another site's page, which frames Maat."""
-    html = f'<!doctype html><title>elsewhere</title><iframe src="{server.url}/jobs"></iframe>'.encode()
+    html = (
+        f'<!doctype html><title>elsewhere</title><iframe src="{server.url}/jobs"></iframe>'.encode()
+    )
 
     class Framing(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -69,7 +73,9 @@ def other_site(server: Any) -> Iterator[str]:
 
 
 def test_no_other_site_can_frame_a_page(other_site: str, tab: Any) -> None:
-    with tab.page.expect_console_message(lambda message: "frame" in message.text and "'none'" in message.text):
+    with tab.page.expect_console_message(
+        lambda message: "frame" in message.text and "'none'" in message.text
+    ):
         tab.open(other_site)
 
     assert tab.page.frames[-1].locator("#cluster-select").count() == 0

@@ -24,13 +24,24 @@ def opened(server: Any, tab: Any, query: str = "") -> Page:
 
 
 def error_of(page: Page, field: str) -> Locator:
-    return page.locator(".mantine-InputWrapper-root", has=page.locator(f"#submit-{field}")).locator(".mantine-InputWrapper-error")
+    return page.locator(".mantine-InputWrapper-root", has=page.locator(f"#submit-{field}")).locator(
+        ".mantine-InputWrapper-error"
+    )
 
 
-def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(server: Any, tab: Any) -> None:
+def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
+    server: Any, tab: Any
+) -> None:
     page = opened(server, tab)
     expect(page.locator("#submit-name")).to_be_focused()
-    fields = ("gpu-count", "min-gpus", "max-gpus", "batch-size", "max-batch-size", "promised-seconds")
+    fields = (
+        "gpu-count",
+        "min-gpus",
+        "max-gpus",
+        "batch-size",
+        "max-batch-size",
+        "promised-seconds",
+    )
 
     def there() -> set[str]:
         return {field for field in fields if page.locator(f"#submit-{field}").is_visible()}
@@ -39,7 +50,9 @@ def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(server: An
     page.get_by_text("Nothing", exact=True).click()
     expect(page.locator("#submit-gpu-count")).to_be_visible()
     assert there() == {"gpu-count", "batch-size"}
-    expect(page.locator("#submit-batch-size")).to_have_attribute("placeholder", re.compile(r"^\d[\d ]*, the model's own$"))
+    expect(page.locator("#submit-batch-size")).to_have_attribute(
+        "placeholder", re.compile(r"^\d[\d ]*, the model's own$")
+    )
     page.locator("#submit-workload-kind").click()
     page.get_by_role("option", name="Latency-bound inference").click()
     expect(page.locator("#submit-promised-seconds")).to_be_visible()
@@ -47,7 +60,9 @@ def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(server: An
     assert page.locator("input:disabled").count() == 0
 
 
-def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_mended(server: Any, tab: Any) -> None:
+def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_mended(
+    server: Any, tab: Any
+) -> None:
     page = opened(server, tab)
     page.get_by_text("Nothing", exact=True).click()
     expect(page.locator("#submit-gpu-count")).to_be_visible()
@@ -63,7 +78,9 @@ def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_m
     expect(error_of(page, "batch-size")).to_contain_text("at those the model was measured")
     expect(error_of(page, "work-scale")).to_have_text("Give a number above 0, at most 1 000.")
     page.fill("#submit-gpu-count", "100")
-    expect(error_of(page, "gpu-count")).to_contain_text("The cluster has at most 24 GPUs of one type")
+    expect(error_of(page, "gpu-count")).to_contain_text(
+        "The cluster has at most 24 GPUs of one type"
+    )
     page.fill("#submit-gpu-count", "2")
     expect(error_of(page, "gpu-count")).to_have_count(0)
     expect(error_of(page, "name")).to_be_visible()
@@ -93,7 +110,9 @@ def test_what_the_service_alone_knows_is_told_beside_its_field_too(server: Any, 
 def test_what_the_cluster_lacks_is_not_offered(server: Any, tab: Any) -> None:
     page = opened(server, tab)
     page.locator("#submit-gpu-types").click()
-    expect(page.get_by_role("option")).to_have_text(["t4 (24 GPUs)", "rtx (24 GPUs)", "a100 (16 GPUs)"])
+    expect(page.get_by_role("option")).to_have_text(
+        ["t4 (24 GPUs)", "rtx (24 GPUs)", "a100 (16 GPUs)"]
+    )
     page.get_by_role("option", name="a100").click()
     page.keyboard.press("Escape")
 
@@ -102,11 +121,26 @@ def test_what_the_cluster_lacks_is_not_offered(server: Any, tab: Any) -> None:
 
 
 def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: Any) -> None:
-    nodes = [{"name": name, "gpu_type": name, "gpu_count": count} for name, count in (("a100", 8), ("t4", 4))]
-    small = server.client.create_cluster(name="small", round_seconds=30, speed=30, nodes=nodes)["id"]
-    rigid = {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 8, "batch_size": 512, "work_scale": 500.0, "cluster_id": small}
+    nodes = [
+        {"name": name, "gpu_type": name, "gpu_count": count}
+        for name, count in (("a100", 8), ("t4", 4))
+    ]
+    small = server.client.create_cluster(name="small", round_seconds=30, speed=30, nodes=nodes)[
+        "id"
+    ]
+    rigid = {
+        "model": "cifar10",
+        "adaptivity": "rigid",
+        "gpu_count": 8,
+        "batch_size": 512,
+        "work_scale": 500.0,
+        "cluster_id": small,
+    }
     first = server.client.submit_job(name="holds all", preemptible=False, **rigid)
-    wait_until(lambda: server.client.job(first["id"])["allocation"] is not None, "the first job to hold the a100s")
+    wait_until(
+        lambda: server.client.job(first["id"])["allocation"] is not None,
+        "the first job to hold the a100s",
+    )
     waiting = server.client.submit_job(name="needs eight", **rigid)
     page = tab.open(f"{server.url}/jobs/{waiting['id']}")
 

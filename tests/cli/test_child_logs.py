@@ -31,7 +31,9 @@ signal.pause()
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     monkeypatch.setattr(child_process, "LOG_BYTES", 200_000)
-    started = Child(ChildSpec("writer", (sys.executable, "-c", WRITES), {"PATH": ""}, tmp_path / "writer.log"))
+    started = Child(
+        ChildSpec("writer", (sys.executable, "-c", WRITES), {"PATH": ""}, tmp_path / "writer.log")
+    )
     started.start()
     yield started
     stop_all([started], seconds=5.0)
@@ -55,7 +57,10 @@ def test_a_log_is_put_aside_while_it_is_written(child: Child) -> None:
     for file in (log, older):
         lines = file.read_text().splitlines()
         assert "\0" not in file.read_text()  # a cut that the writer does not notice leaves a hole
-        assert all(line == "the last line" or (line.split(" ")[0].isdigit() and line.endswith(LINE)) for line in lines), lines[0]
+        assert all(
+            line == "the last line" or (line.split(" ")[0].isdigit() and line.endswith(LINE))
+            for line in lines
+        ), lines[0]
 
 
 def test_a_small_log_stays_where_it_is(tmp_path: Path) -> None:

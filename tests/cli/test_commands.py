@@ -38,26 +38,64 @@ def test_a_mistyped_command_is_told_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("command", ["autoscale", "tune"])
-def test_a_model_that_nobody_knows_is_refused(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_nobody_knows_is_refused(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["maat", command, "--model", "lenet"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "model: is no known model (got 'lenet'). Use one of: bert, cifar10" in capsys.readouterr().err
+    assert (
+        "model: is no known model (got 'lenet'). Use one of: bert, cifar10"
+        in capsys.readouterr().err
+    )
 
 
 def test_help_loads_no_command() -> None:
     listing = "from typer.testing import CliRunner; from maat.cli.app import app; CliRunner().invoke(app, ['--help'])"
-    done = subprocess.run([sys.executable, "-c", f"{listing}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{listing}; import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert not {"numpy", "httpx", "maat.simulation"} & set(done.stdout.split())
 
 
 def test_a_simulation_that_fits_and_solves_nothing_loads_nothing_that_does() -> None:
     """Tiresias on one GPU type asks no model: what others fit, solve, draw or serve with takes longer to import than the trace to play."""
-    arguments = ["simulate", "--generate", "philly", "--jobs", "4", "--cluster", "t4=4x4", "--policy", "tiresias", "--json"]
+    arguments = [
+        "simulate",
+        "--generate",
+        "philly",
+        "--jobs",
+        "4",
+        "--cluster",
+        "t4=4x4",
+        "--policy",
+        "tiresias",
+        "--json",
+    ]
     played = f"import sys; from maat.__main__ import main; sys.argv[1:] = {arguments}"
     listing = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
-    done = subprocess.run([sys.executable, "-c", f"{played}; {listing}"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{played}; {listing}"], capture_output=True, text=True, check=True
+    )
     loaded = set(done.stderr.split())
     assert "maat.simulation.engine" in loaded
-    assert not {"scipy", "highspy", "cvxpy", "optuna", "pandas", "httpx", "rich", "maat.client", "fastapi", "sqlmodel", "celery"} & loaded
+    assert (
+        not {
+            "scipy",
+            "highspy",
+            "cvxpy",
+            "optuna",
+            "pandas",
+            "httpx",
+            "rich",
+            "maat.client",
+            "fastapi",
+            "sqlmodel",
+            "celery",
+        }
+        & loaded
+    )

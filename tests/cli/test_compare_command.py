@@ -17,7 +17,18 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.solving.report import SolveReport
 
 Compare = Callable[..., int]
-SMALL = ("--generate", "philly", "--jobs", "3", "--hours", "0.5", "--cluster", "t4=4x4", "--workers", "1")
+SMALL = (
+    "--generate",
+    "philly",
+    "--jobs",
+    "3",
+    "--hours",
+    "0.5",
+    "--cluster",
+    "t4=4x4",
+    "--workers",
+    "1",
+)
 
 
 @pytest.fixture
@@ -33,7 +44,9 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
     return run
 
 
-def test_every_policy_meets_every_placer(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_policy_meets_every_placer(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
     compare("--policy", "srtf,fifo", "--placer", "packed-sticky,whole-node", "--json")
 
     found = json.loads(capsys.readouterr().out)
@@ -47,7 +60,9 @@ def test_every_policy_meets_every_placer(compare: Compare, capsys: pytest.Captur
     assert {d["basis"] for d in found["paired"]} == {"jobs"}
 
 
-def test_the_table_gives_spread_and_interval(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_gives_spread_and_interval(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
     compare("--policy", "srtf,fifo", "--seeds", "0,1")
 
     shown = capsys.readouterr().out
@@ -68,7 +83,10 @@ def test_runs_are_written_one_per_line(compare: Compare, tmp_path: Path) -> None
     compare("--policy", "srtf,fifo", "--csv", str(tmp_path / "runs.csv"))
 
     rows = list(csv.DictReader((tmp_path / "runs.csv").open(encoding="utf-8")))
-    assert [(row["policy"], row["trace"], row["seed"]) for row in rows] == [("srtf", "philly", "0"), ("fifo", "philly", "0")]
+    assert [(row["policy"], row["trace"], row["seed"]) for row in rows] == [
+        ("srtf", "philly", "0"),
+        ("fifo", "philly", "0"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +113,14 @@ def test_bad_input_names_its_field_and_ends_with_2(
         (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
         (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
         (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8)."),
-        (("--variability-draw", "rows"), "variability_draw: draws from measured GPUs, of which there are none (got 'rows')."),
-        (("--interference", "1.5"), "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5')."),
+        (
+            ("--variability-draw", "rows"),
+            "variability_draw: draws from measured GPUs, of which there are none (got 'rows').",
+        ),
+        (
+            ("--interference", "1.5"),
+            "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5').",
+        ),
     ],
 )
 def test_what_is_refused_is_told_by_its_name(
@@ -106,32 +130,55 @@ def test_what_is_refused_is_told_by_its_name(
     assert f"maat: {says}" in capsys.readouterr().err
 
 
-def test_a_trace_has_its_own_number_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_has_its_own_number_of_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace = tmp_path / "small.csv"
-    trace.write_text("name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n", encoding="utf-8")
+    trace.write_text(
+        "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n", encoding="utf-8"
+    )
     monkeypatch.setattr("sys.argv", ["maat", "compare", str(trace), "--jobs", "5"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("maat: jobs: belongs to generated workloads; a trace has its own jobs (got 5).")
+    assert capsys.readouterr().err.startswith(
+        "maat: jobs: belongs to generated workloads; a trace has its own jobs (got 5)."
+    )
 
 
-def test_a_policy_is_compared_with_itself_under_another_parameter(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_is_compared_with_itself_under_another_parameter(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
     compare("--policy", "tiresias,flat=tiresias", "--set", "flat.thresholds=18000", "--json")
 
     found = json.loads(capsys.readouterr().out)
-    assert [c["name"] for c in found["contestants"]] == ["tiresias + most-free", "tiresias (thresholds=18000) + most-free"]
+    assert [c["name"] for c in found["contestants"]] == [
+        "tiresias + most-free",
+        "tiresias (thresholds=18000) + most-free",
+    ]
     assert [c["policy_parameters"] for c in found["contestants"]] == [{}, {"thresholds": 18000}]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--policy", "sia,fifo", "--set", "p=-1"), "set: names no policy that is compared (got 'p'). Write POLICY.NAME=VALUE"),
-        (("--policy", "sia,fifo", "--set", "srtf.p=-1"), "set: names no policy that is compared (got 'srtf.p')."),
+        (
+            ("--policy", "sia,fifo", "--set", "p=-1"),
+            "set: names no policy that is compared (got 'p'). Write POLICY.NAME=VALUE",
+        ),
+        (
+            ("--policy", "sia,fifo", "--set", "srtf.p=-1"),
+            "set: names no policy that is compared (got 'srtf.p').",
+        ),
         (("--policy", "sia,fifo", "--set", "fifo.p=-1"), "p: is no parameter of fifo (got -1)."),
-        (("--policy", "sia,fifo", "--set", "sia.p=" + "9" * 5000), "sia.p: has too many digits (got '999"),
-        (("--policy", "sia,sia"), "policy: names one twice (got 'sia'). Name each once; to compare a policy with itself, write"),
+        (
+            ("--policy", "sia,fifo", "--set", "sia.p=" + "9" * 5000),
+            "sia.p: has too many digits (got '999",
+        ),
+        (
+            ("--policy", "sia,sia"),
+            "policy: names one twice (got 'sia'). Name each once; to compare a policy with itself, write",
+        ),
     ],
 )
 def test_a_parameter_is_of_one_of_those_who_are_compared(
@@ -141,7 +188,9 @@ def test_a_parameter_is_of_one_of_those_who_are_compared(
     assert f"maat: {says}" in capsys.readouterr().err
 
 
-def test_one_file_under_two_names_is_one_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_file_under_two_names_is_one_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n"
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for path in paths:
@@ -153,8 +202,19 @@ def test_one_file_under_two_names_is_one_trace(tmp_path: Path, monkeypatch: pyte
     assert "/one; together they are one trace (got '" in capsys.readouterr().err
 
 
-def test_what_is_declared_and_who_lacks_what_is_told(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
-    compare("--policy", "fifo,srtf", "--placer", "pal", "--jobs-per-gpu", "2", "--interference", "synthetic")
+def test_what_is_declared_and_who_lacks_what_is_told(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare(
+        "--policy",
+        "fifo,srtf",
+        "--placer",
+        "pal",
+        "--jobs-per-gpu",
+        "2",
+        "--interference",
+        "synthetic",
+    )
 
     shown = capsys.readouterr().out
     assert "philly (generated) on t4=4x4, fidelity paper" in shown
@@ -162,14 +222,20 @@ def test_what_is_declared_and_who_lacks_what_is_told(compare: Compare, capsys: p
     assert shown.count("The placer pal weighs how slow GPUs are; here all of a type are alike") == 1
 
 
-def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(compare: Compare, capsys: pytest.CaptureFixture[str]) -> None:
-    compare("--policy", "fifo", "--placer", "random,random-sticky", "--round-seconds", "400", "--json")
+def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare(
+        "--policy", "fifo", "--placer", "random,random-sticky", "--round-seconds", "400", "--json"
+    )
     found = json.loads(capsys.readouterr().out)
 
     moves, kept = (run["figures"]["restarts_by_placer"] for run in found["runs"])
     assert moves > 0 == kept
     told = "restarts were moves by the placer random alone, of jobs that fifo left as they were: the placer random-sticky leaves them on their GPUs."
-    assert [note for note in found["notes"] if "by the placer" in note] == [f"{moves} of {moves} {told}"]
+    assert [note for note in found["notes"] if "by the placer" in note] == [
+        f"{moves} of {moves} {told}"
+    ]
 
 
 def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
@@ -178,18 +244,31 @@ def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
     def played(contest: Contest, **_: object) -> tuple[Outcome, ...]:
         hours = ({"a": 2.0, "b": 2.0, "long": 10.0}, {"a": 1.0, "b": 1.0, "long": 20.0})
         figures = {"jobs": 3, "unfinished": 0}
-        return tuple(Outcome(who, "t", 0, figures, jct) for who, jct in zip(contest.contestants, hours, strict=True))
+        return tuple(
+            Outcome(who, "t", 0, figures, jct)
+            for who, jct in zip(contest.contestants, hours, strict=True)
+        )
 
     monkeypatch.setattr("maat.cli.compare.run_contest", played)
     assert compare("--policy", "fifo,srtf") == 0
-    assert "srtf + packed-sticky: JCT ratio 0.794 and difference +2.667 h are both true." in capsys.readouterr().out
+    assert (
+        "srtf + packed-sticky: JCT ratio 0.794 and difference +2.667 h are both true."
+        in capsys.readouterr().out
+    )
 
 
 def test_that_a_clock_ended_a_solver_is_told_also_of_what_was_kept(
-    compare: Compare, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    compare: Compare,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     decide = Fifo.allocate
-    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)))
+    monkeypatch.setattr(
+        Fifo,
+        "allocate",
+        lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)),
+    )
     arguments = ("--policy", "fifo,srtf", "--cache", str(tmp_path))
     compare(*arguments, "--json")
     found = json.loads(capsys.readouterr().out)

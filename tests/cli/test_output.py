@@ -28,7 +28,16 @@ def trace(tmp_path: Path) -> Path:
 
 def ended(command: str, *arguments: object, stdout: object = subprocess.PIPE) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "maat", command, *map(str, arguments), *COMMANDS[command], "--cluster", "t4=1x4"],
+        [
+            sys.executable,
+            "-m",
+            "maat",
+            command,
+            *map(str, arguments),
+            *COMMANDS[command],
+            "--cluster",
+            "t4=1x4",
+        ],
         stdout=stdout,  # type: ignore[call-overload]
         stderr=subprocess.PIPE,
         text=True,
@@ -61,10 +70,16 @@ def test_nothing_is_written_into_a_folder_that_is_read(trace: Path) -> None:
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
     code, said = ended(command, trace, "--csv", "/dev/full")
-    assert (code, said) == (1, "maat: csv: /dev/full cannot be written (No space left on device). Name a file where there is room.\n")
+    assert (code, said) == (
+        1,
+        "maat: csv: /dev/full cannot be written (No space left on device). Name a file where there is room.\n",
+    )
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, said = ended(command, trace, stdout=full)
-    assert (code, said) == (1, "maat: the output cannot be written (No space left on device). Send it where there is room.\n")
+    assert (code, said) == (
+        1,
+        "maat: the output cannot be written (No space left on device). Send it where there is room.\n",
+    )
 
 
 def test_a_refusal_leaves_no_empty_file(trace: Path) -> None:
@@ -75,7 +90,9 @@ def test_a_refusal_leaves_no_empty_file(trace: Path) -> None:
 
 @pytest.mark.parametrize("text", ["0", "x", "1.5", "nan", "", "9" * 5000])
 def test_what_is_no_whole_number_in_range_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match=r"^jobs: is n.* \(got '.{0,80}\)\. Give a whole number"):
+    with pytest.raises(
+        ParameterError, match=r"^jobs: is n.* \(got '.{0,80}\)\. Give a whole number"
+    ):
         whole("jobs", least=1, most=100)(text)
 
 

@@ -60,7 +60,13 @@ def maat(*arguments: str, folder: Path | None = None) -> subprocess.CompletedPro
     """Run the command; colours and width as on no terminal."""
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-m", "maat", *arguments], capture_output=True, text=True, check=False, cwd=folder, env=environment, timeout=120
+        [sys.executable, "-m", "maat", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment,
+        timeout=120,
     )
 
 
@@ -78,9 +84,13 @@ def figures(*arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "sweep"])
-def test_that_many_rounds_were_asked_for_is_said_before_they_are_played(command: str, tmp_path: Path) -> None:
+def test_that_many_rounds_were_asked_for_is_said_before_they_are_played(
+    command: str, tmp_path: Path
+) -> None:
     trace = tmp_path / "sparse.csv"
-    trace.write_text(HEADER + "a,0,cifar10,1,128,0.001\nb,200000,cifar10,1,128,0.001\n", encoding="utf-8")
+    trace.write_text(
+        HEADER + "a,0,cifar10,1,128,0.001\nb,200000,cifar10,1,128,0.001\n", encoding="utf-8"
+    )
     varied = ("--vary", "round_seconds=2,60") if command == "sweep" else ("--round-seconds", "2")
     done = maat(command, str(trace), *SMALL, "--policy", "fifo", *varied, "--json")
     assert json.loads(done.stdout)
@@ -109,7 +119,10 @@ def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path)
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["name", "submit", "start", "finish", "restarts"]
-    assert [(row["name"], float(row["submit"]), row["restarts"]) for row in rows] == [("a", 0.0, "0"), ("b", 60.5, "0")]
+    assert [(row["name"], float(row["submit"]), row["restarts"]) for row in rows] == [
+        ("a", 0.0, "0"),
+        ("b", 60.5, "0"),
+    ]
     jcts = [float(row["finish"]) - float(row["submit"]) for row in rows]
     assert found["avg_jct_hours"] == pytest.approx(sum(jcts) / 2 / 3600, rel=1e-12)
 
@@ -117,12 +130,18 @@ def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path)
 def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
     timed = {"policy_seconds_median", "policy_seconds_p95", "cpu_seconds", "wall_seconds"}
     first, again = (figures(str(trace), *SMALL, "--policy", "srtf") for _ in range(2))
-    assert {k: v for k, v in first.items() if k not in timed} == {k: v for k, v in again.items() if k not in timed}
+    assert {k: v for k, v in first.items() if k not in timed} == {
+        k: v for k, v in again.items() if k not in timed
+    }
 
 
 def test_several_policies_are_compared_in_one_list(trace: Path) -> None:
     found = figures(str(trace), *SMALL, "--policy", "sia, fifo,srtf")
-    assert [(s["policy"], s["placer"]) for s in found] == [("sia", "whole-node"), ("fifo", "packed-sticky"), ("srtf", "packed-sticky")]
+    assert [(s["policy"], s["placer"]) for s in found] == [
+        ("sia", "whole-node"),
+        ("fifo", "packed-sticky"),
+        ("srtf", "packed-sticky"),
+    ]
 
 
 def test_without_json_a_table_is_printed(trace: Path) -> None:
@@ -141,13 +160,33 @@ def test_that_jobs_are_tuned_is_said_once_and_noted_in_json(trace: Path) -> None
 
 
 def test_a_workload_may_be_generated_instead_of_read() -> None:
-    found = figures("--generate", "philly", "--jobs", "2", "--hours", "0.05", "--seed", "4", "--cluster", "a100=4x8")
+    found = figures(
+        "--generate",
+        "philly",
+        "--jobs",
+        "2",
+        "--hours",
+        "0.05",
+        "--seed",
+        "4",
+        "--cluster",
+        "a100=4x8",
+    )
     assert (found["jobs"], found["seed"], found["unfinished"]) == (2, 4, 0)
 
 
 def test_settings_fidelity_profiling_and_rounds_reach_the_simulation(trace: Path) -> None:
     found = figures(
-        str(trace), *SMALL, "--set", "p=-1", "--set", "scale_up_base=largest", "--fidelity", "sia-artifact", "--profiling", "oracle"
+        str(trace),
+        *SMALL,
+        "--set",
+        "p=-1",
+        "--set",
+        "scale_up_base=largest",
+        "--fidelity",
+        "sia-artifact",
+        "--profiling",
+        "oracle",
     )
     assert found["fidelity"] == "sia-artifact"
     slow = figures(str(trace), *SMALL, "--policy", "fifo", "--round-seconds", "600")
@@ -168,7 +207,16 @@ def test_fairness_is_worked_out_only_when_asked_for(trace: Path) -> None:
 
 
 def test_nodes_fail_as_often_as_told_and_the_same_each_time(trace: Path) -> None:
-    arguments = (str(trace), *SMALL, "--policy", "fifo", "--failures-mtbf-hours", "0.1", "--repair-minutes", "2")
+    arguments = (
+        str(trace),
+        *SMALL,
+        "--policy",
+        "fifo",
+        "--failures-mtbf-hours",
+        "0.1",
+        "--repair-minutes",
+        "2",
+    )
     first, again = figures(*arguments), figures(*arguments)
     assert first["failures"] > 0
     assert [first[k] for k in ("failures", "interruptions", "lost_gpu_hours", "avg_jct_hours")] == [
@@ -201,16 +249,18 @@ def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
 def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) -> None:
     path = tmp_path / "mixed.csv"
     header = HEADER.strip() + ",adaptivity,workload_kind,promised_seconds,preemptible,tenant\n"
-    mixed = (
-        "a,0,cifar10,4,512,0.05,rigid,,,false,vision\nb,0,bert,1,16,0.001,,latency-inference,60,,\nc,0,bert,1,,0.01,,batch-inference,,,\n"
-    )
+    mixed = "a,0,cifar10,4,512,0.05,rigid,,,false,vision\nb,0,bert,1,16,0.001,,latency-inference,60,,\nc,0,bert,1,,0.01,,batch-inference,,,\n"
     path.write_text(header + mixed, encoding="utf-8")
     found = figures(str(path), *SMALL, "--fairness", "--reserve", "t4=8,tenant=vision,until=1")
     assert (found["jobs"], found["unfinished"]) == (3, 0)
-    assert found["avg_queueing_hours"] > 0.5, "all but the tenant's job wait for the end of its reservation"
+    assert found["avg_queueing_hours"] > 0.5, (
+        "all but the tenant's job wait for the end of its reservation"
+    )
 
 
-def test_a_rigid_job_of_a_model_that_spans_gpus_asks_for_whole_replicas(tmp_path: Path, refused: Refused) -> None:
+def test_a_rigid_job_of_a_model_that_spans_gpus_asks_for_whole_replicas(
+    tmp_path: Path, refused: Refused
+) -> None:
     path = tmp_path / "hybrid.csv"
     path.write_text(HEADER.strip() + ",adaptivity\na,0,gpt,3,48,0.01,rigid\n", encoding="utf-8")
     said = refused("simulate", str(path), "--cluster", "a100=2x8")
@@ -220,13 +270,17 @@ def test_a_rigid_job_of_a_model_that_spans_gpus_asks_for_whole_replicas(tmp_path
 def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trace: Path) -> None:
     arguments = (str(trace), *SMALL, "--policy", "fifo")
     kept_out = figures(*arguments, "--reserve", "t4=8,tenant=vision,until=0.5")
-    served = figures(*arguments, "--reserve", "t4=1,job=a,until=0.5", "--reserve", "t4=2,job=b,until=0.5")
+    served = figures(
+        *arguments, "--reserve", "t4=1,job=a,until=0.5", "--reserve", "t4=2,job=b,until=0.5"
+    )
     assert kept_out["avg_queueing_hours"] > 0.4
     assert served["avg_queueing_hours"] < 0.1
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
     """Run the command's own entry within this process (a process for each of these would cost most of the time of these tests)."""
 
     def run_here(*arguments: str) -> str:
@@ -242,13 +296,30 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def test_a_process_that_refuses_says_one_line_and_exits_with_2(trace: Path) -> None:
     done = maat("simulate", str(trace), "--cluster", "t4=0x4")
     said = only_line(done.returncode, done.stdout, done.stderr)
-    assert said.startswith("cluster: has zero GPUs (got 't4=0x4'). Give every type at least one node")
+    assert said.startswith(
+        "cluster: has zero GPUs (got 't4=0x4'). Give every type at least one node"
+    )
 
 
 def test_jobs_may_share_gpus_and_the_answer_names_what_that_costs(trace: Path) -> None:
-    done = maat("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", "--jobs-per-gpu", "2", "--interference", "synthetic", "--json")
+    done = maat(
+        "simulate",
+        str(trace),
+        *SMALL,
+        "--policy",
+        "sjf-bsbf",
+        "--jobs-per-gpu",
+        "2",
+        "--interference",
+        "synthetic",
+        "--json",
+    )
     found = json.loads(done.stdout)
-    assert (found["placer"], found["jobs_per_gpu"], found["interference"]) == ("shared", 2, "synthetic (declared, not measured)")
+    assert (found["placer"], found["jobs_per_gpu"], found["interference"]) == (
+        "shared",
+        2,
+        "synthetic (declared, not measured)",
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,35 +327,78 @@ def test_jobs_may_share_gpus_and_the_answer_names_what_that_costs(trace: Path) -
     [
         (("--jobs-per-gpu", "2"), "interference: is missing where several jobs may share a GPU"),
         (("--jobs-per-gpu", "9", "--interference", "1.5"), "jobs_per_gpu: is not between 1 and 8"),
-        (("--jobs-per-gpu", "2", "--interference", "0.5"), "interference: is no slowdown from 1 to 1000"),
-        (("--jobs-per-gpu", "2", "--interference", "none.csv"), "interference: is no file, no number and not 'synthetic'"),
+        (
+            ("--jobs-per-gpu", "2", "--interference", "0.5"),
+            "interference: is no slowdown from 1 to 1000",
+        ),
+        (
+            ("--jobs-per-gpu", "2", "--interference", "none.csv"),
+            "interference: is no file, no number and not 'synthetic'",
+        ),
     ],
 )
-def test_sharing_that_makes_no_sense_is_refused_by_its_field(refused: Refused, trace: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_sharing_that_makes_no_sense_is_refused_by_its_field(
+    refused: Refused, trace: Path, arguments: tuple[str, ...], said: str
+) -> None:
     assert said in refused("simulate", str(trace), *SMALL, "--policy", "sjf-bsbf", *arguments)
 
 
 def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trace: Path) -> None:
     done = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--csv", str(trace.parent))
-    assert "csv: cannot be written (Is a directory)" in only_line(done.returncode, done.stdout, done.stderr)
+    assert "csv: cannot be written (Is a directory)" in only_line(
+        done.returncode, done.stdout, done.stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name,time,application,num_replicas\na,0,cifar10,1\n", ["row 1", "batch_size: column is missing", "The header needs"]),
-        (HEADER + "a,-5,cifar10,1,128,1\n", ["row 2", "time: is not between 0", "(got '-5')", "Correct it or remove the row."]),
-        (HEADER + "a,nan,cifar10,1,128,1\n", ["row 2", "time: is no finite number", "(got 'nan')", "Give a plain decimal number."]),
-        (HEADER + "a,0,resnet999,1,128,1\n", ["row 2", "application: is no known model", "(got 'resnet999')", "Known are"]),
-        (HEADER + "a,0,cifar10,0,128,1\n", ["row 2", "num_replicas: is not between 1", "(got '0')"]),
-        (HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n", ["row 3", "name: stands twice", "(got 'a')"]),
-        (HEADER + "a,0,cifar10\n", ["row 2", "line: has 3 cells where there are 6 columns", "Complete the row."]),
+        (
+            "name,time,application,num_replicas\na,0,cifar10,1\n",
+            ["row 1", "batch_size: column is missing", "The header needs"],
+        ),
+        (
+            HEADER + "a,-5,cifar10,1,128,1\n",
+            ["row 2", "time: is not between 0", "(got '-5')", "Correct it or remove the row."],
+        ),
+        (
+            HEADER + "a,nan,cifar10,1,128,1\n",
+            ["row 2", "time: is no finite number", "(got 'nan')", "Give a plain decimal number."],
+        ),
+        (
+            HEADER + "a,0,resnet999,1,128,1\n",
+            ["row 2", "application: is no known model", "(got 'resnet999')", "Known are"],
+        ),
+        (
+            HEADER + "a,0,cifar10,0,128,1\n",
+            ["row 2", "num_replicas: is not between 1", "(got '0')"],
+        ),
+        (
+            HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n",
+            ["row 3", "name: stands twice", "(got 'a')"],
+        ),
+        (
+            HEADER + "a,0,cifar10\n",
+            ["row 2", "line: has 3 cells where there are 6 columns", "Complete the row."],
+        ),
         (HEADER, ["rows: holds no jobs", "Add at least one row"]),
         ("", ["file: is empty"]),
     ],
-    ids=["missing-column", "negative-time", "nan", "unknown-model", "zero-gpus", "twice", "short-row", "no-rows", "empty"],
+    ids=[
+        "missing-column",
+        "negative-time",
+        "nan",
+        "unknown-model",
+        "zero-gpus",
+        "twice",
+        "short-row",
+        "no-rows",
+        "empty",
+    ],
 )
-def test_a_bad_trace_is_refused_by_file_row_field_value_and_remedy(tmp_path: Path, refused: Refused, text: str, says: list[str]) -> None:
+def test_a_bad_trace_is_refused_by_file_row_field_value_and_remedy(
+    tmp_path: Path, refused: Refused, text: str, says: list[str]
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(text, encoding="utf-8")
     said = refused("simulate", str(path), *SMALL)
@@ -305,37 +419,77 @@ def test_a_trace_that_is_not_there_is_refused(tmp_path: Path, refused: Refused) 
     assert "file: cannot be read: No such file or directory. Check the path" in said
 
 
-def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, refused: Refused) -> None:
+def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
+    trace: Path, refused: Refused
+) -> None:
     said = refused("simulate", str(trace), "--cluster", "abacus=1x4")
     assert "row 2" in said
-    assert "application: cannot run on any GPU type of this cluster (abacus) (got 'cifar10')" in said
+    assert (
+        "application: cannot run on any GPU type of this cluster (abacus) (got 'cifar10')" in said
+    )
     assert "Measured are: t4" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--cluster", "t4=0x4"), "cluster: has zero GPUs (got 't4=0x4'). Give every type at least one node"),
-        (("--cluster", "four cards"), "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4"),
-        (("--policy", "lifo"), "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf"),
-        (("--placer", "anywhere"), "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed-sticky, packed"),
-        (("--fidelity", "exact"), "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact"),
-        (("--reserve", "t4"), "reserve: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME"),
-        (("--cluster", f"t4={'9' * 5000}x4"), "cluster: does not read as type=NODESxGPUS (got 't4=999"),
-        (("--reserve", f"t4={'9' * 5000},tenant=x"), "reserve: does not read as a reservation (got 't4=999"),
+        (
+            ("--cluster", "t4=0x4"),
+            "cluster: has zero GPUs (got 't4=0x4'). Give every type at least one node",
+        ),
+        (
+            ("--cluster", "four cards"),
+            "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4",
+        ),
+        (
+            ("--policy", "lifo"),
+            "policy: is no policy that Maat has (got 'lifo'). Use one of: sia, fifo, srtf",
+        ),
+        (
+            ("--placer", "anywhere"),
+            "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed-sticky, packed",
+        ),
+        (
+            ("--fidelity", "exact"),
+            "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact",
+        ),
+        (
+            ("--reserve", "t4"),
+            "reserve: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME",
+        ),
+        (
+            ("--cluster", f"t4={'9' * 5000}x4"),
+            "cluster: does not read as type=NODESxGPUS (got 't4=999",
+        ),
+        (
+            ("--reserve", f"t4={'9' * 5000},tenant=x"),
+            "reserve: does not read as a reservation (got 't4=999",
+        ),
         (("--reserve", "t4=2,tenant=x,from=nan"), "reserve: does not read as a reservation"),
         (("--reserve", "t4=2,owner=x"), "reserve: does not read as a reservation"),
         (("--reserve", "t4=2,tenant=x,from=soon"), "reserve: does not read as a reservation"),
         (("--reserve", "t4=2"), "reservation: is for a tenant or for a job, one of them"),
         (("--reserve", "t4=2,tenant=x,from=2,until=1"), "end: is not after the start (got 3600.0)"),
-        (("--reserve", "h100=2,tenant=x"), "reservation.gpu_type: is no GPU type of this cluster (got 'h100')"),
-        (("--reserve", "t4=2,job=nobody"), "reservation.job_id: is no job of the trace (got 'nobody')"),
-        (("--failures-mtbf-hours", "0"), "mtbf_hours: is no time of 0.1 hours or more (got 0.0). Give hours, such as 100."),
+        (
+            ("--reserve", "h100=2,tenant=x"),
+            "reservation.gpu_type: is no GPU type of this cluster (got 'h100')",
+        ),
+        (
+            ("--reserve", "t4=2,job=nobody"),
+            "reservation.job_id: is no job of the trace (got 'nobody')",
+        ),
+        (
+            ("--failures-mtbf-hours", "0"),
+            "mtbf_hours: is no time of 0.1 hours or more (got 0.0). Give hours, such as 100.",
+        ),
         (
             ("--failures-mtbf-hours", "1", "--repair-minutes", "-1"),
             "repair_minutes: is no time from zero up (got -1.0). Give minutes, such as 30.",
         ),
-        (("--rigid-share", "1.5"), "rigid_share: is not between 0 and 1 (got 1.5). Give a share of the jobs, such as 0.5."),
+        (
+            ("--rigid-share", "1.5"),
+            "rigid_share: is not between 0 and 1 (got 1.5). Give a share of the jobs, such as 0.5.",
+        ),
         (
             ("--rigid-share", "0.6", "--strong-scaling-share", "0.6"),
             "strong_scaling_share: and rigid_share together are more than all jobs",
@@ -348,20 +502,44 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
             ("--set", "round_seconds=60", "--fidelity", "pal-artifact", "--policy", "fifo"),
             "round_seconds: counts for nothing as a parameter of the policy: the fidelity pal-artifact says",
         ),
-        (("--set", "p"), "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1."),
-        (("--set", "p=0"), "p: makes all configurations equal (got 0.0). Use a value below or above zero"),
+        (
+            ("--set", "p"),
+            "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1.",
+        ),
+        (
+            ("--set", "p=0"),
+            "p: makes all configurations equal (got 0.0). Use a value below or above zero",
+        ),
         (("--set", "p=high"), "p: is no number (got 'high'). Give a finite number."),
-        (("--set", "power=1"), "power: is no parameter of sia (got 1). Use one of: p, idle_penalty"),
+        (
+            ("--set", "power=1"),
+            "power: is no parameter of sia (got 1). Use one of: p, idle_penalty",
+        ),
         (("--profiles", "/nowhere/at/all"), "(got '/nowhere/at/all')"),
         (
             ("--csv", "/nowhere/at/all.csv"),
             "csv: cannot be written (No such file or directory) (got '/nowhere/at/all.csv'). Name a file in",
         ),
-        (("--policy", "fifo,srtf", "--csv", "x.csv"), "csv: is written for one policy at a time (got 'x.csv'). Name one policy, or leave"),
-        (("--failures-mtbf-hours", "1", "--repair-minutes", "inf"), "repair_minutes: is no time from zero up (got inf). Give minutes"),
-        (("--jobs", "5"), "jobs: belongs to generated workloads; a trace has its own jobs (got 5). Use --generate philly"),
-        (("--hours", "2"), "hours: belongs to generated workloads; a trace has its own jobs (got 2.0). Use --generate philly"),
-        (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8). Add --tuned best-batch, or leave"),
+        (
+            ("--policy", "fifo,srtf", "--csv", "x.csv"),
+            "csv: is written for one policy at a time (got 'x.csv'). Name one policy, or leave",
+        ),
+        (
+            ("--failures-mtbf-hours", "1", "--repair-minutes", "inf"),
+            "repair_minutes: is no time from zero up (got inf). Give minutes",
+        ),
+        (
+            ("--jobs", "5"),
+            "jobs: belongs to generated workloads; a trace has its own jobs (got 5). Use --generate philly",
+        ),
+        (
+            ("--hours", "2"),
+            "hours: belongs to generated workloads; a trace has its own jobs (got 2.0). Use --generate philly",
+        ),
+        (
+            ("--tuned-gpus", "8"),
+            "tuned_gpus: bounds tuned jobs, of which there are none (got 8). Add --tuned best-batch, or leave",
+        ),
         (
             ("--variability-draw", "rows"),
             "variability_draw: draws from measured GPUs, of which there are none (got 'rows'). Say what was measured (variability), or leave it out.",
@@ -370,13 +548,23 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(trace: Path, r
             ("--interference", "1.5"),
             "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5'). Let more jobs share a GPU",
         ),
-        (("--cluster", "t4=99999999x4"), "cluster: has more GPUs than Maat accepts (got 't4=99999999x4'). Stay at or below 1000000 GPUs."),
-        (("--generate", "philly"), "trace: is missing, or given twice. Name a workload CSV, or use --generate philly."),
+        (
+            ("--cluster", "t4=99999999x4"),
+            "cluster: has more GPUs than Maat accepts (got 't4=99999999x4'). Stay at or below 1000000 GPUs.",
+        ),
+        (
+            ("--generate", "philly"),
+            "trace: is missing, or given twice. Name a workload CSV, or use --generate philly.",
+        ),
     ],
     ids=lambda value: "-".join(value).strip("-")[:60] if isinstance(value, tuple) else "",
 )
-def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused: Refused, arguments: tuple[str, ...], says: str) -> None:
-    assert says in refused("simulate", str(trace), *(SMALL if "--cluster" not in arguments else ()), *arguments)
+def test_a_bad_option_is_refused_by_field_value_and_remedy(
+    trace: Path, refused: Refused, arguments: tuple[str, ...], says: str
+) -> None:
+    assert says in refused(
+        "simulate", str(trace), *(SMALL if "--cluster" not in arguments else ()), *arguments
+    )
 
 
 def test_an_unknown_family_of_workloads_is_refused(refused: Refused) -> None:
@@ -392,17 +580,31 @@ def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--jobs", "0", "jobs: is not between 1 and 200000 (got '0'). Give a whole number in that range."),
+        (
+            "--jobs",
+            "0",
+            "jobs: is not between 1 and 200000 (got '0'). Give a whole number in that range.",
+        ),
         ("--jobs", "9" * 5000, "jobs: is no whole number (got '999"),
-        ("--hours", "-1", "hours: is not between 0.01 and 8784 (got '-1'). Give a number in that range."),
+        (
+            "--hours",
+            "-1",
+            "hours: is not between 0.01 and 8784 (got '-1'). Give a number in that range.",
+        ),
         ("--hours", "nan", "hours: is no number (got 'nan'). Give a plain decimal number."),
         ("--seed", "-1", "seed: is not between 0 and 9223372036854775807 (got '-1')."),
         ("--round-seconds", "0", "round_seconds: is not between 1 and 86400 (got '0')."),
         ("--rigid-share", "nan", "rigid_share: is no number (got 'nan')."),
-        ("--repair-minutes", "5", "repair_minutes: repairs nodes, of which none fails (got 5.0). Add --failures-mtbf-hours, or leave"),
+        (
+            "--repair-minutes",
+            "5",
+            "repair_minutes: repairs nodes, of which none fails (got 5.0). Add --failures-mtbf-hours, or leave",
+        ),
     ],
 )
-def test_a_number_that_cannot_be_used_is_refused_by_name(refused: Refused, option: str, value: str, says: str) -> None:
+def test_a_number_that_cannot_be_used_is_refused_by_name(
+    refused: Refused, option: str, value: str, says: str
+) -> None:
     assert says in refused("simulate", "--generate", "philly", option, value)
 
 

@@ -26,7 +26,12 @@ SMALL = ("--cluster", "t4=2x4")
 def maat(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-m", "maat", *arguments], capture_output=True, text=True, check=False, env=environment, timeout=120
+        [sys.executable, "-m", "maat", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=120,
     )
 
 
@@ -59,7 +64,17 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 def test_json_has_every_point_in_order_and_the_mean_of_every_setting(tmp_path: Path) -> None:
     generated = ("--generate", "philly", "--jobs", "2", "--hours", "0.1", "--cluster", "a100=4x8")
-    found = result(*generated, "--vary", "p=-1,0.5", "--vary", "round_seconds=60,300", "--seeds", "0,1", "--workers", "2")
+    found = result(
+        *generated,
+        "--vary",
+        "p=-1,0.5",
+        "--vary",
+        "round_seconds=60,300",
+        "--seeds",
+        "0,1",
+        "--workers",
+        "2",
+    )
     assert [(axis["name"], axis["unit"], axis["values"]) for axis in found["axes"]] == [
         ("p", None, [-1.0, 0.5]),
         ("round_seconds", "s", [60.0, 300.0]),
@@ -68,27 +83,60 @@ def test_json_has_every_point_in_order_and_the_mean_of_every_setting(tmp_path: P
         (p, seconds, seed) for p in (-1.0, 0.5) for seconds in (60.0, 300.0) for seed in (0, 1)
     ]
     for number, row in enumerate(found["rows"]):
-        pair = [point["figures"]["avg_jct_hours"] for point in found["points"][2 * number : 2 * number + 2]]
+        pair = [
+            point["figures"]["avg_jct_hours"]
+            for point in found["points"][2 * number : 2 * number + 2]
+        ]
         assert row["mean"]["avg_jct_hours"] == pytest.approx(sum(pair) / 2, rel=1e-12)
-        assert row["spread"]["avg_jct_hours"] == pytest.approx(abs(pair[0] - pair[1]) / 2**0.5, rel=1e-9)
+        assert row["spread"]["avg_jct_hours"] == pytest.approx(
+            abs(pair[0] - pair[1]) / 2**0.5, rel=1e-9
+        )
 
 
 def test_a_point_has_the_figures_that_maat_simulate_prints(trace: Path) -> None:
     (point,) = result(str(trace), *SMALL, "--vary", "p=-1")["points"]
     alone = json.loads(maat("simulate", str(trace), *SMALL, "--set", "p=-1", "--json").stdout)
-    for name in ("avg_jct_hours", "makespan_hours", "gpu_hours_per_job", "restarts_per_job", "rounds"):
+    for name in (
+        "avg_jct_hours",
+        "makespan_hours",
+        "gpu_hours_per_job",
+        "restarts_per_job",
+        "rounds",
+    ):
         assert point["figures"][name] == alone[name]
 
 
 def test_a_share_of_bound_jobs_is_varied_on_a_base_that_binds_others(trace: Path) -> None:
-    points = result(str(trace), *SMALL, "--vary", "rigid_share=0,0.5", "--strong-scaling-share", "0.5")["points"]
-    one = maat("simulate", str(trace), *SMALL, "--rigid-share", "0.5", "--strong-scaling-share", "0.5", "--json")
+    points = result(
+        str(trace), *SMALL, "--vary", "rigid_share=0,0.5", "--strong-scaling-share", "0.5"
+    )["points"]
+    one = maat(
+        "simulate",
+        str(trace),
+        *SMALL,
+        "--rigid-share",
+        "0.5",
+        "--strong-scaling-share",
+        "0.5",
+        "--json",
+    )
     assert points[1]["figures"]["avg_jct_hours"] == json.loads(one.stdout)["avg_jct_hours"]
     assert points[0]["figures"]["avg_jct_hours"] != points[1]["figures"]["avg_jct_hours"]
 
 
-def test_what_the_cache_has_is_not_simulated_again_and_damage_is_said(trace: Path, tmp_path: Path) -> None:
-    arguments = (str(trace), *SMALL, "--vary", "round_seconds=60,120", "--workers", "1", "--cache", str(tmp_path / "kept"))
+def test_what_the_cache_has_is_not_simulated_again_and_damage_is_said(
+    trace: Path, tmp_path: Path
+) -> None:
+    arguments = (
+        str(trace),
+        *SMALL,
+        "--vary",
+        "round_seconds=60,120",
+        "--workers",
+        "1",
+        "--cache",
+        str(tmp_path / "kept"),
+    )
     first = maat("sweep", *arguments)
     again = maat("sweep", *arguments)
     assert first.stdout.startswith("2 points, 2 simulated;")
@@ -106,53 +154,95 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["policy"], row["seed"]) for row in rows] == [("fifo", "0"), ("srtf", "0")]
-    assert [float(row["avg_jct_hours"]) for row in rows] == [point["figures"]["avg_jct_hours"] for point in found["points"]]
+    assert [float(row["avg_jct_hours"]) for row in rows] == [
+        point["figures"]["avg_jct_hours"] for point in found["points"]
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ((), "vary: are not one or two different settings (got []). Vary one or two"),
-        (("--vary", "p"), "vary: does not read as NAME=VALUE,VALUE,... (got 'p'). Write for example"),
-        (("--vary", "luck=1"), "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p, idle_penalty"),
+        (
+            ("--vary", "p"),
+            "vary: does not read as NAME=VALUE,VALUE,... (got 'p'). Write for example",
+        ),
+        (
+            ("--vary", "luck=1"),
+            "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p, idle_penalty",
+        ),
         (("--vary", "p=high"), "p: is no number from -10 to 10 (got 'high')"),
         (("--vary", "p=0"), "p: makes all configurations equal"),
         (("--vary", "p=,"), "p: has no values"),
-        (("--vary", "p=1", "--seeds", "a"), "seeds: are not whole numbers from 0 up with commas between (got 'a')"),
+        (
+            ("--vary", "p=1", "--seeds", "a"),
+            "seeds: are not whole numbers from 0 up with commas between (got 'a')",
+        ),
         (("--vary", "p=1", "--seeds", "1,1"), "seeds: are not different whole numbers"),
         (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),
-        (("--vary", "policy=fifo,srtf", "--policy", "sia"), "policy: is varied, and set for all points (got 'sia'). Set it or vary it."),
+        (
+            ("--vary", "policy=fifo,srtf", "--policy", "sia"),
+            "policy: is varied, and set for all points (got 'sia'). Set it or vary it.",
+        ),
         (
             ("--vary", "round_seconds=60,120", "--round-seconds", "90"),
             "round_seconds: is varied, and set for all points (got [60.0, 120.0])",
         ),
-        (("--vary", "p=1", "--set", "p=-1"), "p: is varied, and set for all points (got [1.0]). Set it or vary it."),
-        (("--vary", "profiling=oracle", "--profiling", "no-profile"), "profiling: is varied, and set for all points"),
-        (("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"), "strong_scaling_share: and rigid_share together are more than"),
+        (
+            ("--vary", "p=1", "--set", "p=-1"),
+            "p: is varied, and set for all points (got [1.0]). Set it or vary it.",
+        ),
+        (
+            ("--vary", "profiling=oracle", "--profiling", "no-profile"),
+            "profiling: is varied, and set for all points",
+        ),
+        (
+            ("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"),
+            "strong_scaling_share: and rigid_share together are more than",
+        ),
         (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
-        (("--vary", "p=1", "--cluster", "abacus=1x4"), "application: cannot run on any GPU type of this cluster (abacus)"),
+        (
+            ("--vary", "p=1", "--cluster", "abacus=1x4"),
+            "application: cannot run on any GPU type of this cluster (abacus)",
+        ),
         (("--vary", "p=1", "--cache", "/dev/null"), "cache: cannot be written"),
         (("--vary", "p=1", "--csv", "/nowhere/at/all.csv"), "csv: cannot be written"),
         (("--vary", "p=1", "--generate", "philly"), "trace: is missing, or given twice"),
     ],
     ids=lambda value: "-".join(value).strip("-") if isinstance(value, tuple) else "",
 )
-def test_a_bad_option_is_refused_by_field_value_and_remedy(trace: Path, refused: Refused, arguments: tuple[str, ...], says: str) -> None:
+def test_a_bad_option_is_refused_by_field_value_and_remedy(
+    trace: Path, refused: Refused, arguments: tuple[str, ...], says: str
+) -> None:
     assert says in refused(str(trace), "--workers", "1", *arguments)
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--jobs", "5"), ("--hours", "2"), ("--tuned-gpus", "8"), ("--variability-draw", "rows"), ("--interference", "1.5")],
+    [
+        ("--jobs", "5"),
+        ("--hours", "2"),
+        ("--tuned-gpus", "8"),
+        ("--variability-draw", "rows"),
+        ("--interference", "1.5"),
+    ],
 )
-def test_an_option_that_says_nothing_without_another_is_refused(trace: Path, refused: Refused, option: str, value: str) -> None:
+def test_an_option_that_says_nothing_without_another_is_refused(
+    trace: Path, refused: Refused, option: str, value: str
+) -> None:
     field = option.removeprefix("--").replace("-", "_")
     assert refused(str(trace), "--vary", "p=-1,1", *SMALL, option, value).startswith(f"{field}: ")
 
 
-def test_that_a_clock_ended_a_solver_is_told(trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_a_clock_ended_a_solver_is_told(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     decide = Fifo.allocate
-    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)))
+    monkeypatch.setattr(
+        Fifo,
+        "allocate",
+        lambda self, given: replace(decide(self, given), report=SolveReport(out_of_time=True)),
+    )
     varied = ("--policy", "fifo", "--vary", "round_seconds=60,300", "--workers", "1")
     monkeypatch.setattr(sys, "argv", ["maat", "sweep", str(trace), *SMALL, *varied])
     with pytest.raises(SystemExit):

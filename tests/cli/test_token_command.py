@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 def create(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "MAAT_DATABASE_URL"}
     command = [sys.executable, "-m", "maat", "token", "create", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -37,8 +39,15 @@ def test_the_token_lets_its_user_in_from_elsewhere(settings: Settings) -> None:
     made = create("--data-dir", str(settings.data_path), "--name", "laptop", "--days", "1")
 
     assert (made.returncode, made.stderr) == (0, "")
-    far_away = TestClient(create_app(settings), base_url="http://maat.example", client=("10.0.0.9", 50000))
-    assert far_away.get("/api/v1/me", headers={"Authorization": f"Bearer {made.stdout.strip()}"}).json()["user"] == "local"
+    far_away = TestClient(
+        create_app(settings), base_url="http://maat.example", client=("10.0.0.9", 50000)
+    )
+    assert (
+        far_away.get(
+            "/api/v1/me", headers={"Authorization": f"Bearer {made.stdout.strip()}"}
+        ).json()["user"]
+        == "local"
+    )
 
 
 def test_a_user_that_is_not_there_is_refused_by_name(settings: Settings) -> None:
@@ -49,7 +58,9 @@ def test_a_user_that_is_not_there_is_refused_by_name(settings: Settings) -> None
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--data-dir", "/nowhere"), ("--days", "-1"), ("--days", "soon")])
+@pytest.mark.parametrize(
+    "arguments", [("--data-dir", "/nowhere"), ("--days", "-1"), ("--days", "soon")]
+)
 def test_what_cannot_be_is_refused(arguments: tuple[str, ...]) -> None:
     refused = create(*arguments)
 

@@ -27,9 +27,15 @@ def measured(tmp_path: Path) -> Path:
     """Ten GPUs, of which one is three times as slow in one of its five measurements; alike for every application."""
     folder = tmp_path / "measured"
     folder.mkdir()
-    rows = [f"{gpu},{3.0 if (gpu, time) == (0, 0) else 1.0 + gpu / 20}\n" for gpu in range(10) for time in range(5)]
+    rows = [
+        f"{gpu},{3.0 if (gpu, time) == (0, 0) else 1.0 + gpu / 20}\n"
+        for gpu in range(10)
+        for time in range(5)
+    ]
     for application in ("resnet", "bert", "pagerank"):
-        (folder / f"{application}-v100.csv").write_text("uuid,perf\n" + "".join(rows), encoding="utf-8")
+        (folder / f"{application}-v100.csv").write_text(
+            "uuid,perf\n" + "".join(rows), encoding="utf-8"
+        )
     return folder
 
 
@@ -62,22 +68,61 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return Run(monkeypatch, capsys)
 
 
-def test_measurements_the_draw_and_the_penalty_reach_the_simulation(run: Run, trace: Path, measured: Path) -> None:
+def test_measurements_the_draw_and_the_penalty_reach_the_simulation(
+    run: Run, trace: Path, measured: Path
+) -> None:
     alike = run("simulate", trace, *RULES)
     unequal = run("simulate", trace, *RULES, "--variability", measured)
-    medians = run("simulate", trace, *RULES, "--variability", measured, "--variability-draw", "medians", "--seed", 3)
-    apart = run("simulate", trace, *RULES, "--locality-penalty", 1.7, "--locality-penalty", "vgg19=3")
+    medians = run(
+        "simulate",
+        trace,
+        *RULES,
+        "--variability",
+        measured,
+        "--variability-draw",
+        "medians",
+        "--seed",
+        3,
+    )
+    apart = run(
+        "simulate", trace, *RULES, "--locality-penalty", 1.7, "--locality-penalty", "vgg19=3"
+    )
     assert alike["complete"]
     assert alike["placer"] == "packed-sticky"
     assert len({run["avg_jct_hours"] for run in (alike, unequal, medians, apart)}) == 4
     assert apart["avg_jct_hours"] > 1.3 * alike["avg_jct_hours"]
 
 
-def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(run: Run, trace: Path, measured: Path, tmp_path: Path) -> None:
-    given = ("--cluster", "v100=2x4", "--fidelity", "pal-artifact", "--variability", measured, "--workers", 1, "--json")
+def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(
+    run: Run, trace: Path, measured: Path, tmp_path: Path
+) -> None:
+    given = (
+        "--cluster",
+        "v100=2x4",
+        "--fidelity",
+        "pal-artifact",
+        "--variability",
+        measured,
+        "--workers",
+        1,
+        "--json",
+    )
     compared = run("compare", trace, "--policy", "fifo", "--placer", "packed-sticky,pal", *given)
-    assert [contestant["name"] for contestant in compared["contestants"]] == ["fifo + packed-sticky", "fifo + pal"]
-    swept = run("sweep", trace, "--policy", "fifo", "--placer", "pal", "--vary", "locality_penalty=1,3", *given)
+    assert [contestant["name"] for contestant in compared["contestants"]] == [
+        "fifo + packed-sticky",
+        "fifo + pal",
+    ]
+    swept = run(
+        "sweep",
+        trace,
+        "--policy",
+        "fifo",
+        "--placer",
+        "pal",
+        "--vary",
+        "locality_penalty=1,3",
+        *given,
+    )
     near, far = (row["mean"]["avg_jct_hours"] for row in swept["rows"])
     assert near < far
 
@@ -85,19 +130,34 @@ def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(run: Run, tra
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--variability", "nowhere"), "variability: is no folder with CSV files of measured GPUs (got 'nowhere'). Name a folder of files"),
+        (
+            ("--variability", "nowhere"),
+            "variability: is no folder with CSV files of measured GPUs (got 'nowhere'). Name a folder of files",
+        ),
         (
             ("--locality-penalty", "0.5"),
             "locality_penalty: is no factor of at least 1 (got '0.5'). Write for example 1.7, or resnet50=1.2.",
         ),
-        (("--locality-penalty", "vgg19=much"), "locality_penalty: is no factor of at least 1 (got 'vgg19=much')"),
-        (("--locality-penalty", "lenet=2"), "locality_penalty: is no known model (got 'lenet'). Use one of: "),
+        (
+            ("--locality-penalty", "vgg19=much"),
+            "locality_penalty: is no factor of at least 1 (got 'vgg19=much')",
+        ),
+        (
+            ("--locality-penalty", "lenet=2"),
+            "locality_penalty: is no known model (got 'lenet'). Use one of: ",
+        ),
     ],
 )
-def test_a_bad_option_is_refused_by_name_value_and_remedy(run: Run, trace: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_a_bad_option_is_refused_by_name_value_and_remedy(
+    run: Run, trace: Path, arguments: tuple[str, ...], says: str
+) -> None:
     assert says in run.refused("simulate", trace, *RULES, *arguments)
 
 
-def test_measurements_that_do_not_cover_the_cluster_are_refused(run: Run, trace: Path, measured: Path) -> None:
+def test_measurements_that_do_not_cover_the_cluster_are_refused(
+    run: Run, trace: Path, measured: Path
+) -> None:
     said = run.refused("simulate", trace, "--cluster", "a100=2x4", "--variability", measured)
-    assert "gpu_type: has no measurements of resnet (class A) (got 'a100'). Measured are: v100" in said
+    assert (
+        "gpu_type: has no measurements of resnet (class A) (got 'a100'). Measured are: v100" in said
+    )

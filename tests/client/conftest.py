@@ -30,17 +30,25 @@ class InProcess(httpx.BaseTransport):
     """The service as a transport of the synchronous client."""
 
     def __init__(self, app: FastAPI) -> None:
-        self._service = TestClient(app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False)
+        self._service = TestClient(
+            app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False
+        )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        answer = self._service.request(request.method, str(request.url), content=request.read(), headers=dict(request.headers))
-        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        answer = self._service.request(
+            request.method, str(request.url), content=request.read(), headers=dict(request.headers)
+        )
+        headers = {
+            name: value for name, value in answer.headers.items() if name != "content-length"
+        }
         return httpx.Response(answer.status_code, headers=headers, content=answer.content)
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> FastAPI:
-    settings = Settings(data_dir=tmp_path, database_url="", broker_url="", implicit_admin=True, demo=True)
+    settings = Settings(
+        data_dir=tmp_path, database_url="", broker_url="", implicit_admin=True, demo=True
+    )
     database = Database.of(settings)
     ensure_defaults(database, settings)
     database.dispose()

@@ -36,7 +36,12 @@ def test_a_refused_job_says_for_each_field_what_is_wrong_and_what_to_do(maat: Cl
 
 
 def test_filters_that_repeat_are_sent_as_repeated_parameters(maat: Client) -> None:
-    maat.submit_jobs([{"name": f"job {i}", "model": model} for i, model in enumerate(("cifar10", "bert", "yolov3"))])
+    maat.submit_jobs(
+        [
+            {"name": f"job {i}", "model": model}
+            for i, model in enumerate(("cifar10", "bert", "yolov3"))
+        ]
+    )
 
     page = maat.jobs(model=["cifar10", "bert"], count="exact", sort="name")
 
@@ -88,7 +93,9 @@ def test_a_stale_version_is_refused(maat: Client) -> None:
 
 def test_the_awaited_client_answers_the_same(app: FastAPI) -> None:
     async def submit_and_list() -> tuple[Any, list[str]]:
-        async with AsyncClient(HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))) as maat:
+        async with AsyncClient(
+            HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))
+        ) as maat:
             job = await maat.submit_job(name="mine", model="cifar10")
             return job, [other["id"] async for other in maat.every_job(limit=1)]
 
@@ -111,8 +118,14 @@ def test_a_sweep_is_started_followed_and_cancelled(maat: Client) -> None:
     sweep = maat.start_sweep(**SWEEP)
 
     assert [head["id"] for head in maat.sweeps()["items"]] == [sweep["id"]]
-    assert maat.sweep(sweep["id"])["request"]["failures"] == {"mtbf_hours": 100.0, "repair_seconds": 1800.0}
-    assert [point["settings"] for point in maat.sweep_points(sweep["id"])] == [{"rigid_share": 0.0}, {"rigid_share": 0.5}]
+    assert maat.sweep(sweep["id"])["request"]["failures"] == {
+        "mtbf_hours": 100.0,
+        "repair_seconds": 1800.0,
+    }
+    assert [point["settings"] for point in maat.sweep_points(sweep["id"])] == [
+        {"rigid_share": 0.0},
+        {"rigid_share": 0.5},
+    ]
     assert maat.sweep_rows(sweep["id"]) == []
     assert maat.cancel_sweep(sweep["id"])["state"] == "cancelled"
     assert maat.sweep(sweep["id"])["state"] == "cancelled"
@@ -131,36 +144,60 @@ def test_gpus_are_reserved_and_given_back(maat: Client) -> None:
 
 def test_the_awaited_client_sweeps_and_reserves_too(app: FastAPI) -> None:
     async def both() -> tuple[Any, ...]:
-        async with AsyncClient(HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))) as maat:
+        async with AsyncClient(
+            HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))
+        ) as maat:
             sweep = await maat.start_sweep(**SWEEP)
             points = await maat.sweep_points(sweep["id"])
             cancelled = await maat.cancel_sweep(sweep["id"])
             cluster_id = (await maat.clusters())[0]["id"]
             made = await maat.reserve(cluster_id, gpu_type="t4", gpu_count=1, tenant="default")
             await maat.remove_reservation(cluster_id, made["id"])
-            return len(points), cancelled["state"], await maat.reservations(cluster_id), await maat.sweep_rows(sweep["id"])
+            return (
+                len(points),
+                cancelled["state"],
+                await maat.reservations(cluster_id),
+                await maat.sweep_rows(sweep["id"]),
+            )
 
     with ThreadPoolExecutor(1) as beside_any_running_loop:
-        assert beside_any_running_loop.submit(asyncio.run, both()).result() == (2, "cancelled", [], [])
+        assert beside_any_running_loop.submit(asyncio.run, both()).result() == (
+            2,
+            "cancelled",
+            [],
+            [],
+        )
 
 
 def test_no_answer_is_unreachable_and_names_the_address() -> None:
-    with Client("http://127.0.0.1:9", timeout_seconds=2) as nobody, pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):
+    with (
+        Client("http://127.0.0.1:9", timeout_seconds=2) as nobody,
+        pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"),
+    ):
         nobody.health()
 
 
 @pytest.mark.parametrize(
     ("content", "title"),
-    [(b"<html>Bad gateway</html>", "Bad Gateway"), (b"[1, 2]", "Bad Gateway"), (b'{"title": "Down", "errors": [7]}', "Down")],
+    [
+        (b"<html>Bad gateway</html>", "Bad Gateway"),
+        (b"[1, 2]", "Bad Gateway"),
+        (b'{"title": "Down", "errors": [7]}', "Down"),
+    ],
 )
-def test_an_answer_that_is_no_problem_document_is_still_an_api_error(content: bytes, title: str) -> None:
+def test_an_answer_that_is_no_problem_document_is_still_an_api_error(
+    content: bytes, title: str
+) -> None:
     error = ApiError.of(httpx.Response(502, content=content, request=httpx.Request("GET", HERE)))
 
     assert (error.status, error.title, error.errors, error.retryable) == (502, title, (), True)
 
 
 def test_several_problems_of_one_field_are_told_together() -> None:
-    problems = (FieldProblem("/name", "name", "Too long.", remedy="Shorten it."), FieldProblem("/name", "name", "Taken."))
+    problems = (
+        FieldProblem("/name", "name", "Too long.", remedy="Shorten it."),
+        FieldProblem("/name", "name", "Taken."),
+    )
 
     error = ApiError(status=422, title="Invalid", errors=problems)
 
@@ -182,4 +219,9 @@ def test_a_token_is_sent_as_bearer() -> None:
 def test_the_client_loads_without_the_engine() -> None:
     loaded = "import sys, maat.client; print([m for m in ('numpy', 'scipy', 'highspy', 'maat.scheduling', 'maat.simulation') if m in sys.modules])"
 
-    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

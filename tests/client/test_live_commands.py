@@ -41,23 +41,62 @@ def run(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_every_field_of_a_job_can_be_submitted(run: Run, maat: Client) -> None:
-    shape = ("--adaptivity", "strong-scaling", "--min-gpus", "2", "--max-gpus", "8", "--batch-size", "256", "--max-batch-size", "512")
-    rest = ("--gpu-type", "t4", "--gpu-type", "a100", "--work-scale", "0.5", "--no-preemptible", "--external-id", "mine-1")
+    shape = (
+        "--adaptivity",
+        "strong-scaling",
+        "--min-gpus",
+        "2",
+        "--max-gpus",
+        "8",
+        "--batch-size",
+        "256",
+        "--max-batch-size",
+        "512",
+    )
+    rest = (
+        "--gpu-type",
+        "t4",
+        "--gpu-type",
+        "a100",
+        "--work-scale",
+        "0.5",
+        "--no-preemptible",
+        "--external-id",
+        "mine-1",
+    )
     said = run("submit", "train", "--model", "cifar10", *shape, *rest, "--cluster", "demo")
     (job,) = maat.jobs()["items"]
     assert said == f"{job['id']} is submitted\n"
-    assert {name: job[name] for name in ("adaptivity", "min_gpus", "max_gpus", "batch_size", "max_batch_size")} == {
+    assert {
+        name: job[name]
+        for name in ("adaptivity", "min_gpus", "max_gpus", "batch_size", "max_batch_size")
+    } == {
         "adaptivity": "strong-scaling",
         "min_gpus": 2,
         "max_gpus": 8,
         "batch_size": 256,
         "max_batch_size": 512,
     }
-    assert (job["gpu_types"], job["work_scale"], job["preemptible"], job["external_id"]) == (["t4", "a100"], 0.5, False, "mine-1")
+    assert (job["gpu_types"], job["work_scale"], job["preemptible"], job["external_id"]) == (
+        ["t4", "a100"],
+        0.5,
+        False,
+        "mine-1",
+    )
 
 
 def test_inference_is_submitted_with_its_promise_and_once_per_key(run: Run, maat: Client) -> None:
-    serve = ("--kind", "latency-inference", "--batch-size", "16", "--promised-seconds", "0.5", "--idempotency-key", "k1", "--json")
+    serve = (
+        "--kind",
+        "latency-inference",
+        "--batch-size",
+        "16",
+        "--promised-seconds",
+        "0.5",
+        "--idempotency-key",
+        "k1",
+        "--json",
+    )
     first, again = (json.loads(run("submit", "serve", "--model", "bert", *serve)) for _ in range(2))
     assert (first["workload_kind"], first["promised_seconds"]) == ("latency-inference", 0.5)
     assert first["id"] == again["id"]
@@ -73,8 +112,16 @@ def round_at(app: FastAPI, seconds: float) -> None:
     assert step_cluster(database, cluster.id) is not None
 
 
-def test_a_waiting_job_is_explained_with_a_command_that_starts_it(run: Run, maat: Client, app: FastAPI) -> None:
-    rigid: Any = {"model": "cifar10", "adaptivity": "rigid", "batch_size": 1024, "work_scale": 500.0, "preemptible": False}
+def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
+    run: Run, maat: Client, app: FastAPI
+) -> None:
+    rigid: Any = {
+        "model": "cifar10",
+        "adaptivity": "rigid",
+        "batch_size": 1024,
+        "work_scale": 500.0,
+        "preemptible": False,
+    }
     for gpu_type, count in (("t4", 24), ("a100", 16), ("rtx", 16)):
         maat.submit_job(name=f"holds {gpu_type}", gpu_count=count, gpu_types=[gpu_type], **rigid)
     round_at(app, 100.0)
@@ -83,20 +130,40 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(run: Run, maat
     assert maat.job(waiting["id"])["state"] == "pending"
 
     said = run("explain", waiting["id"])
-    assert "- Ask for 8 GPUs instead of 16: as the cluster stands, the next round would start it on 8 × rtx.\n" in said
-    (_, *commands), (_, *cancel) = (shlex.split(part) for part in said.split("instead of 16")[1].splitlines()[1].split("&&"))
+    assert (
+        "- Ask for 8 GPUs instead of 16: as the cluster stands, the next round would start it on 8 × rtx.\n"
+        in said
+    )
+    (_, *commands), (_, *cancel) = (
+        shlex.split(part) for part in said.split("instead of 16")[1].splitlines()[1].split("&&")
+    )
     run(*commands), run(*cancel)
     round_at(app, 300.0)
 
     started = maat.jobs(q="it's waiting", state=["starting", "running"])["items"]
-    assert [(job["allocation"]["gpu_type"], job["allocation"]["gpu_count"]) for job in started if job["allocation"]] == [("rtx", 8)]
+    assert [
+        (job["allocation"]["gpu_type"], job["allocation"]["gpu_count"])
+        for job in started
+        if job["allocation"]
+    ] == [("rtx", 8)]
     assert maat.job(waiting["id"])["state"] == "cancelled"
     assert "Let it adapt" in said
     assert json.loads(run("explain", started[0]["id"], "--json"))["remedies"] == []
 
 
 def test_gpus_are_reserved_listed_and_given_back(run: Run, maat: Client) -> None:
-    made: Any = json.loads(run("reserve", "a100", "4", "--tenant", "default", "--until", "2090-01-01T00:00:00Z", "--json"))
+    made: Any = json.loads(
+        run(
+            "reserve",
+            "a100",
+            "4",
+            "--tenant",
+            "default",
+            "--until",
+            "2090-01-01T00:00:00Z",
+            "--json",
+        )
+    )
     assert (made["gpu_count"], made["end_at"]) == (4, "2090-01-01T00:00:00.000Z")
     assert made["id"] in run("reservations")
     assert run("unreserve", made["id"]) == f"{made['id']} is removed\n"
@@ -109,8 +176,12 @@ def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) 
     for application in ("bert", "resnet"):
         (folder / f"{application}-v100.csv").write_text("uuid,perf\na,1\nb,2\n")
     table.write_text("victim,partner,gpu_count,slowdown\nbert,ncf,1,1.5\n")
-    assert "'unequal' holds measurements of v100: bert, resnet" in run("upload-measurement", str(folder), "--kind", "variability")
-    made: Any = json.loads(run("upload-measurement", str(table), "--kind", "interference", "--name", "mine", "--json"))
+    assert "'unequal' holds measurements of v100: bert, resnet" in run(
+        "upload-measurement", str(folder), "--kind", "variability"
+    )
+    made: Any = json.loads(
+        run("upload-measurement", str(table), "--kind", "interference", "--name", "mine", "--json")
+    )
     assert (made["name"], made["covers"]) == ("mine", {"every GPU": ["bert"]})
     assert made["id"] in run("measurements", "--kind", "interference")
     assert run("delete-measurement", made["id"]) == f"{made['id']} is deleted\n"
@@ -129,21 +200,47 @@ def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
     assert "Use one of: t4 (24 GPUs)" in refused.value.by_field["gpu_type"]
 
 
-WHOLE = [("gpus", 1_000_000), ("min_gpus", 1_000_000), ("max_gpus", 1_000_000), ("batch_size", 2**31 - 1), ("max_batch_size", 2**31 - 1)]
+WHOLE = [
+    ("gpus", 1_000_000),
+    ("min_gpus", 1_000_000),
+    ("max_gpus", 1_000_000),
+    ("batch_size", 2**31 - 1),
+    ("max_batch_size", 2**31 - 1),
+]
 
 
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
-        *((field, "x", f"is no whole number (got 'x'). Give a whole number from 1 to {most}.") for field, most in WHOLE),
-        *((field, "0", f"is not between 1 and {most} (got '0'). Give a whole number in that range.") for field, most in WHOLE),
+        *(
+            (field, "x", f"is no whole number (got 'x'). Give a whole number from 1 to {most}.")
+            for field, most in WHOLE
+        ),
+        *(
+            (
+                field,
+                "0",
+                f"is not between 1 and {most} (got '0'). Give a whole number in that range.",
+            )
+            for field, most in WHOLE
+        ),
         ("work_scale", "x", "is no number (got 'x'). Give a plain decimal number."),
         ("work_scale", "nan", "is no number (got 'nan'). Give a plain decimal number."),
-        ("work_scale", "inf", "is not between 0 and 1000 (got 'inf'). Give a number in that range."),
-        ("promised_seconds", "-inf", "is not between 0 and 1e+06 (got '-inf'). Give a number in that range."),
+        (
+            "work_scale",
+            "inf",
+            "is not between 0 and 1000 (got 'inf'). Give a number in that range.",
+        ),
+        (
+            "promised_seconds",
+            "-inf",
+            "is not between 0 and 1e+06 (got '-inf'). Give a number in that range.",
+        ),
     ],
 )
-def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(maat: Client, run: Run, field: str, value: str, says: str) -> None:
+def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(
+    maat: Client, run: Run, field: str, value: str, says: str
+) -> None:
     with pytest.raises(ParameterError) as refused:
         run("submit", "train", "--model", "bert", f"--{field.replace('_', '-')}={value}")
     assert str(refused.value) == f"{field}: {says}"
@@ -153,17 +250,41 @@ def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(maat: Client, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("jobs", "--limit", "0"), "limit: is not between 1 and 500 (got '0'). Give a whole number in that range."),
-        (("reserve", "t4", "0", "--tenant", "x"), "gpu_count: is not between 1 and 1000000 (got '0'). Give a whole number in that range."),
-        (("reserve", "t4", "x", "--tenant", "x"), "gpu_count: is no whole number (got 'x'). Give a whole number from 1 to 1000000."),
-        (("demo", "--count", "201"), "count: is not between 1 and 200 (got '201'). Give a whole number in that range."),
-        (("demo", "--seed", "-1"), "seed: is not between 0 and 2147483647 (got '-1'). Give a whole number in that range."),
-        (("submit", "a", "--model", "bert", "--gpus", "x"), "gpus: is no whole number (got 'x'). Give a whole number from 1 to 1000000."),
-        (("up", "--port", "65536"), "port: is not between 1 and 65535 (got '65536'). Give a whole number in that range."),
+        (
+            ("jobs", "--limit", "0"),
+            "limit: is not between 1 and 500 (got '0'). Give a whole number in that range.",
+        ),
+        (
+            ("reserve", "t4", "0", "--tenant", "x"),
+            "gpu_count: is not between 1 and 1000000 (got '0'). Give a whole number in that range.",
+        ),
+        (
+            ("reserve", "t4", "x", "--tenant", "x"),
+            "gpu_count: is no whole number (got 'x'). Give a whole number from 1 to 1000000.",
+        ),
+        (
+            ("demo", "--count", "201"),
+            "count: is not between 1 and 200 (got '201'). Give a whole number in that range.",
+        ),
+        (
+            ("demo", "--seed", "-1"),
+            "seed: is not between 0 and 2147483647 (got '-1'). Give a whole number in that range.",
+        ),
+        (
+            ("submit", "a", "--model", "bert", "--gpus", "x"),
+            "gpus: is no whole number (got 'x'). Give a whole number from 1 to 1000000.",
+        ),
+        (
+            ("up", "--port", "65536"),
+            "port: is not between 1 and 65535 (got '65536'). Give a whole number in that range.",
+        ),
     ],
 )
 def test_a_whole_number_out_of_range_is_refused_with_a_remedy(
-    arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.argv", ["maat", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -173,5 +294,16 @@ def test_a_whole_number_out_of_range_is_refused_with_a_remedy(
 
 def test_latency_bound_inference_without_its_promise_is_told_what_is_missing(run: Run) -> None:
     with pytest.raises(ApiError) as refused:
-        run("submit", "serve", "--model", "bert", "--kind", "latency-inference", "--batch-size", "16")
-    assert "is missing for latency-bound inference" in str(refused.value.by_field["promised_seconds"])
+        run(
+            "submit",
+            "serve",
+            "--model",
+            "bert",
+            "--kind",
+            "latency-inference",
+            "--batch-size",
+            "16",
+        )
+    assert "is missing for latency-bound inference" in str(
+        refused.value.by_field["promised_seconds"]
+    )

@@ -45,7 +45,9 @@ SAME: dict[str, type] = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_a_type_of_the_client_has_the_fields_that_the_service_describes(app: FastAPI, name: str) -> None:
+def test_a_type_of_the_client_has_the_fields_that_the_service_describes(
+    app: FastAPI, name: str
+) -> None:
     described: dict[str, Any] = app.openapi()["components"]["schemas"][name]["properties"]
     assert is_typeddict(SAME[name])
     assert set(SAME[name].__annotations__) == set(described)

@@ -35,16 +35,24 @@ def clusters(draw: DrawFn, *, jobs_per_gpu: int = 1) -> Cluster:
     """One to four types of uneven nodes, some of whose GPUs, or all, are drained. `jobs_per_gpu`: how many jobs may share a GPU."""
     nodes = []
     for gpu_type in draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=4, unique=True)):
-        for number, count in enumerate(draw(st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 8)), min_size=1, max_size=4))):
-            drained = draw(st.frozensets(st.integers(0, count - 1))) if draw(_one_in(4)) else frozenset()
+        for number, count in enumerate(
+            draw(st.lists(st.sampled_from((1, 2, 3, 4, 6, 8, 8)), min_size=1, max_size=4))
+        ):
+            drained = (
+                draw(st.frozensets(st.integers(0, count - 1))) if draw(_one_in(4)) else frozenset()
+            )
             nodes.append(Node(f"{gpu_type}-{number}", gpu_type, count, drained))
     cluster = Cluster.of(nodes, jobs_per_gpu=jobs_per_gpu)
-    return replace(cluster, scores=draw(_scores(cluster.gpu_count))) if draw(_one_in(3)) else cluster
+    return (
+        replace(cluster, scores=draw(_scores(cluster.gpu_count))) if draw(_one_in(3)) else cluster
+    )
 
 
 def _scores(gpu_count: int) -> SearchStrategy[dict[str, tuple[float, ...]]]:
     """How slow each GPU is for a class or two of jobs."""
-    slowness = st.lists(st.sampled_from((0.9, 0.95, 1.0, 1.05, 2.8)), min_size=gpu_count, max_size=gpu_count)
+    slowness = st.lists(
+        st.sampled_from((0.9, 0.95, 1.0, 1.05, 2.8)), min_size=gpu_count, max_size=gpu_count
+    )
     return st.dictionaries(st.sampled_from(CLASSES), slowness.map(tuple), min_size=1)
 
 
@@ -52,7 +60,9 @@ def parameters() -> SearchStrategy[FloatArray]:
     """Throughput parameters, shape (7,), that cannot be written to."""
     compute = st.floats(1e-3, 1.0)
     sync = st.floats(1e-4, 0.5)
-    return st.tuples(compute, st.floats(1e-5, 0.05), sync, sync, sync, sync, st.floats(1.0, 10.0)).map(_frozen)
+    return st.tuples(
+        compute, st.floats(1e-5, 0.05), sync, sync, sync, sync, st.floats(1.0, 10.0)
+    ).map(_frozen)
 
 
 def _frozen(values: tuple[float, ...]) -> FloatArray:
@@ -69,7 +79,12 @@ def type_beliefs(draw: DrawFn, memory: MemoryLimits) -> TypeBelief:
     samples = []
     for nodes, replicas in shapes:
         batch = memory.largest_per_gpu
-        step = step_seconds(model, np.asarray(float(batch)), node_count=np.asarray(nodes), replica_count=np.asarray(replicas))
+        step = step_seconds(
+            model,
+            np.asarray(float(batch)),
+            node_count=np.asarray(nodes),
+            replica_count=np.asarray(replicas),
+        )
         samples.append(Sample(nodes, replicas, batch, float(step), 0.0))
     return TypeBelief(tuple(samples), model)
 
@@ -79,9 +94,13 @@ def beliefs(draw: DrawFn, spec: JobSpec) -> Belief:
     """Nothing known, or something of some of the types, with or without gradients."""
     known = draw(st.sets(st.sampled_from(sorted(spec.memory))))
     by_type = {name: draw(type_beliefs(spec.memory[name])) for name in sorted(known)}
-    gradient = draw(st.none() | st.builds(GradientStatistics, st.floats(0.0, 10.0), st.floats(0.0, 100.0)))
+    gradient = draw(
+        st.none() | st.builds(GradientStatistics, st.floats(0.0, 10.0), st.floats(0.0, 100.0))
+    )
     peak = max((belief.largest_replica_count for belief in by_type.values()), default=0)
-    return Belief(by_type, gradient if by_type else None, draw(st.sampled_from((peak, 0, 2 * peak))))
+    return Belief(
+        by_type, gradient if by_type else None, draw(st.sampled_from((peak, 0, 2 * peak)))
+    )
 
 
 @st.composite
@@ -92,13 +111,24 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
     some = st.sets(st.sampled_from((*cluster.type_names, "elsewhere")), min_size=1)
     names = draw(st.just({*cluster.type_names}) | some)
     smallest = draw(st.sampled_from((1, 4, 32)))
-    memory = {name: MemoryLimits(smallest, smallest * draw(st.sampled_from((1, 8, 64)))) for name in sorted(names)}
-    replica = {name: draw(st.sampled_from((1, 2, 3, 4))) for name in sorted(names)} if draw(_one_in(4)) else {}
+    memory = {
+        name: MemoryLimits(smallest, smallest * draw(st.sampled_from((1, 8, 64))))
+        for name in sorted(names)
+    }
+    replica = (
+        {name: draw(st.sampled_from((1, 2, 3, 4))) for name in sorted(names)}
+        if draw(_one_in(4))
+        else {}
+    )
     low = draw(st.sampled_from((1, 1, 1, 1, 1, 2, 2, 3, 4, 40)))
     high = draw(st.none() | st.integers(low, low + 12))
     count = draw(st.integers(low, high if high is not None else low + 9))
     kind = draw(st.sampled_from((WorkloadKind.TRAINING, WorkloadKind.TRAINING, *WorkloadKind)))
-    promised = draw(st.sampled_from((1e-3, 0.1, 1.0, 10.0))) if kind is WorkloadKind.LATENCY_INFERENCE else None
+    promised = (
+        draw(st.sampled_from((1e-3, 0.1, 1.0, 10.0)))
+        if kind is WorkloadKind.LATENCY_INFERENCE
+        else None
+    )
     fixed = adaptivity is not Adaptivity.ADAPTIVE or promised is not None
     return JobSpec(
         id=job_id,
@@ -121,7 +151,9 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
         workload_kind=kind,
         promised_seconds=promised,
-        regimes=DeclaredRegimes(1e4, (initial, 4 * initial)) if adaptivity is Adaptivity.RIGID and draw(_one_in(3)) else None,
+        regimes=DeclaredRegimes(1e4, (initial, 4 * initial))
+        if adaptivity is Adaptivity.RIGID and draw(_one_in(3))
+        else None,
         variability_class=draw(st.sampled_from((None, *CLASSES))),
         locality_penalty=draw(st.sampled_from((1.0, 1.0, 1.7))),
     )
@@ -130,7 +162,10 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
 @st.composite
 def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ...]:
     """Up to `most` jobs; some hold GPUs of one type, no two the same GPU. A held GPU may have been drained since."""
-    free: dict[str, list[int]] = {name: np.flatnonzero(cluster.gpu_type_of == t).tolist() for name, t in cluster.type_index.items()}
+    free: dict[str, list[int]] = {
+        name: np.flatnonzero(cluster.gpu_type_of == t).tolist()
+        for name, t in cluster.type_index.items()
+    }
     jobs = []
     for number in range(draw(st.integers(0, 3) | st.integers(2, most))):
         spec = draw(job_specs(f"job-{number}", cluster))
@@ -144,7 +179,9 @@ def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ..
                 restarts=draw(st.integers(0, 3)),
                 restarting=allocation is not None and draw(_one_in(4)),
                 started_at=None if allocation is None else spec.submitted_at,
-                epochs_begun={} if spec.regimes is None else dict(zip(spec.regimes.batch_sizes, draw(_epochs()), strict=False)),
+                epochs_begun={}
+                if spec.regimes is None
+                else dict(zip(spec.regimes.batch_sizes, draw(_epochs()), strict=False)),
             )
         )
     return tuple(jobs)
@@ -157,7 +194,13 @@ def _epochs() -> SearchStrategy[list[int]]:
 
 @st.composite
 def _allocations(draw: DrawFn, spec: JobSpec, free: dict[str, list[int]]) -> Allocation | None:
-    counts = [(name, n) for name in free if spec.may_use(name) for n in _counts(spec, name) if n <= len(free[name])]
+    counts = [
+        (name, n)
+        for name in free
+        if spec.may_use(name)
+        for n in _counts(spec, name)
+        if n <= len(free[name])
+    ]
     if not counts or draw(st.booleans()):
         return None
     name, count = draw(st.sampled_from(counts))
@@ -179,9 +222,14 @@ def quotas(draw: DrawFn, cluster: Cluster) -> tuple[Limit, ...]:
     """Up to two limits of a tenant, on one type or on all together; a limit may be below what the tenant holds."""
     found = {}
     for _ in range(draw(st.integers(0, 2))):
-        tenant, gpu_type = draw(st.sampled_from(TENANTS)), draw(st.none() | st.sampled_from(cluster.type_names))
+        tenant, gpu_type = (
+            draw(st.sampled_from(TENANTS)),
+            draw(st.none() | st.sampled_from(cluster.type_names)),
+        )
         name = f"quota:{tenant}:{gpu_type or 'all'}"
-        found[name] = Limit(name, LimitKind.QUOTA, draw(st.integers(0, 8)), gpu_type=gpu_type, tenant=tenant)
+        found[name] = Limit(
+            name, LimitKind.QUOTA, draw(st.integers(0, 8)), gpu_type=gpu_type, tenant=tenant
+        )
     return tuple(found.values())
 
 
@@ -191,10 +239,14 @@ def reserved(draw: DrawFn, cluster: Cluster, jobs: tuple[Job, ...]) -> tuple[Res
     found = []
     for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2, 3)))):
         gpu_type, count = draw(st.sampled_from(cluster.type_names)), draw(st.integers(1, 12))
-        start, end = draw(st.sampled_from(((0.0, np.inf), (NOW, NOW + 60.0), (0.0, NOW), (NOW + 60.0, np.inf))))
+        start, end = draw(
+            st.sampled_from(((0.0, np.inf), (NOW, NOW + 60.0), (0.0, NOW), (NOW + 60.0, np.inf)))
+        )
         job_id = draw(st.none() | st.sampled_from([job.id for job in jobs])) if jobs else None
         tenant = draw(st.sampled_from(TENANTS)) if job_id is None else None
-        found.append(Reservation(gpu_type, count, tenant=tenant, job_id=job_id, start=start, end=end))
+        found.append(
+            Reservation(gpu_type, count, tenant=tenant, job_id=job_id, start=start, end=end)
+        )
     return tuple(found)
 
 
@@ -209,6 +261,8 @@ def round_inputs(draw: DrawFn) -> RoundInput:
         round_seconds=60.0,
         jobs=jobs,
         cluster=cluster,
-        limits=standing_limits(cluster) + draw(quotas(cluster)) + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
+        limits=standing_limits(cluster)
+        + draw(quotas(cluster))
+        + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
         pinned=pinned_grants(jobs, cluster),
     )

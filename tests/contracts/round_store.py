@@ -26,16 +26,36 @@ def observed_at(number: int) -> ClusterState:
 def round_result(number: int) -> RoundResult:
     """That round, really planned: both jobs start; policy and placer leave a state that names the round."""
     observed = observed_at(number)
-    round_input = RoundInput(observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER))
+    round_input = RoundInput(
+        observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER)
+    )
     result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed-sticky"))
-    decision = replace(result.decision, state=PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}))
-    placement = replace(result.placement, state=PolicyState("packed-sticky", "def", {"job-b": number}))
+    decision = replace(
+        result.decision,
+        state=PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}),
+    )
+    placement = replace(
+        result.placement, state=PolicyState("packed-sticky", "def", {"job-b": number})
+    )
     return replace(result, decision=decision, placement=placement)
 
 
 def _job(job_id: str) -> Job:
     memory = {"t4": MemoryLimits(1, 64)}
-    return Job(JobSpec(job_id, "cifar10", 0.0, 1e6, initial_batch_size=8, max_batch_size=64, memory=memory, gpu_count=2), Belief(), 1e6)
+    return Job(
+        JobSpec(
+            job_id,
+            "cifar10",
+            0.0,
+            1e6,
+            initial_batch_size=8,
+            max_batch_size=64,
+            memory=memory,
+            gpu_count=2,
+        ),
+        Belief(),
+        1e6,
+    )
 
 
 def commit(store: RoundStore, number: int) -> bool:
@@ -49,18 +69,24 @@ class RoundStoreContract:
     def store(self) -> RoundStore:
         raise NotImplementedError("give the fixture `store`: an empty store")
 
-    def test_an_empty_store_begins_with_round_one_and_remembers_nothing(self, store: RoundStore) -> None:
+    def test_an_empty_store_begins_with_round_one_and_remembers_nothing(
+        self, store: RoundStore
+    ) -> None:
         loaded = store.load()
         assert loaded.next_round_number == 1
         assert dict(loaded.policy_state.data) == {}
         assert dict(loaded.placer_state.data) == {}
 
-    def test_a_committed_round_is_followed_by_the_next_and_leaves_its_states(self, store: RoundStore) -> None:
+    def test_a_committed_round_is_followed_by_the_next_and_leaves_its_states(
+        self, store: RoundStore
+    ) -> None:
         for number in (1, 2, 3):
             assert commit(store, number)
             loaded = store.load()
             assert loaded.next_round_number == number + 1
-            assert loaded.policy_state == PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}})
+            assert loaded.policy_state == PolicyState(
+                "fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}
+            )
             assert loaded.placer_state == PolicyState("packed-sticky", "def", {"job-b": number})
 
     def test_a_round_is_committed_once(self, store: RoundStore) -> None:
@@ -113,7 +139,9 @@ class DurableRoundStoreContract(RoundStoreContract):
         commit(store, 3)
         assert list(store.unapplied()) == []
 
-    def test_another_store_on_the_same_data_goes_on_where_this_one_was(self, store: RoundStore, reopened: RoundStore) -> None:
+    def test_another_store_on_the_same_data_goes_on_where_this_one_was(
+        self, store: RoundStore, reopened: RoundStore
+    ) -> None:
         commit(store, 1)
         assert reopened.load() == store.load()
         assert list(reopened.unapplied()) == list(store.unapplied())

@@ -62,7 +62,9 @@ class Driven:
 
     def decide(self, state: ClusterState) -> Changes:
         limits, pins = standing_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
-        round_input = RoundInput(state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins)
+        round_input = RoundInput(
+            state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins
+        )
         placer = PLACERS.build("whole-node" if self.policy == "sia" else "packed-sticky")
         return plan_round(round_input, POLICIES.build(self.policy), placer).changes
 
@@ -81,20 +83,36 @@ class Driven:
 
 
 def shown(job: Job) -> object:
-    beliefs = {kind: [list(map(list, known.samples)), known.parameters.tolist()] for kind, known in job.belief.by_type.items()}
+    beliefs = {
+        kind: [list(map(list, known.samples)), known.parameters.tolist()]
+        for kind, known in job.belief.by_type.items()
+    }
     held = None if job.allocation is None else [job.allocation.gpu_type, list(job.allocation.gpus)]
-    return [job.id, job.remaining_work, held, dict(job.attained_gpu_seconds), job.restarts, job.restarting, job.started_at, beliefs]
+    return [
+        job.id,
+        job.remaining_work,
+        held,
+        dict(job.attained_gpu_seconds),
+        job.restarts,
+        job.restarting,
+        job.started_at,
+        beliefs,
+    ]
 
 
 def trace_jobs(submissions: Sequence[tuple[int, str]]) -> list[TraceJob]:
     """Short jobs: a hundredth of a training each, 600 s apart at most."""
     return [
-        TraceJob(f"job-{i}", float(at), model, gpu_count=1 + i % 3, batch_size=None, work_scale=0.01)
+        TraceJob(
+            f"job-{i}", float(at), model, gpu_count=1 + i % 3, batch_size=None, work_scale=0.01
+        )
         for i, (at, model) in enumerate(submissions)
     ]
 
 
-def fresh(jobs: Sequence[TraceJob], policy: str, fidelity: str, *, without: frozenset[str] = frozenset()) -> Driven:
+def fresh(
+    jobs: Sequence[TraceJob], policy: str, fidelity: str, *, without: frozenset[str] = frozenset()
+) -> Driven:
     """A new executor to which these jobs were submitted."""
     clock = HandClock()
     executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES[fidelity], fitter=FITTER)
@@ -102,18 +120,26 @@ def fresh(jobs: Sequence[TraceJob], policy: str, fidelity: str, *, without: froz
         if job.name not in without:
             model = MODELS[job.model]
             spec = model.job_spec(job, FIDELITIES[fidelity])
-            executor.submit(spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale)
+            executor.submit(
+                spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale
+            )
     return Driven(executor, clock, policy)
 
 
-workloads = st.lists(st.tuples(st.integers(0, 600), st.sampled_from(("cifar10", "bert", "yolov3"))), min_size=1, max_size=5).map(trace_jobs)
+workloads = st.lists(
+    st.tuples(st.integers(0, 600), st.sampled_from(("cifar10", "bert", "yolov3"))),
+    min_size=1,
+    max_size=5,
+).map(trace_jobs)
 policies = st.sampled_from(POLICIES.names)
 fidelities = st.sampled_from(sorted(FIDELITIES))
 
 
 @settings(max_examples=10)
 @given(jobs=workloads, policy=policies, fidelity=fidelities, rounds=st.integers(1, 12))
-def test_carrying_a_round_out_twice_is_carrying_it_out_once(jobs: list[TraceJob], policy: str, fidelity: str, rounds: int) -> None:
+def test_carrying_a_round_out_twice_is_carrying_it_out_once(
+    jobs: list[TraceJob], policy: str, fidelity: str, rounds: int
+) -> None:
     once, twice = fresh(jobs, policy, fidelity), fresh(jobs, policy, fidelity)
     once.play(rounds)
     twice.play(rounds, times_applied=2)
@@ -122,7 +148,13 @@ def test_carrying_a_round_out_twice_is_carrying_it_out_once(jobs: list[TraceJob]
 
 
 @settings(max_examples=10)
-@given(jobs=workloads, policy=policies, fidelity=fidelities, before=st.integers(0, 12), after=st.integers(1, 10))
+@given(
+    jobs=workloads,
+    policy=policies,
+    fidelity=fidelities,
+    before=st.integers(0, 12),
+    after=st.integers(1, 10),
+)
 def test_a_restarted_executor_goes_on_exactly_as_the_uninterrupted_one(
     jobs: list[TraceJob], policy: str, fidelity: str, before: int, after: int
 ) -> None:
@@ -143,7 +175,9 @@ def test_a_restarted_executor_goes_on_exactly_as_the_uninterrupted_one(
 
 @settings(max_examples=10)
 @given(jobs=workloads, policy=policies, fidelity=fidelities)
-def test_the_events_of_a_job_are_a_life_that_may_be_lived(jobs: list[TraceJob], policy: str, fidelity: str) -> None:
+def test_the_events_of_a_job_are_a_life_that_may_be_lived(
+    jobs: list[TraceJob], policy: str, fidelity: str
+) -> None:
     played = fresh(jobs, policy, fidelity)
     played.play(25)
     lives: dict[str, list[tuple[float, JobState]]] = {job.name: [] for job in jobs}
@@ -198,7 +232,9 @@ def test_a_job_is_submitted_once() -> None:
     played = fresh(jobs, "fifo", "paper")
     model = MODELS["cifar10"]
     with pytest.raises(MaatError, match="job-0 was submitted before"):
-        played.executor.submit(model.job_spec(jobs[0], FIDELITIES["paper"]), model.truth, restart_seconds=0.0)
+        played.executor.submit(
+            model.job_spec(jobs[0], FIDELITIES["paper"]), model.truth, restart_seconds=0.0
+        )
 
 
 def test_the_changes_of_an_earlier_round_come_too_late() -> None:

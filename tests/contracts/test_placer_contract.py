@@ -37,7 +37,9 @@ def nodes_of(round_input: RoundInput, gpus: tuple[int, ...]) -> int:
 
 @settings(max_examples=40)
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(placer: Placer, round_input: RoundInput, name: str) -> None:
+def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(
+    placer: Placer, round_input: RoundInput, name: str
+) -> None:
     decision = POLICIES.build(name).allocate(round_input)
     placed = placer.place(decision, round_input)
     check_placement(placed, decision, round_input)
@@ -48,7 +50,9 @@ def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(pla
 
 @settings(max_examples=25)
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_the_same_decision_is_placed_the_same_way(placer: Placer, round_input: RoundInput, name: str) -> None:
+def test_the_same_decision_is_placed_the_same_way(
+    placer: Placer, round_input: RoundInput, name: str
+) -> None:
     decision = POLICIES.build(name).allocate(round_input)
     before = pickle.dumps((round_input.jobs, dict(decision.grants)))
     first = placer.place(decision, round_input)
@@ -60,10 +64,14 @@ def test_the_same_decision_is_placed_the_same_way(placer: Placer, round_input: R
 
 @settings(max_examples=25)
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(placer: Placer, round_input: RoundInput, name: str) -> None:
+def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(
+    placer: Placer, round_input: RoundInput, name: str
+) -> None:
     decision = POLICIES.build(name).allocate(round_input)
     first = placer.place(decision, round_input)
-    later = placer.place(decision, replace(round_input, now=NOW + 600.0, round_number=round_input.round_number + 10))
+    later = placer.place(
+        decision, replace(round_input, now=NOW + 600.0, round_number=round_input.round_number + 10)
+    )
     assert first.by_chance or (first.placement.by_job, first.unplaced, first.state) == (
         later.placement.by_job,
         later.unplaced,
@@ -73,7 +81,9 @@ def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(placer: Pl
 
 @settings(max_examples=40)
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(placer: Placer, round_input: RoundInput, name: str) -> None:
+def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(
+    placer: Placer, round_input: RoundInput, name: str
+) -> None:
     placed = placer.place(POLICIES.build(name).allocate(round_input), round_input).placement.by_job
     for job in round_input.jobs:
         if job.id in round_input.pinned and job.allocation is not None:
@@ -96,20 +106,34 @@ def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
     for number in range(draw(st.integers(1, 12)) if table else 0):
         wanted = draw(st.sampled_from(table))
         spec = _spec(f"job-{number}", cluster)
-        inside = [limit.name for limit in limits if limit.counts(spec, wanted.gpu_type, wanted.gpu_count)]
+        inside = [
+            limit.name for limit in limits if limit.counts(spec, wanted.gpu_type, wanted.gpu_count)
+        ]
         if all(left[name] >= wanted.gpu_count for name in inside):
             for name in inside:
                 left[name] -= wanted.gpu_count
             grants[spec.id] = Grant(wanted.gpu_type, wanted.gpu_count, node_count=wanted.node_count)
-    jobs = tuple(Job(_spec(job_id, cluster), Belief(), 1.0, allocation=held) for job_id, held in draw(_holdings(list(grants), cluster)))
-    round_input = RoundInput(now=NOW, round_number=1, round_seconds=60.0, jobs=jobs, cluster=cluster, limits=limits)
+    jobs = tuple(
+        Job(_spec(job_id, cluster), Belief(), 1.0, allocation=held)
+        for job_id, held in draw(_holdings(list(grants), cluster))
+    )
+    round_input = RoundInput(
+        now=NOW, round_number=1, round_seconds=60.0, jobs=jobs, cluster=cluster, limits=limits
+    )
     return Decision(grants, SolveReport(), {}), round_input
 
 
 @st.composite
-def _holdings(draw: DrawFn, job_ids: list[str], cluster: Cluster) -> list[tuple[str, Allocation | None]]:
+def _holdings(
+    draw: DrawFn, job_ids: list[str], cluster: Cluster
+) -> list[tuple[str, Allocation | None]]:
     """Each job with GPUs scattered as they may be after nodes were drained and jobs ended, or with none."""
-    free = {name: [g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name] for name in cluster.type_names}
+    free = {
+        name: [
+            g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name
+        ]
+        for name in cluster.type_names
+    }
     held: list[tuple[str, Allocation | None]] = []
     for job_id in job_ids:
         name = draw(st.sampled_from(cluster.type_names))
@@ -125,12 +149,16 @@ def _type(cluster: Cluster, gpu: int) -> str:
 
 def _spec(job_id: str, cluster: Cluster) -> JobSpec:
     memory = {name: MemoryLimits(1, 64) for name in cluster.type_names}
-    return JobSpec(job_id, "vision", 0.0, 1.0, initial_batch_size=8, max_batch_size=64, memory=memory)
+    return JobSpec(
+        job_id, "vision", 0.0, 1.0, initial_batch_size=8, max_batch_size=64, memory=memory
+    )
 
 
 @settings(max_examples=120)
 @given(case=sia_grants())
-def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_limits(case: tuple[Decision, RoundInput]) -> None:
+def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_limits(
+    case: tuple[Decision, RoundInput],
+) -> None:
     decision, round_input = case
     placed = PLACERS.build("whole-node").place(decision, round_input)
     check_placement(placed, decision, round_input)
@@ -139,7 +167,9 @@ def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_li
 
 @settings(max_examples=120)
 @given(case=sia_grants())
-def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configuration(case: tuple[Decision, RoundInput]) -> None:
+def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configuration(
+    case: tuple[Decision, RoundInput],
+) -> None:
     decision, round_input = case
     placed = PLACERS.build("whole-node").place(decision, round_input).placement.by_job
     for job in round_input.jobs:
@@ -147,10 +177,18 @@ def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configura
             assert nodes_of(round_input, placed[job.id]) == decision.grants[job.id].node_count
 
 
-def moved(placed: Mapping[str, tuple[int, ...]], decision: Decision, round_input: RoundInput) -> set[str]:
+def moved(
+    placed: Mapping[str, tuple[int, ...]], decision: Decision, round_input: RoundInput
+) -> set[str]:
     """Jobs that hold what they were granted, on GPUs in service, and are not left there."""
-    kept = {job.id: held_as_granted(round_input, job.id, decision.grants[job.id]) for job in round_input.jobs if job.id in decision.grants}
-    return {job_id for job_id, gpus in kept.items() if gpus is not None and placed.get(job_id) != gpus}
+    kept = {
+        job.id: held_as_granted(round_input, job.id, decision.grants[job.id])
+        for job in round_input.jobs
+        if job.id in decision.grants
+    }
+    return {
+        job_id for job_id, gpus in kept.items() if gpus is not None and placed.get(job_id) != gpus
+    }
 
 
 @settings(max_examples=120)
@@ -164,7 +202,9 @@ def test_whole_node_moves_nobody_where_that_is_not_needed_and_never_more_than_pl
     check_placement(few, decision, round_input)
     assert len(few.placement.gpus) >= len(all_anew.placement.gpus)
     if len(few.placement.gpus) == len(all_anew.placement.gpus):
-        assert len(moved(few.placement.by_job, decision, round_input)) <= len(moved(all_anew.placement.by_job, decision, round_input))
+        assert len(moved(few.placement.by_job, decision, round_input)) <= len(
+            moved(all_anew.placement.by_job, decision, round_input)
+        )
 
 
 @settings(max_examples=40)

@@ -32,7 +32,13 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 def facts(round_input: RoundInput) -> bytes:
     """Everything that a policy was given, as bytes."""
-    given_facts = (round_input.jobs, round_input.cluster.nodes, round_input.limits, dict(round_input.pinned), round_input.state)
+    given_facts = (
+        round_input.jobs,
+        round_input.cluster.nodes,
+        round_input.limits,
+        dict(round_input.pinned),
+        round_input.state,
+    )
     return pickle.dumps(given_facts)
 
 
@@ -67,7 +73,9 @@ def test_the_rules_of_every_round_are_kept(policy: Policy, round_input: RoundInp
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(policy: Policy, round_input: RoundInput) -> None:
+def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(
+    policy: Policy, round_input: RoundInput
+) -> None:
     decision = policy.allocate(round_input)
     used, pinned = used_places(decision, round_input), pinned_places(round_input)
     for limit in round_input.limits:
@@ -76,7 +84,9 @@ def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(policy: Policy, roun
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_every_grant_is_something_that_its_job_can_use(policy: Policy, round_input: RoundInput) -> None:
+def test_every_grant_is_something_that_its_job_can_use(
+    policy: Policy, round_input: RoundInput
+) -> None:
     for job_id, grant in policy.allocate(round_input).grants.items():
         spec = round_input.job_by_id[job_id].spec
         assert grant.gpu_type in round_input.cluster.type_names
@@ -91,7 +101,9 @@ def test_every_grant_is_something_that_its_job_can_use(policy: Policy, round_inp
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(policy: Policy, round_input: RoundInput) -> None:
+def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(
+    policy: Policy, round_input: RoundInput
+) -> None:
     grants = policy.allocate(round_input).grants
     for job in round_input.jobs:
         if job.spec.is_rigid and job.id in grants:
@@ -104,20 +116,35 @@ def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInpu
     grants = policy.allocate(round_input).grants
     for job in round_input.jobs:
         if job.allocation is not None and (job.restarting or not job.spec.preemptible):
-            assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (job.allocation.gpu_type, job.allocation.gpu_count)
+            assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (
+                job.allocation.gpu_type,
+                job.allocation.gpu_count,
+            )
 
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(policy: Policy, round_input: RoundInput) -> None:
+def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(
+    policy: Policy, round_input: RoundInput
+) -> None:
     cluster, grants = round_input.cluster, policy.allocate(round_input).grants
-    rows = [r for r, j in enumerate(round_input.jobs) if j.spec.promised_seconds is not None and j.id in grants]
-    free = np.array([r for r in rows if round_input.jobs[r].id not in round_input.pinned], dtype=np.int64)
+    rows = [
+        r
+        for r, j in enumerate(round_input.jobs)
+        if j.spec.promised_seconds is not None and j.id in grants
+    ]
+    free = np.array(
+        [r for r in rows if round_input.jobs[r].id not in round_input.pinned], dtype=np.int64
+    )
     given = [grants[round_input.jobs[r].id] for r in free]
     kinds = np.array([cluster.type_index[g.gpu_type] for g in given], dtype=np.int64)
     counts = np.array([g.gpu_count for g in given], dtype=np.int64)
     nodes = np.array(
-        [g.node_count or -(-g.gpu_count // cluster.gpus_per_node[t]) for g, t in zip(given, kinds, strict=True)], dtype=np.int64
+        [
+            g.node_count or -(-g.gpu_count // cluster.gpus_per_node[t])
+            for g, t in zip(given, kinds, strict=True)
+        ],
+        dtype=np.int64,
     )
     pairs = evaluate_pairs(
         round_input.jobs,
@@ -134,7 +161,9 @@ def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(poli
 
 @settings(max_examples=25)
 @given(round_input=round_inputs())
-def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(policy: Policy, round_input: RoundInput) -> None:
+def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(
+    policy: Policy, round_input: RoundInput
+) -> None:
     before = facts(round_input)
     first = policy.allocate(round_input)
     assert facts(round_input) == before
@@ -144,7 +173,9 @@ def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(policy: Policy
 
     assert list(first.grants.items()) == list(again.grants.items())
     assert first.state == again.state
-    assert {j: r.primary for j, r in first.reasons.items()} == {j: r.primary for j, r in again.reasons.items()}
+    assert {j: r.primary for j, r in first.reasons.items()} == {
+        j: r.primary for j, r in again.reasons.items()
+    }
 
 
 def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundInput:
@@ -153,21 +184,39 @@ def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundI
     for job in round_input.jobs:
         if job.allocation is not None:
             kind, count = job.allocation.gpu_type, job.allocation.gpu_count
-            served = {**job.attained_gpu_seconds, kind: job.attained_gpu_seconds.get(kind, 0.0) + seconds * count}
-            belief = replace(job.belief, gradient=GradientStatistics(1.0, 5.0), peak_replica_count=count)
-            job = replace(job, attained_gpu_seconds=served, remaining_work=job.remaining_work / 2, belief=belief)
+            served = {
+                **job.attained_gpu_seconds,
+                kind: job.attained_gpu_seconds.get(kind, 0.0) + seconds * count,
+            }
+            belief = replace(
+                job.belief, gradient=GradientStatistics(1.0, 5.0), peak_replica_count=count
+            )
+            job = replace(
+                job,
+                attained_gpu_seconds=served,
+                remaining_work=job.remaining_work / 2,
+                belief=belief,
+            )
         jobs.append(job)
     number = round_input.round_number + math.ceil(seconds / round_input.round_seconds)
-    return replace(round_input, now=NOW + seconds, round_number=number, jobs=tuple(jobs), state=state)
+    return replace(
+        round_input, now=NOW + seconds, round_number=number, jobs=tuple(jobs), state=state
+    )
 
 
 @settings(max_examples=sampled(60))
 @given(round_input=round_inputs(), ahead=st.floats(1.0, 1e5))
-def test_a_decision_stands_as_long_as_it_says(policy: Policy, round_input: RoundInput, ahead: float) -> None:
+def test_a_decision_stands_as_long_as_it_says(
+    policy: Policy, round_input: RoundInput, ahead: float
+) -> None:
     first = policy.allocate(round_input)
     second = policy.allocate(replace(round_input, state=first.state))
     until = min(second.stands_until, NOW + ahead)
-    if until > NOW and list(second.grants.items()) == list(first.grants.items()) and second.state == first.state:
+    if (
+        until > NOW
+        and list(second.grants.items()) == list(first.grants.items())
+        and second.state == first.state
+    ):
         again = policy.allocate(later(round_input, first.state, until - NOW))
         assert list(again.grants.items()) == list(first.grants.items())
         assert again.state == first.state
@@ -181,7 +230,10 @@ def test_every_job_is_told_why(policy: Policy, round_input: RoundInput) -> None:
     for job in round_input.jobs:
         reason = decision.reasons[job.id]
         assert reason.sentence
-        assert all(value is None or isinstance(value, int | float | str) for value in reason.evidence.values())
+        assert all(
+            value is None or isinstance(value, int | float | str)
+            for value in reason.evidence.values()
+        )
         if job.id in round_input.pinned:
             assert reason.primary is ReasonCode.PINNED
         else:
@@ -195,7 +247,9 @@ def test_the_certificate_bounds_what_was_decided(policy: Policy, round_input: Ro
     assert np.isfinite([report.objective, report.bound, report.gap]).all()
     assert report.bound >= report.objective - 1e-9 * abs(report.objective)
     own = set(report.prices) - {limit.name for limit in round_input.limits}
-    assert all(name.startswith("shape:") for name in own), "rows of a policy's own say what shapes it can place"
+    assert all(name.startswith("shape:") for name in own), (
+        "rows of a policy's own say what shapes it can place"
+    )
     assert all(price >= 0 for price in report.prices.values())
 
 
@@ -209,7 +263,14 @@ def test_no_round_breaks_a_rule_under_any_placer(policy: Policy, round_input: Ro
 
 def test_without_jobs_nothing_is_granted(policy: Policy) -> None:
     cluster = Cluster.parse("t4=1x4")
-    empty = RoundInput(now=0.0, round_number=1, round_seconds=60.0, jobs=(), cluster=cluster, limits=standing_limits(cluster))
+    empty = RoundInput(
+        now=0.0,
+        round_number=1,
+        round_seconds=60.0,
+        jobs=(),
+        cluster=cluster,
+        limits=standing_limits(cluster),
+    )
     decision = policy.allocate(empty)
     assert dict(decision.grants) == {}
     assert dict(decision.reasons) == {}

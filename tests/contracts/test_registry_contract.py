@@ -17,7 +17,9 @@ from maat.scheduling.registry import Entry
 from maat.scheduling.rounds import Placer, Policy
 
 LINES = [
-    pytest.param(protocol, entry, id=entry.name) for protocol, registry in ((Policy, POLICIES), (Placer, PLACERS)) for entry in registry
+    pytest.param(protocol, entry, id=entry.name)
+    for protocol, registry in ((Policy, POLICIES), (Placer, PLACERS))
+    for entry in registry
 ]
 SOLVERS = ("scipy.optimize", "highspy", "cvxpy")
 
@@ -34,12 +36,16 @@ def test_the_class_of_a_line_answers_to_its_protocol(protocol: type, entry: Entr
             assert get_type_hints(entry.cls)[name] == get_type_hints(member.fget)["return"]
         else:
             method = getattr(entry.cls, name)
-            assert list(inspect.signature(method).parameters) == list(inspect.signature(member).parameters)  # type: ignore[arg-type]
+            assert list(inspect.signature(method).parameters) == list(
+                inspect.signature(member).parameters
+            )  # type: ignore[arg-type]
             assert get_type_hints(method) == get_type_hints(member)
 
 
 @pytest.mark.parametrize(("protocol", "entry"), LINES)
-def test_what_is_built_bears_the_name_of_its_line_and_keeps_no_state(protocol: type, entry: Entry[object]) -> None:
+def test_what_is_built_bears_the_name_of_its_line_and_keeps_no_state(
+    protocol: type, entry: Entry[object]
+) -> None:
     """State is given with every round, to its owner by name: an implementation that kept some itself could not be frozen."""
     built: Any = entry.cls()
     assert built.name == entry.name
@@ -48,7 +54,9 @@ def test_what_is_built_bears_the_name_of_its_line_and_keeps_no_state(protocol: t
 
 
 @pytest.mark.parametrize("entry", tuple(POLICIES), ids=lambda entry: entry.name)
-def test_a_policy_says_how_long_its_rounds_are_and_goes_with_a_placer_that_there_is(entry: Entry[Policy]) -> None:
+def test_a_policy_says_how_long_its_rounds_are_and_goes_with_a_placer_that_there_is(
+    entry: Entry[Policy],
+) -> None:
     rounds = {parameter.name: parameter for parameter in entry.parameters}["round_seconds"]
     assert (rounds.type, rounds.unit) == ("number", "s")
     assert POLICIES.build(entry.name, {"round_seconds": 77.0}).round_seconds == 77.0
@@ -58,5 +66,10 @@ def test_a_policy_says_how_long_its_rounds_are_and_goes_with_a_placer_that_there
 def test_one_policy_does_not_load_what_others_need() -> None:
     """A solver takes longer to import than a trace under Tiresias takes to play."""
     build = "from maat.scheduling.policies import POLICIES; POLICIES.build('tiresias')"
-    loaded = subprocess.run([sys.executable, "-c", f"{build}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"{build}; import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert not set(SOLVERS) & set(loaded.stdout.split())

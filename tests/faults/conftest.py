@@ -25,7 +25,12 @@ def redis_url() -> Iterator[str]:
         pytest.skip(str(reason))
 
 
-@pytest.fixture(params=["embedded", pytest.param("deployed", marks=[pytest.mark.needs_postgres, pytest.mark.needs_redis])])
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("deployed", marks=[pytest.mark.needs_postgres, pytest.mark.needs_redis]),
+    ]
+)
 def kind(request: pytest.FixtureRequest) -> str:
     """Embedded: SQLite and the broker of files. Deployed: PostgreSQL and Redis."""
     return str(request.param)
@@ -52,7 +57,9 @@ def migrate(url: str) -> None:
 
 
 @pytest.fixture
-def worker(kind: str, database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worker]:
+def worker(
+    kind: str, database_url: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Worker]:
     broker = request.getfixturevalue("redis_url") if kind == "deployed" else ""
     started = Worker.on(database_url, tmp_path, broker_url=broker)
     yield started

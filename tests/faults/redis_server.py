@@ -35,7 +35,9 @@ def redis_server() -> Iterator[str]:
             server.terminate()
             server.wait()
     else:
-        raise NoRedis("none is installed and MAAT_TEST_REDIS names none: install the Debian package redis-server")
+        raise NoRedis(
+            "none is installed and MAAT_TEST_REDIS names none: install the Debian package redis-server"
+        )
 
 
 def _started(program: str) -> tuple[subprocess.Popen[bytes], str]:

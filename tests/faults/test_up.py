@@ -21,9 +21,24 @@ class Up:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self._said = folder, folder.with_suffix(".out")
-        command = [sys.executable, "-m", "maat", "up", "--data-dir", str(folder), "--port", str(port)]
+        command = [
+            sys.executable,
+            "-m",
+            "maat",
+            "up",
+            "--data-dir",
+            str(folder),
+            "--port",
+            str(port),
+        ]
         with self._said.open("wb") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env=clean_environment())
+            self.process = subprocess.Popen(
+                command,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=clean_environment(),
+            )
 
     @property
     def said(self) -> str:
@@ -34,7 +49,11 @@ class Up:
         return self.said.split("Maat is at ")[1].split()[0]
 
     def await_ready(self) -> None:
-        wait_until(lambda: "Maat is at" in self.said or self.process.poll() is not None, "it says where it is", log=self._said)
+        wait_until(
+            lambda: "Maat is at" in self.said or self.process.poll() is not None,
+            "it says where it is",
+            log=self._said,
+        )
         assert "Maat is at" in self.said, self.said
 
     def processes(self) -> list[int]:
@@ -51,7 +70,9 @@ class Up:
     def last_round(self) -> int:
         with httpx.Client(base_url=self.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
             cluster = client.get("/api/v1/clusters").json()["items"][0]["id"]
-            rounds = client.get(f"/api/v1/clusters/{cluster}/rounds", params={"limit": 1}).json()["items"]
+            rounds = client.get(f"/api/v1/clusters/{cluster}/rounds", params={"limit": 1}).json()[
+                "items"
+            ]
         return int(rounds[0]["number"]) if rounds else 0
 
 
@@ -74,10 +95,17 @@ def up(tmp_path: Path, taken_port: int) -> Iterator[Up]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(up: Up, taken_port: int, tmp_path: Path) -> None:
+def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(
+    up: Up, taken_port: int, tmp_path: Path
+) -> None:
     up.await_ready()
     assert int(up.url.rsplit(":", 1)[1]) != taken_port
-    assert httpx.get(f"{up.url}/api/v1/health", trust_env=False, timeout=PATIENCE_SECONDS).json()["database"] == "ok"
+    assert (
+        httpx.get(f"{up.url}/api/v1/health", trust_env=False, timeout=PATIENCE_SECONDS).json()[
+            "database"
+        ]
+        == "ok"
+    )
     wait_until(lambda: up.last_round() >= 1, "the demo cluster makes a round")
 
     worker = one(pid for pid in up.processes() if "-Q rounds" in command_of(pid))
@@ -114,7 +142,9 @@ def test_a_folder_that_cannot_be_written_is_refused_with_advice(tmp_path: Path) 
     file = tmp_path / "file"
     file.write_text("not a folder")
     command = [sys.executable, "-m", "maat", "up", "--data-dir", str(file)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    found = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert found.returncode == 2
     assert "data_dir" in found.stderr + found.stdout
 

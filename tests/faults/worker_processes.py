@@ -26,16 +26,36 @@ class Worker:
 
     @classmethod
     def on(cls, database_url: str, folder: Path, *, broker_url: str = "") -> Worker:
-        settings = {"MAAT_DATABASE_URL": database_url, "MAAT_DATA_DIR": str(folder / "data"), "MAAT_BROKER_URL": broker_url}
+        settings = {
+            "MAAT_DATABASE_URL": database_url,
+            "MAAT_DATA_DIR": str(folder / "data"),
+            "MAAT_BROKER_URL": broker_url,
+        }
         return cls({**os.environ, **settings, "OMP_NUM_THREADS": "1"}, folder / "worker.log")
 
     def only(self, queue: str, name: str) -> Worker:
         """Another on the same database and broker, to be stopped by who made it. The rounds' has the beat."""
-        return replace(self, log=self.log.with_name(f"{name}.log"), queues=queue, beats=queue == "rounds", process=None)
+        return replace(
+            self,
+            log=self.log.with_name(f"{name}.log"),
+            queues=queue,
+            beats=queue == "rounds",
+            process=None,
+        )
 
     def start(self) -> None:
         named = ["-n", f"{self.log.stem}@%h", *(["-B"] if self.beats else [])]
-        command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", *named, "--pool=solo", "--loglevel=WARNING"]
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "worker.app",
+            "worker",
+            *named,
+            "--pool=solo",
+            "--loglevel=WARNING",
+        ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "-Q", self.queues, "--without-mingle", "--without-gossip"],
@@ -75,7 +95,13 @@ def group_lives(group: int) -> bool:
     return True
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS, log: Path | None = None) -> None:
+def wait_until(
+    condition: Callable[[], bool],
+    what: str,
+    *,
+    seconds: float = PATIENCE_SECONDS,
+    log: Path | None = None,
+) -> None:
     """Poll until the condition holds; fails with what was waited for, and the end of the log."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -28,7 +28,10 @@ def cells() -> list[dict[str, Any]]:
 
 
 def steps(*values: float) -> dict[str, list[Any]]:
-    return {"at": [f"2026-11-20T10:{minute:02d}:00Z" for minute in range(len(values))], "value": list(values)}
+    return {
+        "at": [f"2026-11-20T10:{minute:02d}:00Z" for minute in range(len(values))],
+        "value": list(values),
+    }
 
 
 def record() -> dict[str, Any]:
@@ -136,7 +139,10 @@ def result(shift: float) -> dict[str, Any]:
             "p95": 0.1 + shift,
             "max": 9.0,
         },
-        "allocations": {"job 0": [stretch(0, "t4", 1), stretch(600, "a100", 4), stretch(1800, "a100", 8)], "job 3": [stretch(0, "t4", 2)]},
+        "allocations": {
+            "job 0": [stretch(0, "t4", 1), stretch(600, "a100", 4), stretch(1800, "a100", 8)],
+            "job 3": [stretch(0, "t4", 2)],
+        },
         "definitions": {
             "comparison": "Makespan: to the last finish.",
             "rho": "The mean of ratios.",
@@ -153,4 +159,10 @@ def drawn(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def stretch(start: float, gpu_type: str, gpu_count: int) -> dict[str, Any]:
     """Ten minutes of a job on these GPUs."""
     batch = {"node_count": 1, "total_batch_size": 128 * gpu_count}
-    return {"start": float(start), "end": start + 600.0, "gpu_type": gpu_type, "gpu_count": gpu_count, **batch}
+    return {
+        "start": float(start),
+        "end": start + 600.0,
+        "gpu_type": gpu_type,
+        "gpu_count": gpu_count,
+        **batch,
+    }

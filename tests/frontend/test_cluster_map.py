@@ -14,7 +14,9 @@ from frontend.figures.cluster_map import Known, map_changes, node_drawings
 from frontend.theme import READABLE_CONTRAST, contrast
 
 
-def drawn(cells: list[dict[str, Any]], known: Known | None = None, scheme: str = "light") -> dict[str, Any]:
+def drawn(
+    cells: list[dict[str, Any]], known: Known | None = None, scheme: str = "light"
+) -> dict[str, Any]:
     changes = map_changes(cells, known, scheme=scheme)
     assert changes is not None
     return changes
@@ -28,13 +30,20 @@ def known_after(cells: list[dict[str, Any]], scheme: str = "light") -> Known:
 def test_gpus_of_one_job_side_by_side_are_one_stretch_and_every_gpu_is_in_one() -> None:
     nodes = node_drawings(samples.cells())
 
-    told = [[(one["kind"], one["job"], one["first"], one["count"]) for one in node["stretches"]] for node in nodes]
+    told = [
+        [(one["kind"], one["job"], one["first"], one["count"]) for one in node["stretches"]]
+        for node in nodes
+    ]
     assert told == [
         [("job", "job_a", 0, 2), ("free", None, 2, 2)],
         [("job", "job_b", 0, 4)],
         [("free", None, 0, 1), ("drained", None, 1, 1)],
     ]
-    assert [(node["gpu_count"], node["held"], node["drained"]) for node in nodes] == [(4, 2, 0), (4, 4, 0), (2, 0, 1)]
+    assert [(node["gpu_count"], node["held"], node["drained"]) for node in nodes] == [
+        (4, 2, 0),
+        (4, 4, 0),
+        (2, 0, 1),
+    ]
 
 
 def test_neighbouring_jobs_differ_in_shade_and_a_job_keeps_its_own() -> None:
@@ -52,7 +61,10 @@ def test_a_name_reads_on_every_shade_in_both_schemes() -> None:
     for scheme in ("light", "dark"):
         for gpu_type in drawn(samples.cells(), scheme=scheme)["looks"]["types"]:
             assert len({shade["fill"] for shade in gpu_type["shades"]}) == 5
-            assert min(contrast(shade["fill"], shade["ink"]) for shade in gpu_type["shades"]) >= READABLE_CONTRAST
+            assert (
+                min(contrast(shade["fill"], shade["ink"]) for shade in gpu_type["shades"])
+                >= READABLE_CONTRAST
+            )
 
 
 def test_another_tenants_job_counts_without_name_or_link() -> None:
@@ -101,6 +113,9 @@ def test_a_cluster_without_a_node_says_so_and_what_to_do() -> None:
 @pytest.mark.parametrize("count", [64, 2048])
 def test_what_is_sent_grows_with_the_stretches_and_not_with_the_gpus(count: int) -> None:
     one = samples.cells()[0]
-    cells = [{**one, "gpu": gpu, "node": f"n{gpu // 8}", "job_id": f"job_{gpu // 8}"} for gpu in range(count)]
+    cells = [
+        {**one, "gpu": gpu, "node": f"n{gpu // 8}", "job_id": f"job_{gpu // 8}"}
+        for gpu in range(count)
+    ]
 
     assert sum(len(node["stretches"]) for node in node_drawings(cells)) == count // 8

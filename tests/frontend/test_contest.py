@@ -12,7 +12,12 @@ from maat.client import ApiError
 
 def contestant(name: str, unfinished: float) -> dict[str, Any]:
     figures = {"jobs": 10.0, "avg_jct_hours": 2.0, "unfinished": unfinished}
-    return {"name": name, "figures": {field: {"mean": mean, "deviation": None, "runs": 1} for field, mean in figures.items()}}
+    return {
+        "name": name,
+        "figures": {
+            field: {"mean": mean, "deviation": None, "runs": 1} for field, mean in figures.items()
+        },
+    }
 
 
 def texts(table: Any) -> list[list[str]]:
@@ -21,7 +26,9 @@ def texts(table: Any) -> list[list[str]]:
 
 
 def test_jobs_that_did_not_finish_stand_after_the_runs_and_mark_the_mean_of_the_others() -> None:
-    table, caption = means({"contestants": [contestant("sia", 0.0), contestant("fifo", 3.0)]}).children
+    table, caption = means(
+        {"contestants": [contestant("sia", 0.0), contestant("fifo", 3.0)]}
+    ).children
 
     assert texts(table) == [
         ["Policy + placer", "Runs", "Unfinished", "Mean JCT (h)"],
@@ -39,9 +46,20 @@ def test_where_every_job_finished_nothing_is_said_of_unfinished_ones() -> None:
 
 def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> None:
     interval = {"estimate": 1.1, "low": 0.9, "high": 1.3}
-    row = {"difference_hours": interval, "ratio": interval, "sooner": 0.5, "jobs": 3, "runs": 1, "left_out": 0, "verdict": "not told apart"}
+    row = {
+        "difference_hours": interval,
+        "ratio": interval,
+        "sooner": 0.5,
+        "jobs": 3,
+        "runs": 1,
+        "left_out": 0,
+        "verdict": "not told apart",
+    }
     names = [{"name": "fifo"}, {"name": "sia"}, {"name": "sjf"}]
-    paired = [row | {"contestant": 1, "note": "sia: both are true."}, row | {"contestant": 2, "note": None}]
+    paired = [
+        row | {"contestant": 1, "note": "sia: both are true."},
+        row | {"contestant": 2, "note": None},
+    ]
 
     _, *notes = differences({"contestants": names, "paired": paired}).children
 

@@ -14,7 +14,12 @@ from frontend.figures.job_timeline import job_timeline_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
-from frontend.figures.simulation import contention_figure, fairness_figure, gpu_hours_figure, jct_figure
+from frontend.figures.simulation import (
+    contention_figure,
+    fairness_figure,
+    gpu_hours_figure,
+    jct_figure,
+)
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
@@ -25,11 +30,18 @@ DRAWN = samples.drawn(RESULTS)
 
 FULL: dict[str, Callable[[str], go.Figure]] = {
     "usage": lambda scheme: usage_figure(
-        {"t4": samples.steps(0, 2, 4), "a100": samples.steps(1, 1, 2)}, {"t4": samples.steps(4), "a100": samples.steps(2)}, scheme=scheme
+        {"t4": samples.steps(0, 2, 4), "a100": samples.steps(1, 1, 2)},
+        {"t4": samples.steps(4), "a100": samples.steps(2)},
+        scheme=scheme,
     ),
-    "pending": lambda scheme: pending_figure(samples.steps(0, 1, 2), samples.steps(1, 2, 1), scheme=scheme),
+    "pending": lambda scheme: pending_figure(
+        samples.steps(0, 1, 2), samples.steps(1, 2, 1), scheme=scheme
+    ),
     "timeline": lambda scheme: job_timeline_figure(
-        samples.spans(), now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme=scheme
+        samples.spans(),
+        now="2026-11-20T11:00:00Z",
+        submitted_at="2026-11-20T09:59:00Z",
+        scheme=scheme,
     ),
     "goodput": lambda scheme: goodput_figure(samples.goodput_series(), scheme=scheme),
     "matrix": lambda scheme: matrix_figure(samples.record(), scheme=scheme),
@@ -46,7 +58,9 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
 EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "usage": lambda scheme: usage_figure({}, {}, scheme=scheme),
     "pending": lambda scheme: pending_figure(NOTHING, NOTHING, scheme=scheme),
-    "timeline": lambda scheme: job_timeline_figure([], now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T11:00:00Z", scheme=scheme),
+    "timeline": lambda scheme: job_timeline_figure(
+        [], now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T11:00:00Z", scheme=scheme
+    ),
     "goodput": lambda scheme: goodput_figure([], scheme=scheme),
     "matrix": lambda scheme: matrix_figure({**samples.record(), "job_names": []}, scheme=scheme),
     "prices": lambda scheme: prices_figure([], scheme=scheme),
@@ -85,7 +99,10 @@ def test_axes_are_titled_with_their_units(name: str) -> None:
 def test_both_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
     figure = FULL["timeline"]("light")
 
-    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("GPUs held", "Batch size<br>(samples)")
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == (
+        "GPUs held",
+        "Batch size<br>(samples)",
+    )
     assert figure.layout.xaxis2.title.text == "Cluster time"
     assert figure.layout.xaxis.matches == "x2"
 
@@ -123,7 +140,11 @@ def test_known_gpu_types_have_the_okabe_ito_colours_in_their_fixed_order() -> No
 
 
 def test_a_type_has_the_same_colour_in_every_chart() -> None:
-    usage, goodput, prices = FULL["usage"]("light"), FULL["goodput"]("light"), FULL["prices"]("light")
+    usage, goodput, prices = (
+        FULL["usage"]("light"),
+        FULL["goodput"]("light"),
+        FULL["prices"]("light"),
+    )
 
     for figure in (usage, goodput, prices):
         colours = {trace.name: trace.line.color for trace in figure.data}
@@ -158,12 +179,16 @@ def test_the_matrix_frames_exactly_the_chosen_cells() -> None:
     figure = FULL["matrix"]("light")
 
     frames = {
-        (round((shape.x0 + shape.x1) / 2), round((shape.y0 + shape.y1) / 2)) for shape in figure.layout.shapes if shape.name == "chosen"
+        (round((shape.x0 + shape.x1) / 2), round((shape.y0 + shape.y1) / 2))
+        for shape in figure.layout.shapes
+        if shape.name == "chosen"
     }
     assert frames == {(1, 0), (3, 2)}
 
 
-def test_the_matrix_leaves_infeasible_cells_without_a_value_and_scales_each_job_by_its_best() -> None:
+def test_the_matrix_leaves_infeasible_cells_without_a_value_and_scales_each_job_by_its_best() -> (
+    None
+):
     figure = FULL["matrix"]("light")
 
     assert figure.data[0].z[2][0] is None
@@ -176,10 +201,25 @@ def test_the_matrix_leaves_infeasible_cells_without_a_value_and_scales_each_job_
 
 
 @pytest.mark.parametrize(("count", "angle"), [(6, 0), (8, -90)])
-def test_names_of_configurations_stand_upright_where_they_would_run_into_one_another(count: int, angle: int) -> None:
-    configurations = [{"gpu_type": "a100", "gpu_count": 1 + index, "node_count": 1} for index in range(count)]
-    pairs = {"job": [0] * count, "column": list(range(count)), "goodput": [1.0] * count, "utility": None}
-    record = {**samples.record(), "job_names": ["a"], "chosen": [0], "configurations": configurations, "pairs": pairs}
+def test_names_of_configurations_stand_upright_where_they_would_run_into_one_another(
+    count: int, angle: int
+) -> None:
+    configurations = [
+        {"gpu_type": "a100", "gpu_count": 1 + index, "node_count": 1} for index in range(count)
+    ]
+    pairs = {
+        "job": [0] * count,
+        "column": list(range(count)),
+        "goodput": [1.0] * count,
+        "utility": None,
+    }
+    record = {
+        **samples.record(),
+        "job_names": ["a"],
+        "chosen": [0],
+        "configurations": configurations,
+        "pairs": pairs,
+    }
 
     assert matrix_figure(record, scheme="light").layout.xaxis.tickangle == angle
 
@@ -189,7 +229,12 @@ def test_the_matrix_pages_through_many_jobs() -> None:
     record = {
         **samples.record(),
         "job_names": [f"job {i}" for i in range(count)],
-        "pairs": {"job": list(range(count)), "column": [0] * count, "goodput": [1.0] * count, "utility": None},
+        "pairs": {
+            "job": list(range(count)),
+            "column": [0] * count,
+            "goodput": [1.0] * count,
+            "utility": None,
+        },
         "chosen": [0] * count,
     }
 
@@ -213,7 +258,9 @@ def test_a_job_holds_nothing_between_two_allocations() -> None:
 
     t4 = next(trace for trace in figure.data if trace.name == "t4")
     assert list(t4.y) == [2, 2, 0]
-    assert {trace.name: trace.line.color for trace in figure.data if trace.name in ("t4", "a100")} == {
+    assert {
+        trace.name: trace.line.color for trace in figure.data if trace.name in ("t4", "a100")
+    } == {
         "t4": gpu_colour("t4"),
         "a100": gpu_colour("a100"),
     }
@@ -256,7 +303,9 @@ def test_gpu_hours_add_up_per_run_and_type() -> None:
 
 def test_few_lines_are_named_at_their_end_and_many_by_a_legend() -> None:
     few = FULL["goodput"]("light")
-    many = goodput_figure([{**samples.goodput_series()[1], "gpu_type": f"type{i}"} for i in range(6)], scheme="light")
+    many = goodput_figure(
+        [{**samples.goodput_series()[1], "gpu_type": f"type{i}"} for i in range(6)], scheme="light"
+    )
 
     assert {note.text for note in few.layout.annotations} == {"t4", "a100"}
     assert not few.layout.showlegend
@@ -264,7 +313,9 @@ def test_few_lines_are_named_at_their_end_and_many_by_a_legend() -> None:
 
 
 def test_prices_that_are_nothing_but_rounding_stand_at_the_bottom_of_an_ordinary_axis() -> None:
-    layout = prices_figure([{"number": 1, "prices": {"t4": 0.0, "a100": 2e-10}}], scheme="light").layout
+    layout = prices_figure(
+        [{"number": 1, "prices": {"t4": 0.0, "a100": 2e-10}}], scheme="light"
+    ).layout
 
     assert tuple(layout.yaxis.range) == (0, 1)
     assert max(note.y for note in layout.annotations) < 0.5
@@ -298,7 +349,9 @@ def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
 def test_a_job_whose_batch_size_nobody_knows_yet_has_both_charts_on_an_axis_of_times() -> None:
     spans = [{**span, "total_batch_size": None} for span in samples.spans()]
 
-    layout = job_timeline_figure(spans, now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme="light").layout
+    layout = job_timeline_figure(
+        spans, now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T09:59:00Z", scheme="light"
+    ).layout
 
     assert (layout.xaxis.type, layout.xaxis2.type) == ("date", "date")
 
@@ -309,21 +362,41 @@ def test_a_narrow_range_of_completion_times_has_several_ticks() -> None:
 
     axis = jct_figure(samples.drawn({"sia": {**told, "jobs": jobs}}), scheme="light").layout.xaxis
 
-    assert len([tick for tick in axis.tickvals if 10 ** axis.range[0] <= tick <= 10 ** axis.range[1]]) >= 3
+    assert (
+        len([tick for tick in axis.tickvals if 10 ** axis.range[0] <= tick <= 10 ** axis.range[1]])
+        >= 3
+    )
 
 
 def test_of_another_tenants_job_the_matrix_has_a_frame_and_no_goodput() -> None:
     record = samples.record()
     pairs = record["pairs"]
-    kept = [i for i, row in enumerate(pairs["job"]) if row != 0 or pairs["column"][i] == record["chosen"][0]]
+    kept = [
+        i
+        for i, row in enumerate(pairs["job"])
+        if row != 0 or pairs["column"][i] == record["chosen"][0]
+    ]
     hidden = {
-        name: values if values is None else [None if name == "goodput" and pairs["job"][i] == 0 else values[i] for i in kept]
+        name: values
+        if values is None
+        else [None if name == "goodput" and pairs["job"][i] == 0 else values[i] for i in kept]
         for name, values in pairs.items()
     }
-    seen = {**record, "job_names": ["another tenant's job", *record["job_names"][1:]], "pairs": hidden, "others": [0]}
+    seen = {
+        **record,
+        "job_names": ["another tenant's job", *record["job_names"][1:]],
+        "pairs": hidden,
+        "others": [0],
+    }
     figure = matrix_figure(seen, scheme="light")
     frames = [shape for shape in figure.layout.shapes if shape.name == "chosen"]
-    assert len(frames) == len([shape for shape in matrix_figure(record, scheme="light").layout.shapes if shape.name == "chosen"])
+    assert len(frames) == len(
+        [
+            shape
+            for shape in matrix_figure(record, scheme="light").layout.shapes
+            if shape.name == "chosen"
+        ]
+    )
     assert all(value is None for value in figure.data[0].z[0])
     assert any(value is not None for value in figure.data[0].z[1])
     assert all(

@@ -14,7 +14,18 @@ from two_tenants import API, BLUE_MODEL, HERE, RED_MODEL, SECRET, World, make_wo
 from walking import Page, Seen, callbacks, get_routes, path_names, query_names, walk_routes
 
 # Where the catalog of models is shown to everybody, whoever trains what.
-CATALOG = ("/models", "/openapi.json", "/docs", "/fidelities", "submit-", "jobs-model", "simulate-", "sweeps-", "_pages_content", "/_dash")
+CATALOG = (
+    "/models",
+    "/openapi.json",
+    "/docs",
+    "/fidelities",
+    "submit-",
+    "jobs-model",
+    "simulate-",
+    "sweeps-",
+    "_pages_content",
+    "/_dash",
+)
 STREAM = {"Last-Event-ID": "r0.j0.o0"}
 
 
@@ -47,7 +58,12 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "name": [BLUE_MODEL],
         "measurement_id": both["measurements"],
         "simulation_id": both["simulations"],
-        "run_id": [world.red["runs"][0], world.red["runs"][2], world.blue["runs"][0], world.blue["runs"][2]],
+        "run_id": [
+            world.red["runs"][0],
+            world.red["runs"][2],
+            world.blue["runs"][0],
+            world.blue["runs"][2],
+        ],
         "sweep_id": both["sweeps"],
         "operation_id": both["operations"],
         "slug": ["not-found"],
@@ -100,7 +116,18 @@ def found_in(seen: Seen, secrets: Iterable[str]) -> list[str]:
 
 def pages_of(world: World) -> list[str]:
     both = {noun: [*world.red[noun][:1], *world.blue[noun][:2]] for noun in world.red}
-    plain = ["/", "/?range=all", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps", "/measurements", "/nothing"]
+    plain = [
+        "/",
+        "/?range=all",
+        "/cluster",
+        "/jobs",
+        "/submit",
+        "/rounds",
+        "/simulate",
+        "/sweeps",
+        "/measurements",
+        "/nothing",
+    ]
     return [
         *plain,
         *(f"/jobs/{job_id}" for job_id in [*both["jobs"], "other-1"]),
@@ -115,10 +142,25 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "cluster-select.value": world.cluster_id,
         "scheme.data": "light",
         "live.data": 1,
-        "jobs-grid.getRowsRequest": {"startRow": 0, "endRow": 50, "sortModel": [], "filterModel": {}},
+        "jobs-grid.getRowsRequest": {
+            "startRow": 0,
+            "endRow": 50,
+            "sortModel": [],
+            "filterModel": {},
+        },
     }
-    said = {"at": 1, "action": "drain", "node": "t4-0", "reservation": world.red["reservations"][0], "id": world.red["measurements"][0]}
-    said |= {"measurement": world.red["measurements"][0], "operation": world.red["operations"][0], "name": "x"}
+    said = {
+        "at": 1,
+        "action": "drain",
+        "node": "t4-0",
+        "reservation": world.red["reservations"][0],
+        "id": world.red["measurements"][0],
+    }
+    said |= {
+        "measurement": world.red["measurements"][0],
+        "operation": world.red["operations"][0],
+        "name": "x",
+    }
     client = world.client(user)
     for address in pages_of(world):
         yield from Page(client, address, settings, said if press else None).run()
@@ -126,28 +168,48 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
 
 def test_the_walk_knows_how_to_fill_every_parameter(started: World) -> None:
     fill = fill_of(started)
-    names = {name for path, route in get_routes(started.app) for name in (*path_names(path), *query_names(route))}
-    assert {name.split(":")[0] for name in names} <= fill.keys(), "say in fill_of what a new parameter may be"
+    names = {
+        name
+        for path, route in get_routes(started.app)
+        for name in (*path_names(path), *query_names(route))
+    }
+    assert {name.split(":")[0] for name in names} <= fill.keys(), (
+        "say in fill_of what a new parameter may be"
+    )
 
 
 def test_no_route_tells_of_another_tenants_jobs(started: World) -> None:
     seen = list(walk_routes(started.client("blue-viewer"), fill_of(started), STREAM))
-    assert [(one.where, one.asked, told) for one in seen if (told := found_in(one, secrets_of(started)))] == []
+    assert [
+        (one.where, one.asked, told) for one in seen if (told := found_in(one, secrets_of(started)))
+    ] == []
     assert {one.where for one in seen if one.status == 200} >= REACHED
 
 
 def test_no_callback_of_a_page_tells_of_another_tenants_jobs(started: World) -> None:
     seen = list(walk_pages(started, "blue-viewer", press=True))
     assert [(one.where, told) for one in seen if (told := found_in(one, secrets_of(started)))] == []
-    assert callbacks().keys() - {one.where for one in seen} == set(), "no page of pages_of has the inputs of these"
+    assert callbacks().keys() - {one.where for one in seen} == set(), (
+        "no page of pages_of has the inputs of these"
+    )
     assert {one.where: one.answer for one in seen if one.status not in (200, 204)} == {}
 
 
 def test_the_same_walk_finds_them_where_they_belong(started: World) -> None:
-    routes = {one.where for one in walk_routes(started.client("red-viewer"), fill_of(started), STREAM) if found_in(one, [SECRET])}
+    routes = {
+        one.where
+        for one in walk_routes(started.client("red-viewer"), fill_of(started), STREAM)
+        if found_in(one, [SECRET])
+    }
     assert routes >= TOLD_BY_ROUTES
-    called = {one.where for one in walk_pages(started, "red-viewer", press=False) if found_in(one, secrets_of(started))}
-    assert {output for output in TOLD_BY_PAGES if not any(output in where for where in called)} == set()
+    called = {
+        one.where
+        for one in walk_pages(started, "red-viewer", press=False)
+        if found_in(one, secrets_of(started))
+    }
+    assert {
+        output for output in TOLD_BY_PAGES if not any(output in where for where in called)
+    } == set()
 
 
 REACHED = {

@@ -24,7 +24,13 @@ DASHS_OWN = {".._pages_content.children..._pages_store.data.."}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    settings = Settings(data_dir=tmp_path_factory.mktemp("maat"), database_url="", broker_url="", implicit_admin=True, demo=True)
+    settings = Settings(
+        data_dir=tmp_path_factory.mktemp("maat"),
+        database_url="",
+        broker_url="",
+        implicit_admin=True,
+        demo=True,
+    )
     database = Database.of(settings)
     ensure_defaults(database, settings)
     database.dispose()
@@ -33,7 +39,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 
 @pytest.fixture(scope="module")
 def browser(service: FastAPI) -> Iterator[TestClient]:
-    with TestClient(service, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000)) as client:
+    with TestClient(
+        service, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000)
+    ) as client:
         yield client
 
 
@@ -45,19 +53,31 @@ def callbacks(browser: TestClient) -> dict[str, dict[str, Any]]:
 
 
 def test_every_callback_is_a_coroutine_function(callbacks: dict[str, dict[str, Any]]) -> None:
-    served = {name: entry["callback"] for name, entry in callbacks.items() if entry.get("callback") is not None and name not in DASHS_OWN}
+    served = {
+        name: entry["callback"]
+        for name, entry in callbacks.items()
+        if entry.get("callback") is not None and name not in DASHS_OWN
+    }
 
     assert len(served) > 15
-    assert [name for name, function in served.items() if not inspect.iscoroutinefunction(function)] == []
+    assert [
+        name for name, function in served.items() if not inspect.iscoroutinefunction(function)
+    ] == []
 
 
-def test_no_callback_is_persistent_or_over_a_websocket(callbacks: dict[str, dict[str, Any]], browser: TestClient) -> None:
-    assert not any(entry.get("persistent") or entry.get("websocket") for entry in callbacks.values())
+def test_no_callback_is_persistent_or_over_a_websocket(
+    callbacks: dict[str, dict[str, Any]], browser: TestClient
+) -> None:
+    assert not any(
+        entry.get("persistent") or entry.get("websocket") for entry in callbacks.values()
+    )
     assert '"websocket"' not in browser.get("/").text
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_page_of_the_navigation_is_registered_and_answers(path: str, browser: TestClient) -> None:
+def test_every_page_of_the_navigation_is_registered_and_answers(
+    path: str, browser: TestClient
+) -> None:
     answer = browser.get(path)
 
     assert path in {entry["path"] for entry in dash.page_registry.values()}
@@ -65,7 +85,9 @@ def test_every_page_of_the_navigation_is_registered_and_answers(path: str, brows
     assert answer.headers["content-type"].startswith("text/html")
 
 
-@pytest.mark.parametrize("path", ["/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1"])
+@pytest.mark.parametrize(
+    "path", ["/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1"]
+)
 def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: TestClient) -> None:
     answer = browser.get(path)
 
@@ -76,7 +98,11 @@ def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: Test
 
 def test_a_first_request_for_a_deep_link_has_the_assets_too(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, database_url="", broker_url="")
-    with TestClient(composition.create_app(settings), base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000)) as first:
+    with TestClient(
+        composition.create_app(settings),
+        base_url="http://127.0.0.1:8000",
+        client=("127.0.0.1", 50000),
+    ) as first:
         assert "/assets/maat.css" in first.get("/jobs").text
 
 
@@ -105,7 +131,9 @@ def test_no_page_names_another_host(browser: TestClient) -> None:
 
 
 def test_what_is_sent_is_compressed(browser: TestClient) -> None:
-    assert browser.get("/", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    assert (
+        browser.get("/", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    )
 
 
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
@@ -116,14 +144,22 @@ def test_a_page_can_be_read_again(path: str, browser: TestClient) -> None:
 
 
 def test_no_component_reads_markup_from_data() -> None:
-    sources = "".join(file.read_text(encoding="utf-8") for file in Path(composition.__file__).parent.rglob("*.py"))
+    sources = "".join(
+        file.read_text(encoding="utf-8") for file in Path(composition.__file__).parent.rglob("*.py")
+    )
 
     assert "dangerously_allow_html" not in sources
     assert "dangerously_allow_code=True" not in sources
 
 
-def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(browser: TestClient) -> None:
-    path = next(part.split('"')[0] for part in browser.get("/").text.split('src="') if "dash_core_components.v" in part)
+def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(
+    browser: TestClient,
+) -> None:
+    path = next(
+        part.split('"')[0]
+        for part in browser.get("/").text.split('src="')
+        if "dash_core_components.v" in part
+    )
     plain = browser.get(path, headers={"Accept-Encoding": "identity"})
 
     first, second = browser.get(path), browser.get(path.replace(".v4", ".v5"))
@@ -138,9 +174,20 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(browser
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 @pytest.mark.parametrize(
     "name",
-    ["os/os.py", "sys/__init__.py", "os/os.v1_0m1.py", "a b/x.js", "dash//x.js", "dash/dcc/nope.js", "dash/dcc/nope.v1m1.js", "numpy/x.js"],
+    [
+        "os/os.py",
+        "sys/__init__.py",
+        "os/os.v1_0m1.py",
+        "a b/x.js",
+        "dash//x.js",
+        "dash/dcc/nope.js",
+        "dash/dcc/nope.v1m1.js",
+        "numpy/x.js",
+    ],
 )
-def test_a_script_that_no_page_uses_is_a_problem(name: str, encoding: str, browser: TestClient) -> None:
+def test_a_script_that_no_page_uses_is_a_problem(
+    name: str, encoding: str, browser: TestClient
+) -> None:
     answer = browser.get(f"/_dash-component-suites/{name}", headers={"Accept-Encoding": encoding})
 
     assert answer.status_code == 404
@@ -160,9 +207,14 @@ def test_a_script_that_no_page_uses_is_a_problem(name: str, encoding: str, brows
         "x=1",
     ],
 )
-@pytest.mark.parametrize("path", [*PATHS, "/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1", "/nope"])
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/jobs/job_1", "/rounds/7", "/simulations/sim_1", "/sweeps/swp_1", "/nope"]
+)
 def test_no_query_breaks_a_page(path: str, query: str, browser: TestClient) -> None:
-    outputs = [{"id": "_pages_content", "property": "children"}, {"id": "_pages_store", "property": "data"}]
+    outputs = [
+        {"id": "_pages_content", "property": "children"},
+        {"id": "_pages_store", "property": "data"},
+    ]
     inputs = [
         {"id": "_pages_location", "property": "pathname", "value": path},
         {"id": "_pages_location", "property": "search", "value": f"?{query}"},
@@ -181,19 +233,31 @@ def test_no_query_breaks_a_page(path: str, query: str, browser: TestClient) -> N
 
 
 def test_an_error_that_a_callback_did_not_expect_is_logged_with_its_traceback_and_without_the_token(
-    browser: TestClient, callbacks: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    browser: TestClient,
+    callbacks: dict[str, dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def broken(*_: Any, **__: Any) -> str:
         raise ZeroDivisionError("the cause")
 
     name = "..simulate-generated.style...simulate-csv.style...simulate-replay.style.."
     monkeypatch.setitem(callbacks[name], "callback", broken)
-    outputs = [{"id": f"simulate-{part}", "property": "style"} for part in ("generated", "csv", "replay")]
+    outputs = [
+        {"id": f"simulate-{part}", "property": "style"} for part in ("generated", "csv", "replay")
+    ]
     changed = {"id": "simulate-kind", "property": "value", "value": "csv"}
-    call = {"output": name, "outputs": outputs, "inputs": [changed], "changedPropIds": ["simulate-kind.value"]}
+    call = {
+        "output": name,
+        "outputs": outputs,
+        "inputs": [changed],
+        "changedPropIds": ["simulate-kind.value"],
+    }
 
     answer = browser.post(
-        "/_dash-update-component", json=call, headers={"Cookie": "session=maat_secret", "X-Request-Id": "seen-in-the-log"}
+        "/_dash-update-component",
+        json=call,
+        headers={"Cookie": "session=maat_secret", "X-Request-Id": "seen-in-the-log"},
     )
 
     assert answer.status_code == 500

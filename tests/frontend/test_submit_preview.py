@@ -5,13 +5,22 @@ from __future__ import annotations
 from frontend.pages.submit import _there
 
 SERIES = [
-    {"gpu_type": "t4", "points": [{"gpu_count": 4, "goodput": 2.0}, {"gpu_count": 16, "goodput": 9.0}]},
-    {"gpu_type": "a100", "points": [{"gpu_count": 4, "goodput": 8.0}, {"gpu_count": 16, "goodput": 9.0}]},
+    {
+        "gpu_type": "t4",
+        "points": [{"gpu_count": 4, "goodput": 2.0}, {"gpu_count": 16, "goodput": 9.0}],
+    },
+    {
+        "gpu_type": "a100",
+        "points": [{"gpu_count": 4, "goodput": 8.0}, {"gpu_count": 16, "goodput": 9.0}],
+    },
 ]
 
 
 def counts(capacity: dict[str, int] | None) -> dict[str, list[int]]:
-    return {line["gpu_type"]: [point["gpu_count"] for point in line["points"]] for line in _there(SERIES, capacity)}
+    return {
+        line["gpu_type"]: [point["gpu_count"] for point in line["points"]]
+        for line in _there(SERIES, capacity)
+    }
 
 
 def test_counts_beyond_the_cluster_are_left_out_by_type() -> None:

@@ -55,21 +55,36 @@ def text_of(component: Any) -> str:
 
 
 def test_measurements_that_were_deleted_since_are_said_to_be() -> None:
-    request = {"trace": {"kind": "csv"}, "cluster": "t4=1x4", "policy": "fifo", "fidelity": "paper", "variability": "m1", "jobs_per_gpu": 2}
+    request = {
+        "trace": {"kind": "csv"},
+        "cluster": "t4=1x4",
+        "policy": "fifo",
+        "fidelity": "paper",
+        "variability": "m1",
+        "jobs_per_gpu": 2,
+    }
     used = [
         {"kind": "variability", "name": "TACC", "gpu_type": None, "deleted": True},
         {"kind": "interference", "name": "pairs", "gpu_type": None, "deleted": False},
     ]
-    told = text_of(request_facts({"seeds": [0], "request": {**request, "interference": "m2"}, "measurements": used}))
+    told = text_of(
+        request_facts(
+            {"seeds": [0], "request": {**request, "interference": "m2"}, "measurements": used}
+        )
+    )
 
     assert "unequal as TACC (deleted) measured" in told
     assert "interference pairs" in told
     assert told.count("(deleted)") == 1
 
 
-def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_with_its_spread() -> None:
+def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_with_its_spread() -> (
+    None
+):
     drawn = sweep_figure(sweep(), "avg_jct_hours", scheme="light")
-    assert [(line.name, list(line.x), list(line.y), list(line.error_y.array)) for line in drawn.data] == [
+    assert [
+        (line.name, list(line.x), list(line.y), list(line.error_y.array)) for line in drawn.data
+    ] == [
         ("round_seconds = 60", [-1, 0.5], [1.0, 1.5], [0.5, 0.5]),
         ("round_seconds = 300", [-1], [2.0], [0.5]),
     ]
@@ -79,7 +94,11 @@ def test_each_value_of_the_second_axis_is_a_line_over_the_values_of_the_first_wi
 
 def test_lines_differ_by_more_than_their_colour() -> None:
     drawn = sweep_figure(sweep(), "avg_jct_hours", scheme="light")
-    assert len({line.line.dash for line in drawn.data}) == len({line.line.color for line in drawn.data}) == 2
+    assert (
+        len({line.line.dash for line in drawn.data})
+        == len({line.line.color for line in drawn.data})
+        == 2
+    )
 
 
 def test_one_axis_is_one_line_and_one_seed_has_no_bars() -> None:
@@ -92,15 +111,31 @@ def test_one_axis_is_one_line_and_one_seed_has_no_bars() -> None:
 
 def test_axes_are_titled_with_their_units_and_ticks_stand_at_what_was_simulated() -> None:
     seconds = axis("round_seconds", [300, 60], title="Round duration", unit="s", logarithmic=True)
-    drawn = sweep_figure(sweep(axes=[seconds], rows=[row(1.0, round_seconds=60)]), "avg_jct_hours", scheme="light")
-    assert (drawn.layout.xaxis.title.text, drawn.layout.yaxis.title.text) == ("Round duration (s)", "Mean JCT (hours)")
-    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.tickvals, drawn.layout.xaxis.ticktext) == ("log", (60, 300), ("60", "300"))
+    drawn = sweep_figure(
+        sweep(axes=[seconds], rows=[row(1.0, round_seconds=60)]), "avg_jct_hours", scheme="light"
+    )
+    assert (drawn.layout.xaxis.title.text, drawn.layout.yaxis.title.text) == (
+        "Round duration (s)",
+        "Mean JCT (hours)",
+    )
+    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.tickvals, drawn.layout.xaxis.ticktext) == (
+        "log",
+        (60, 300),
+        ("60", "300"),
+    )
 
 
-def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_names_are_no_markup() -> None:
+def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_names_are_no_markup() -> (
+    None
+):
     policies = axis("policy", ["sia", "<b>x</b>"], title="Policy")
-    drawn = sweep_figure(sweep(axes=[policies], rows=[row(1.0, policy="<b>x</b>")]), "avg_jct_hours", scheme="light")
-    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.categoryarray) == ("category", ("sia", "&lt;b&gt;x&lt;/b&gt;"))
+    drawn = sweep_figure(
+        sweep(axes=[policies], rows=[row(1.0, policy="<b>x</b>")]), "avg_jct_hours", scheme="light"
+    )
+    assert (drawn.layout.xaxis.type, drawn.layout.xaxis.categoryarray) == (
+        "category",
+        ("sia", "&lt;b&gt;x&lt;/b&gt;"),
+    )
     assert drawn.data[0].x == ("&lt;b&gt;x&lt;/b&gt;",)
 
 
@@ -116,8 +151,13 @@ def test_before_a_point_has_ended_the_figure_says_so(metric: str) -> None:
 
 
 def test_light_and_dark_differ_by_their_greys_only() -> None:
-    light, dark = (sweep_figure(sweep(), "avg_jct_hours", scheme=scheme) for scheme in ("light", "dark"))
-    assert (light.layout.template.layout.font.color, dark.layout.template.layout.font.color) == (LIGHT.text, DARK.text)
+    light, dark = (
+        sweep_figure(sweep(), "avg_jct_hours", scheme=scheme) for scheme in ("light", "dark")
+    )
+    assert (light.layout.template.layout.font.color, dark.layout.template.layout.font.color) == (
+        LIGHT.text,
+        DARK.text,
+    )
     assert [line.line.color for line in light.data] == [line.line.color for line in dark.data]
 
 
@@ -129,10 +169,20 @@ def test_the_table_has_a_row_per_combination_with_mean_and_spread() -> None:
 
 
 def test_progress_stands_until_the_end_and_says_why_a_point_failed() -> None:
-    operation = {"state": "running", "message": "Points: 6 succeeded.", "error": None, "done": 6.0, "total": 8.0, "unit": "points"}
+    operation = {
+        "state": "running",
+        "message": "Points: 6 succeeded.",
+        "error": None,
+        "done": 6.0,
+        "total": 8.0,
+        "unit": "points",
+    }
     assert "6 of 8 points" in text_of(progress(operation, failed="A point failed"))
     assert progress({**operation, "state": "succeeded"}, failed="A point failed") is None
-    failed = progress({**operation, "state": "failed", "error": {"detail": "p is out of range"}}, failed="A point failed")
+    failed = progress(
+        {**operation, "state": "failed", "error": {"detail": "p is out of range"}},
+        failed="A point failed",
+    )
     assert "p is out of range" in text_of(failed)
     assert "A point failed" in text_of(failed)
 
@@ -145,17 +195,31 @@ def test_the_form_is_sent_as_the_api_wants_it() -> None:
     plain = body_of(FORM, texts=None, cluster_id=None)
     assert plain["vary"] == [{"name": "p", "values": [-1.0, 0.5]}]
     assert plain["trace"] == {"kind": "generated", "family": "philly", "jobs": 20, "hours": 1}
-    both = body_of({**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"}, texts=None, cluster_id="c1")
+    both = body_of(
+        {**FORM, "vary2": "policy", "values2": "sia, fifo", "kind": "cluster"},
+        texts=None,
+        cluster_id="c1",
+    )
     assert both["vary"][1] == {"name": "policy", "values": ["sia", "fifo"]}
     assert (both["trace"], both["seeds"]) == ({"kind": "cluster", "cluster_id": "c1"}, [0, 1])
-    bound = body_of({**FORM, "kind": "csv", "strong_scaling_share": 0.5}, texts=["a,b\n"], cluster_id=None)
-    assert (bound["trace"], bound["strong_scaling_share"]) == ({"kind": "csv", "text": "a,b\n"}, 0.5)
+    bound = body_of(
+        {**FORM, "kind": "csv", "strong_scaling_share": 0.5}, texts=["a,b\n"], cluster_id=None
+    )
+    assert (bound["trace"], bound["strong_scaling_share"]) == (
+        {"kind": "csv", "text": "a,b\n"},
+        0.5,
+    )
     assert parse_values(" 1,, oracle ") == [1.0, "oracle"]
 
 
 @pytest.mark.parametrize(
     ("pointer", "field"),
-    [("/vary/1/values", "values2"), ("/vary", "values1"), ("/strong_scaling_share", "strong_scaling_share"), ("/x", None)],
+    [
+        ("/vary/1/values", "values2"),
+        ("/vary", "values1"),
+        ("/strong_scaling_share", "strong_scaling_share"),
+        ("/x", None),
+    ],
 )
 def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | None) -> None:
     assert place(FieldProblem(pointer, "", ""), {"policy": "sia"}) == field
@@ -173,25 +237,47 @@ def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | No
     ],
     ids=str,
 )
-def test_what_the_form_can_see_itself_is_said_beside_the_field(change: dict[str, Any], field: str) -> None:
+def test_what_the_form_can_see_itself_is_said_beside_the_field(
+    change: dict[str, Any], field: str
+) -> None:
     assert set(unfinished({**FORM, **change}, None, None)) == {field}
     assert unfinished(FORM, None, None) == {}
 
 
 def test_a_placer_and_its_parameters_are_sent_beside_the_policys_and_told_on_the_page() -> None:
-    fields = {("policy:sia", "p"): -1, ("placer:pal", "binning"): "two", ("placer:pm-first", "binning"): "one"}
-    given = {"ids": [{"of": of, "name": name} for of, name in fields], "values": list(fields.values())}
+    fields = {
+        ("policy:sia", "p"): -1,
+        ("placer:pal", "binning"): "two",
+        ("placer:pm-first", "binning"): "one",
+    }
+    given = {
+        "ids": [{"of": of, "name": name} for of, name in fields],
+        "values": list(fields.values()),
+    }
     form = {**FORM, "placer": "pal", "parameters": given, "vary1": "round_seconds", "values1": "60"}
 
     body = body_of(form, texts=None, cluster_id=None)
     varied = body_of({**form, "vary2": "policy", "values2": "fifo"}, texts=None, cluster_id=None)
 
-    assert (body["placer"], body["placer_parameters"], body["policy_parameters"]) == ("pal", {"binning": "two"}, {"p": -1})
+    assert (body["placer"], body["placer_parameters"], body["policy_parameters"]) == (
+        "pal",
+        {"binning": "two"},
+        {"p": -1},
+    )
     assert (varied["placer"], varied["placer_parameters"]) == ("pal", {"binning": "two"})
     assert not {"policy", "policy_parameters"} & set(varied)
     assert not {"placer", "placer_parameters"} & set(body_of(FORM, texts=None, cluster_id=None))
     assert place(FieldProblem("/placer_parameters/binning", "", ""), body) == "placer:pal/binning"
     assert place(FieldProblem("/placer", "", ""), body) == "placer"
     shown = text_of(request_facts(sweep(request={**sweep()["request"], **body})))
-    assert all(words in shown for words in ('"pal"', "Parameters of the placer", "binning two", "Parameters of the policy", "p -1"))
+    assert all(
+        words in shown
+        for words in (
+            '"pal"',
+            "Parameters of the placer",
+            "binning two",
+            "Parameters of the policy",
+            "p -1",
+        )
+    )
     assert "the one that suits the policy" in text_of(request_facts(sweep()))

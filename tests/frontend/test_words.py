@@ -52,11 +52,15 @@ def test_a_duration_reads_as_its_two_largest_units(seconds: float | None, words:
         (999.6, "1 000"),
     ],
 )
-def test_a_number_keeps_three_figures_and_no_exponent_in_everyday_sizes(value: float | None, words: str) -> None:
+def test_a_number_keeps_three_figures_and_no_exponent_in_everyday_sizes(
+    value: float | None, words: str
+) -> None:
     assert number(value) == words
 
 
-@pytest.mark.parametrize(("share", "words"), [(0.5, "50 %"), (0.004, "0.4 %"), (0, "0 %"), (1, "100 %"), (None, "–")])
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.5, "50 %"), (0.004, "0.4 %"), (0, "0 %"), (1, "100 %"), (None, "–")]
+)
 def test_percentages_have_no_decimals_unless_below_one(share: float | None, words: str) -> None:
     assert percent(share) == words
 
@@ -80,7 +84,13 @@ def test_greys_accent_and_the_inks_of_gpu_types_can_be_read(scheme: Any) -> None
 
 def test_what_a_job_wants_reads_as_a_range() -> None:
     def job(**given: Any) -> dict[str, Any]:
-        return {"adaptivity": "adaptive", "gpu_count": None, "min_gpus": 1, "max_gpus": None, **given}
+        return {
+            "adaptivity": "adaptive",
+            "gpu_count": None,
+            "min_gpus": 1,
+            "max_gpus": None,
+            **given,
+        }
 
     assert wanted(job()) == "1 or more"
     assert wanted(job(max_gpus=16)) == "1 to 16"
@@ -111,7 +121,12 @@ def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
 
     row = row_of(job)
 
-    assert (row["name"], row["href"], row["have"], row["wait"]) == ("<script>alert(1)</script>", "/jobs/job_1", "–", "1 min 1 s")
+    assert (row["name"], row["href"], row["have"], row["wait"]) == (
+        "<script>alert(1)</script>",
+        "/jobs/job_1",
+        "–",
+        "1 min 1 s",
+    )
 
 
 def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
@@ -133,19 +148,40 @@ def test_only_operators_get_buttons_to_remove_a_reservation() -> None:
 
 @pytest.mark.parametrize(
     ("record", "ended"),
-    [({"report": {"out_of_time": True}}, True), ({"report": {"out_of_time": False}}, False), ({"report": {}}, False), (None, False)],
+    [
+        ({"report": {"out_of_time": True}}, True),
+        ({"report": {"out_of_time": False}}, False),
+        ({"report": {}}, False),
+        (None, False),
+    ],
 )
 def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: bool) -> None:
     times = dict.fromkeys(("solve_seconds", "policy_seconds", "place_seconds"), 0.1)
-    counts = dict.fromkeys(("gpus_used", "gpus_total", "running_jobs", "pending_jobs", "changes"), 1)
+    counts = dict.fromkeys(
+        ("gpus_used", "gpus_total", "running_jobs", "pending_jobs", "changes"), 1
+    )
     words = dict.fromkeys(("policy", "placer", "status", "method", "message"), "")
-    entry = {**times, **counts, **words, "objective": 1.0, "gap": 0.01, "prices": {}, "fallback": False, "record": record}
+    entry = {
+        **times,
+        **counts,
+        **words,
+        "objective": 1.0,
+        "gap": 0.01,
+        "prices": {},
+        "fallback": False,
+        "record": record,
+    }
 
     assert ("A clock ended the solver" in str(_facts_of(entry))) is ended
 
 
-def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> None:
-    for passing in (Unreachable("no answer"), ApiError(status=503, title="The database is busy", retryable=True)):
+def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (
+    None
+):
+    for passing in (
+        Unreachable("no answer"),
+        ApiError(status=503, title="The database is busy", retryable=True),
+    ):
         assert not _failed(passing, "light")[-1].startswith("over")
     assert _failed(ApiError(status=404, title="No such simulation"), "light")[-1].startswith("over")
 
@@ -155,18 +191,31 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
         return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
 
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia + whole-node", "fifo + whole-node"]
-    assert run_names([run("sia", 0), run("sia", 1)]) == ["sia + whole-node, seed 0", "sia + whole-node, seed 1"]
+    assert run_names([run("sia", 0), run("sia", 1)]) == [
+        "sia + whole-node, seed 0",
+        "sia + whole-node, seed 1",
+    ]
     assert run_names([run("las", 0), run("las", 0, "pal")]) == ["las + whole-node", "las + pal"]
-    assert run_names([run("las", 0), run("las", 0, trace=1)]) == ["las + whole-node, trace 1", "las + whole-node, trace 2"]
+    assert run_names([run("las", 0), run("las", 0, trace=1)]) == [
+        "las + whole-node, trace 1",
+        "las + whole-node, trace 2",
+    ]
 
 
 def test_a_run_is_set_against_runs_of_its_own_trace_those_of_its_seed_first() -> None:
-    runs = [{"id": f"{trace}{seed}{policy}", "trace": trace, "seed": seed} for trace in (0, 1) for seed in (0, 1) for policy in "ab"]
+    runs = [
+        {"id": f"{trace}{seed}{policy}", "trace": trace, "seed": seed}
+        for trace in (0, 1)
+        for seed in (0, 1)
+        for policy in "ab"
+    ]
 
     assert partners_of(runs[2], runs) == ["01b", "00a", "00b"]
 
 
-def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> None:
+def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> (
+    None
+):
     def run(policy: str, **summary: float) -> dict[str, Any]:
         return {
             "id": policy,
@@ -179,36 +228,78 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
             "summary": summary,
         }
 
-    runs = [run("sia", jobs=4, unfinished=0, avg_jct_hours=1.5), run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0)]
+    runs = [
+        run("sia", jobs=4, unfinished=0, avg_jct_hours=1.5),
+        run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0),
+    ]
 
     head, body = _table(runs).children
 
-    assert [cell.children for cell in head.children.children] == ["Run", "State", "Unfinished", "Mean JCT (h)"]
+    assert [cell.children for cell in head.children.children] == [
+        "Run",
+        "State",
+        "Unfinished",
+        "Mean JCT (h)",
+    ]
     assert [row.children[-1].children for row in body.children] == ["1.50", "–"]
 
 
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
     request = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 64}
 
-    assert told(request) == [("Tuned jobs", "any-pair, at most 64 GPUs"), ("Jobs per GPU", "up to 2, interference 1.25")]
+    assert told(request) == [
+        ("Tuned jobs", "any-pair, at most 64 GPUs"),
+        ("Jobs per GPU", "up to 2, interference 1.25"),
+    ]
     assert told({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
 
 
 def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -> None:
-    reserved = {"gpu_type": "a100", "gpu_count": 4, "tenant": "vision", "job": None, "start_seconds": 0.0, "end_seconds": 7200.0}
-    request = {"profiling": None, "rigid_share": 0.5, "strong_scaling_share": 0.0, "failures": None, "reservations": [reserved]}
+    reserved = {
+        "gpu_type": "a100",
+        "gpu_count": 4,
+        "tenant": "vision",
+        "job": None,
+        "start_seconds": 0.0,
+        "end_seconds": 7200.0,
+    }
+    request = {
+        "profiling": None,
+        "rigid_share": 0.5,
+        "strong_scaling_share": 0.0,
+        "failures": None,
+        "reservations": [reserved],
+    }
 
-    assert told(request) == [("Share of jobs", "0.5 rigid"), ("Reserved", "4 × a100 for tenant vision, until 2 h")]
+    assert told(request) == [
+        ("Share of jobs", "0.5 rigid"),
+        ("Reserved", "4 × a100 for tenant vision, until 2 h"),
+    ]
     assert told({"profiling": None, "failures": None, "reservations": []}) == []
 
 
 def test_failures_have_columns_only_where_a_node_failed() -> None:
     def heads(**summary: float) -> list[Any]:
-        run = {"id": "r", "policy": "sia", "seed": 0, "trace": 0, "placer": None, "state": "succeeded", "error": None, "summary": summary}
+        run = {
+            "id": "r",
+            "policy": "sia",
+            "seed": 0,
+            "trace": 0,
+            "placer": None,
+            "state": "succeeded",
+            "error": None,
+            "summary": summary,
+        }
         return [cell.children for cell in _table([run]).children[0].children.children]
 
     assert heads(failures=0, interruptions=0) == ["Run", "State"]
-    assert heads(failures=2, interruptions=1, lost_gpu_hours=0.5) == ["Run", "State", "Failed nodes", "Interruptions", "GPU-hours lost"]
+    assert heads(failures=2, interruptions=1, lost_gpu_hours=0.5) == [
+        "Run",
+        "State",
+        "Failed nodes",
+        "Interruptions",
+        "GPU-hours lost",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -222,12 +313,20 @@ def test_failures_have_columns_only_where_a_node_failed() -> None:
         ([None], ["–"]),
     ],
 )
-def test_numbers_below_one_another_have_the_same_decimals(values: list[float | None], shown: list[str]) -> None:
+def test_numbers_below_one_another_have_the_same_decimals(
+    values: list[float | None], shown: list[str]
+) -> None:
     assert column(values) == shown
 
 
 def test_what_is_behind_a_reason_is_said_in_words_with_its_unit() -> None:
-    evidence = {"needed_gpus": 16, "binding_limit": "capacity:t4", "restarting": 0, "lease_seconds_left": 130.0, "batch_size": None}
+    evidence = {
+        "needed_gpus": 16,
+        "binding_limit": "capacity:t4",
+        "restarting": 0,
+        "lease_seconds_left": 130.0,
+        "batch_size": None,
+    }
 
     assert evidence_words(evidence) == [
         ("GPUs that it needs at least", "16"),

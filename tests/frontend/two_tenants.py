@@ -51,12 +51,21 @@ class World:
     def client(self, user: str) -> TestClient:
         """Speaks as this user, from far away."""
         headers = {"Authorization": f"Bearer {self.tokens[user]}"}
-        return TestClient(self.app, base_url="http://maat.example", client=("10.0.0.9", 50000), headers=headers)
+        return TestClient(
+            self.app, base_url="http://maat.example", client=("10.0.0.9", 50000), headers=headers
+        )
 
 
 def make_world(folder: Path) -> World:
     """Both tenants have jobs that run, wait and have ended, shared GPUs, reservations, measurements, simulations, sweeps and operations."""
-    settings = Settings(_env_file=None, data_dir=folder, database_url="", broker_url="", demo=True, event_poll_seconds=0.01)
+    settings = Settings(
+        _env_file=None,
+        data_dir=folder,
+        database_url="",
+        broker_url="",
+        demo=True,
+        event_poll_seconds=0.01,
+    )
     database = Database.of(settings)
     ensure_defaults(database, settings)
     service = create_app(settings, queue=RememberingQueue())
@@ -88,7 +97,9 @@ def _make_users(world: World) -> None:
                 user = User(name=f"{word} {role.value}", tenant_id=home.id, role=role.value)
                 session.add(user)
                 session.flush()
-                world.tokens[f"{tenant}-{role.value}"] = create_token(session, user, name=f"{word} token")
+                world.tokens[f"{tenant}-{role.value}"] = create_token(
+                    session, user, name=f"{word} token"
+                )
         session.add(home)
 
 
@@ -99,10 +110,19 @@ def _made(answer: Any) -> dict[str, Any]:
 
 
 def _submit(client: TestClient, word: str, model: str, *, count: int) -> list[str]:
-    shapes: list[dict[str, Any]] = [{"max_gpus": 8, "work_scale": 0.02}, {"min_gpus": 2}, {"gpu_types": ["a100"], "min_gpus": 16}]
+    shapes: list[dict[str, Any]] = [
+        {"max_gpus": 8, "work_scale": 0.02},
+        {"min_gpus": 2},
+        {"gpu_types": ["a100"], "min_gpus": 16},
+    ]
     made = []
     for number in range(count):
-        body = {"name": f"{word} job {number}", "external_id": f"{word} external {number}", "model": model, **shapes[number % 3]}
+        body = {
+            "name": f"{word} job {number}",
+            "external_id": f"{word} external {number}",
+            "model": model,
+            **shapes[number % 3],
+        }
         made.append(_made(client.post(f"{API}/jobs", json=body))["id"])
     _made(client.post(f"{API}/jobs/{made[-1]}/actions/cancel"))
     return made
@@ -110,10 +130,17 @@ def _submit(client: TestClient, word: str, model: str, *, count: int) -> list[st
 
 def _reserve(admin: TestClient, world: World) -> None:
     url = f"{API}/clusters/{world.cluster_id}/reservations"
-    mine = [_made(admin.post(url, json={"gpu_type": "t4", "gpu_count": 2, "tenant": "blue tenant"}))["id"]]
+    mine = [
+        _made(admin.post(url, json={"gpu_type": "t4", "gpu_count": 2, "tenant": "blue tenant"}))[
+            "id"
+        ]
+    ]
     theirs = [
         _made(admin.post(url, json={"gpu_type": kind, "gpu_count": 2, **holder}))["id"]
-        for kind, holder in (("a100", {"tenant": f"{SECRET} tenant"}), ("rtx", {"job_id": world.red["jobs"][1]}))
+        for kind, holder in (
+            ("a100", {"tenant": f"{SECRET} tenant"}),
+            ("rtx", {"job_id": world.red["jobs"][1]}),
+        )
     ]
     world.blue["reservations"], world.red["reservations"] = mine, theirs
 
@@ -122,7 +149,11 @@ def _play_rounds(world: World) -> None:
     for seconds in range(60, 600, 60):
         with world.database.session_scope() as session:
             cluster = session.get_one(Cluster, world.cluster_id)
-            cluster.speed, cluster.anchor_seconds, cluster.anchor_wall = 1e-9, float(seconds), utc_now()
+            cluster.speed, cluster.anchor_seconds, cluster.anchor_wall = (
+                1e-9,
+                float(seconds),
+                utc_now(),
+            )
         step_cluster(world.database, world.cluster_id)
 
 
@@ -139,30 +170,64 @@ def _share_gpus(world: World) -> None:
         last = session.exec(select(Round).order_by(col(Round.number).desc())).first()
         assert last is not None
         record = dict(last.record)
-        grants = {job_id: {**grant, "share_with": [red[1], blue[1]]} for job_id, grant in record["grants"].items()}
+        grants = {
+            job_id: {**grant, "share_with": [red[1], blue[1]]}
+            for job_id, grant in record["grants"].items()
+        }
         reasons = {
-            job_id: {"code": "WAITING_RESERVATION", "sentence": f"for {SECRET} tenant", "evidence": why} for job_id in record["reasons"]
+            job_id: {
+                "code": "WAITING_RESERVATION",
+                "sentence": f"for {SECRET} tenant",
+                "evidence": why,
+            }
+            for job_id in record["reasons"]
         }
         last.prices = {**last.prices, limit: 1.0}
         last.message = f"{red[0]} stays"
-        last.record = {**record, "grants": grants, "reasons": reasons, "report": {**record["report"], "message": f"{red[0]} stays"}}
+        last.record = {
+            **record,
+            "grants": grants,
+            "reasons": reasons,
+            "report": {**record["report"], "message": f"{red[0]} stays"},
+        }
 
 
-def _ask_for_work(client: TestClient, whose: dict[str, list[str]], word: str, cluster_id: str) -> None:
+def _ask_for_work(
+    client: TestClient, whose: dict[str, list[str]], word: str, cluster_id: str
+) -> None:
     text = f"name,time,application,num_replicas,batch_size,tenant\n{word} first,0,bert,1,24,{word} tenant\n{word} second,9,bert,1,24,\n"
     history, csv = {"kind": "cluster", "cluster_id": cluster_id}, {"kind": "csv", "text": text}
     pairs = {"name": f"{word}.csv", "text": "victim,partner,gpu_count,slowdown\nbert,bert,1,1.5\n"}
-    measured = _made(client.post(f"{API}/measurements", json={"kind": "interference", "name": f"{word} pairs", "files": [pairs]}))
+    measured = _made(
+        client.post(
+            f"{API}/measurements",
+            json={"kind": "interference", "name": f"{word} pairs", "files": [pairs]},
+        )
+    )
     whose["measurements"] = [measured["id"]]
     bodies: list[dict[str, Any]] = [
         {"traces": [csv], "cluster": "t4=1x4", "interference": f"{word} pairs", "jobs_per_gpu": 2},
-        {"traces": [history], "cluster": "t4=2x4,a100=1x8", "reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": whose["jobs"][0]}]},
+        {
+            "traces": [history],
+            "cluster": "t4=2x4,a100=1x8",
+            "reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": whose["jobs"][0]}],
+        },
     ]
     runs = [{"policy": "fifo"}, {"policy": "srtf"}]
-    made = [_made(client.post(f"{API}/simulations", json={"name": f"{word} simulation", "runs": runs, **body})) for body in bodies]
+    made = [
+        _made(
+            client.post(
+                f"{API}/simulations", json={"name": f"{word} simulation", "runs": runs, **body}
+            )
+        )
+        for body in bodies
+    ]
     vary = [{"name": "round_seconds", "values": [60, 120]}]
     sweep = {"name": f"{word} sweep", "cluster": "t4=2x4,a100=1x8", "policy": "fifo", "vary": vary}
-    swept = [_made(client.post(f"{API}/sweeps", json={**sweep, "trace": trace})) for trace in (csv, history)]
+    swept = [
+        _made(client.post(f"{API}/sweeps", json={**sweep, "trace": trace}))
+        for trace in (csv, history)
+    ]
     whose["simulations"] = [one["id"] for one in made]
     whose["runs"] = [run["id"] for one in made for run in one["runs"]]
     whose["sweeps"] = [one["id"] for one in swept]

@@ -18,7 +18,10 @@ from backend.shutdown import Shutdown
 
 CALLBACK_PATH = "/_dash-update-component"
 ROUTER = ".._pages_content.children..._pages_store.data.."
-FILE = "data:text/csv;base64," + base64.b64encode(b"name,time,application,num_replicas,batch_size\na,0,bert,1,24\n").decode()
+FILE = (
+    "data:text/csv;base64,"
+    + base64.b64encode(b"name,time,application,num_replicas,batch_size\na,0,bert,1,24\n").decode()
+)
 PASSES = 3
 
 
@@ -58,7 +61,10 @@ def _routes(routes: Sequence[Any], prefix: str) -> Iterator[tuple[str, APIRoute 
         if inner is not None:
             yield from _routes(inner.routes, _prefix(route, prefix))
         elif "GET" in (getattr(route, "methods", None) or ()):
-            yield "/" + (prefix + route.path).lstrip("/"), route if isinstance(route, APIRoute) else None
+            yield (
+                "/" + (prefix + route.path).lstrip("/"),
+                route if isinstance(route, APIRoute) else None,
+            )
 
 
 def _prefix(included: Any, prefix: str) -> str:
@@ -80,7 +86,9 @@ def _names(dependant: Any) -> Iterator[str]:
         yield from _names(inner)
 
 
-def walk_routes(client: TestClient, fill: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> Iterator[Seen]:
+def walk_routes(
+    client: TestClient, fill: Mapping[str, Sequence[str]], headers: Mapping[str, str]
+) -> Iterator[Seen]:
     """Asks every GET route with every combination of values of its path, without a query and with every value of each parameter.
 
     Raises KeyError for a parameter that `fill` does not know.
@@ -92,9 +100,14 @@ def walk_routes(client: TestClient, fill: Mapping[str, Sequence[str]], headers: 
             url = path
             for name, value in zip(names, values, strict=True):
                 url = url.replace("{" + name + "}", value)
-            for query in ({}, *({name: value} for name in query_names(route) for value in fill[name])):
+            for query in (
+                {},
+                *({name: value} for name in query_names(route) for value in fill[name]),
+            ):
                 answer = client.get(url, params=query, headers=dict(headers))
-                yield Seen(path, f"{url} {query}", f"{answer.headers} {answer.text}", answer.status_code)
+                yield Seen(
+                    path, f"{url} {query}", f"{answer.headers} {answer.text}", answer.status_code
+                )
 
 
 # ---- pages ------------------------------------------------------------------------------------------------------------------------
@@ -105,14 +118,26 @@ Place = tuple[str, str]
 class Page:
     """One page as a browser holds it: the properties of its components, and the callbacks whose inputs it has."""
 
-    def __init__(self, client: TestClient, address: str, settings: Mapping[str, Any], pressed: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        client: TestClient,
+        address: str,
+        settings: Mapping[str, Any],
+        pressed: Mapping[str, Any] | None,
+    ) -> None:
         """`settings`: `ID.PROPERTY` -> what scripts of the browser, or its user, have set. `pressed`: what every button says, if they are pressed."""
         self._client, self._settings, self._pressed = client, settings, pressed
         self._held: dict[Place, Any] = {}
         self._ids: set[str] = set()
         self._take(client.get("/_dash-layout").json())
         path, _, search = address.partition("?")
-        shown = self._call(ROUTER, {"_pages_location.pathname": path, "_pages_location.search": f"?{search}" if search else ""})
+        shown = self._call(
+            ROUTER,
+            {
+                "_pages_location.pathname": path,
+                "_pages_location.search": f"?{search}" if search else "",
+            },
+        )
         self.seen = [shown]
 
     def run(self) -> Iterator[Seen]:
@@ -129,11 +154,17 @@ class Page:
                     yield self._call(name, {})
 
     def _has(self, entry: Mapping[str, Any]) -> bool:
-        return all(_is_pattern(part["id"]) or part["id"] in self._ids for part in (*entry["inputs"], *entry["state"]))
+        return all(
+            _is_pattern(part["id"]) or part["id"] in self._ids
+            for part in (*entry["inputs"], *entry["state"])
+        )
 
     def _call(self, name: str, given: Mapping[str, Any]) -> Seen:
         entry = dash.get_app().callback_map[name]
-        inputs, state = self._inputs(entry, given), [self._value(part, given) for part in entry["state"]]
+        inputs, state = (
+            self._inputs(entry, given),
+            [self._value(part, given) for part in entry["state"]],
+        )
         outputs = self._outputs(name)
         first = next((part for part in inputs if not isinstance(part, list)), None)
         body = {
@@ -152,7 +183,11 @@ class Page:
         return Seen(name, json.dumps(body), f"{answer.headers} {answer.text}", answer.status_code)
 
     def _outputs(self, name: str) -> list[Any]:
-        parts = name.removeprefix("..").removesuffix("..").split("...") if name.startswith("..") else [name]
+        parts = (
+            name.removeprefix("..").removesuffix("..").split("...")
+            if name.startswith("..")
+            else [name]
+        )
         pairs = [part.rsplit(".", 1) for part in parts]
         return [
             [{"id": json.loads(found), "property": prop} for found in self._matching(component)]
@@ -161,21 +196,32 @@ class Page:
             for component, prop in pairs
         ]
 
-    def _inputs(self, entry: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> list[Any]:
+    def _inputs(
+        self, entry: Mapping[str, Any], given: Mapping[str, Any] | None = None
+    ) -> list[Any]:
         return [self._value(part, given or {}) for part in entry["inputs"]]
 
     def _value(self, part: Mapping[str, str], given: Mapping[str, Any]) -> Any:
         component, prop = part["id"], part["property"]
         if _is_pattern(component):
-            return [{"id": json.loads(found), "property": prop, "value": self._of(found, prop)} for found in self._matching(component)]
+            return [
+                {"id": json.loads(found), "property": prop, "value": self._of(found, prop)}
+                for found in self._matching(component)
+            ]
         place = f"{component}.{prop}"
-        return {"id": component, "property": prop, "value": given[place] if place in given else self._of(component, prop)}
+        return {
+            "id": component,
+            "property": prop,
+            "value": given[place] if place in given else self._of(component, prop),
+        }
 
     def _of(self, component: str, prop: str) -> Any:
         place = f"{component}.{prop}"
         if place in self._settings:
             return self._settings[place]
-        if self._pressed is not None and (prop == "n_clicks" or component.endswith(("-pressed", "-cancelled"))):
+        if self._pressed is not None and (
+            prop == "n_clicks" or component.endswith(("-pressed", "-cancelled"))
+        ):
             return 1 if prop == "n_clicks" else self._pressed
         if self._pressed is not None and prop in ("contents", "filename"):
             return FILE if prop == "contents" else "a.csv"
@@ -185,7 +231,11 @@ class Page:
         wanted = json.loads(pattern)
         fixed = {key: value for key, value in wanted.items() if not isinstance(value, list)}
         ids = [json.loads(found) for found in sorted(self._ids) if found.startswith("{")]
-        return [json.dumps(one, sort_keys=True) for one in ids if one.keys() == wanted.keys() and fixed.items() <= one.items()]
+        return [
+            json.dumps(one, sort_keys=True)
+            for one in ids
+            if one.keys() == wanted.keys() and fixed.items() <= one.items()
+        ]
 
     def _take(self, value: Any) -> None:
         """Note the components in a layout, and their properties."""
@@ -195,9 +245,15 @@ class Page:
         elif isinstance(value, dict):
             props = value.get("props")
             if isinstance(props, dict) and "type" in value and "id" in props:
-                named = props["id"] if isinstance(props["id"], str) else json.dumps(props["id"], sort_keys=True)
+                named = (
+                    props["id"]
+                    if isinstance(props["id"], str)
+                    else json.dumps(props["id"], sort_keys=True)
+                )
                 self._ids.add(named)
-                self._held |= {(named, prop): held for prop, held in props.items() if prop != "children"}
+                self._held |= {
+                    (named, prop): held for prop, held in props.items() if prop != "children"
+                }
             for item in value.values():
                 self._take(item)
 
@@ -205,8 +261,14 @@ class Page:
 def callbacks() -> dict[str, Any]:
     """The callbacks that the service answers, but for the router."""
     known = dash.get_app().callback_map
-    return {name: entry for name, entry in known.items() if entry.get("callback") is not None and name != ROUTER}
+    return {
+        name: entry
+        for name, entry in known.items()
+        if entry.get("callback") is not None and name != ROUTER
+    }
 
 
 def _is_pattern(component: str) -> bool:
-    return component.startswith("{") and any(isinstance(value, list) for value in json.loads(component).values())
+    return component.startswith("{") and any(
+        isinstance(value, list) for value in json.loads(component).values()
+    )

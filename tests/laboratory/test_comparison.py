@@ -20,13 +20,31 @@ from maat.workloads.workloads import TraceJob, Workload
 ONE, OTHER = Contestant("sia", "whole-node"), Contestant("fifo", "packed-sticky")
 
 
-def outcome(who: Contestant, hours: dict[str, float], *, trace: str = "t", seed: int = 0, jobs: int | None = None) -> Outcome:
-    return Outcome(who, trace, seed, {"jobs": len(hours) if jobs is None else jobs, "avg_jct_hours": sum(hours.values())}, hours)
+def outcome(
+    who: Contestant,
+    hours: dict[str, float],
+    *,
+    trace: str = "t",
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Outcome:
+    return Outcome(
+        who,
+        trace,
+        seed,
+        {"jobs": len(hours) if jobs is None else jobs, "avg_jct_hours": sum(hours.values())},
+        hours,
+    )
 
 
 def contest(**changes: object) -> Contest:
     source = GeneratedTrace("philly", 4, 1.0)
-    values = {"contestants": (ONE, OTHER), "traces": (Trace("philly", source),), "seeds": (0, 1), **changes}
+    values = {
+        "contestants": (ONE, OTHER),
+        "traces": (Trace("philly", source),),
+        "seeds": (0, 1),
+        **changes,
+    }
     return Contest(catalog_models(), Cluster.parse("t4=4x4"), **values)  # type: ignore[arg-type]
 
 
@@ -42,7 +60,9 @@ def test_contestants_meet_the_same_jobs() -> None:
     assert jobs[ONE, 0] == jobs[OTHER, 0] != jobs[ONE, 1] == jobs[OTHER, 1]
 
 
-def test_the_same_result_comes_from_two_processes_from_one_and_from_what_was_kept(tmp_path: Path) -> None:
+def test_the_same_result_comes_from_two_processes_from_one_and_from_what_was_kept(
+    tmp_path: Path,
+) -> None:
     alone = run_contest(contest())
     side_by_side = run_contest(contest(), workers=2, cache=tmp_path)
     kept = run_contest(contest(), cache=tmp_path)
@@ -75,24 +95,35 @@ def test_the_interval_of_several_seeds_is_students_over_their_means() -> None:
 
     assert found.basis is Basis.SEEDS
     assert found.difference_hours.estimate == pytest.approx(-2.0)
-    assert found.difference_hours.high == pytest.approx(-2.0 + 4.302652729911275 / 3**0.5)  # t of 2 degrees of freedom at 0.975
+    assert found.difference_hours.high == pytest.approx(
+        -2.0 + 4.302652729911275 / 3**0.5
+    )  # t of 2 degrees of freedom at 0.975
 
 
 def test_seeds_of_one_trace_are_one_witness_where_there_are_several_traces() -> None:
     gains = {("t", 0): 1.0, ("t", 1): 3.0, ("u", 0): 4.0, ("u", 1): 4.0}
-    outcomes = [outcome(ONE, {"a": 10.0 - gain}, trace=trace, seed=seed) for (trace, seed), gain in gains.items()]
+    outcomes = [
+        outcome(ONE, {"a": 10.0 - gain}, trace=trace, seed=seed)
+        for (trace, seed), gain in gains.items()
+    ]
     outcomes += [outcome(OTHER, {"a": 10.0}, trace=trace, seed=seed) for trace, seed in gains]
 
     (found,) = paired(outcomes, OTHER)
 
     assert (found.basis, found.jobs) == (Basis.TRACES, 2)
     assert found.difference_hours.estimate == pytest.approx(-3.0)
-    assert found.difference_hours.high == pytest.approx(-3.0 + 12.706204736432095 * 2**0.5 / 2**0.5)  # t of 1 degree of freedom
+    assert found.difference_hours.high == pytest.approx(
+        -3.0 + 12.706204736432095 * 2**0.5 / 2**0.5
+    )  # t of 1 degree of freedom
     assert spreads(outcomes)[ONE]["avg_jct_hours"].deviation == pytest.approx(2**0.5)  # of 8 and 6
 
 
 def test_seeds_that_change_nothing_are_one_run() -> None:
-    outcomes = [outcome(who, {"a": hours, "b": 2.0}, seed=seed) for who, hours in ((ONE, 1.0), (OTHER, 5.0)) for seed in range(3)]
+    outcomes = [
+        outcome(who, {"a": hours, "b": 2.0}, seed=seed)
+        for who, hours in ((ONE, 1.0), (OTHER, 5.0))
+        for seed in range(3)
+    ]
 
     (found,) = paired(outcomes, OTHER)
 
@@ -137,11 +168,20 @@ def test_a_mean_and_a_ratio_of_opposite_sign_are_explained() -> None:
     )
 
 
-@pytest.mark.parametrize("hours", [(1.0, 5.0), (2.0, 10.0), (3.0, 30.0), (1.9, 10.1001)], ids=["better", "equal", "worse", "nearly"])
+@pytest.mark.parametrize(
+    "hours",
+    [(1.0, 5.0), (2.0, 10.0), (3.0, 30.0), (1.9, 10.1001)],
+    ids=["better", "equal", "worse", "nearly"],
+)
 def test_a_mean_and_a_ratio_that_agree_need_no_explanation(hours: tuple[float, float]) -> None:
-    ours, theirs = outcome(ONE, dict(zip("ab", hours, strict=True))), outcome(OTHER, {"a": 2.0, "b": 10.0})
+    ours, theirs = (
+        outcome(ONE, dict(zip("ab", hours, strict=True))),
+        outcome(OTHER, {"a": 2.0, "b": 10.0}),
+    )
 
-    assert [found.note for found in (*paired([ours, theirs], OTHER), *paired([ours, theirs], ONE))] == [None, None]
+    assert [
+        found.note for found in (*paired([ours, theirs], OTHER), *paired([ours, theirs], ONE))
+    ] == [None, None]
 
 
 def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
@@ -149,14 +189,18 @@ def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
     same = tuple(Trace(name, GivenTrace(Workload(name, (job,), "sia"))) for name in ("one", "copy"))
 
     with pytest.raises(
-        InputError, match=r"trace: has the same jobs as one; together they are one trace \(got 'copy'\). Name each trace once."
+        InputError,
+        match=r"trace: has the same jobs as one; together they are one trace \(got 'copy'\). Name each trace once.",
     ):
         contest(traces=same)
 
 
 def test_other_names_of_jobs_make_no_second_trace() -> None:
     job = TraceJob("a", 0.0, "cifar10", 1, 128, 0.02)
-    renamed = tuple(Trace(name, GivenTrace(Workload(name, (replace(job, name=name),), "sia"))) for name in ("one", "copy"))
+    renamed = tuple(
+        Trace(name, GivenTrace(Workload(name, (replace(job, name=name),), "sia")))
+        for name in ("one", "copy")
+    )
 
     with pytest.raises(InputError, match="has the same jobs as one"):
         contest(traces=renamed)
@@ -165,10 +209,17 @@ def test_other_names_of_jobs_make_no_second_trace() -> None:
 def test_a_policy_with_other_parameters_is_another_contestant_and_says_so() -> None:
     soft = Contestant("sia", "whole-node", policy_parameters=(("p", -1),))
 
-    scenarios = {who: scenario for who, _, _, scenario in contest(contestants=(ONE, soft), seeds=(0,)).scenarios()}
+    scenarios = {
+        who: scenario
+        for who, _, _, scenario in contest(contestants=(ONE, soft), seeds=(0,)).scenarios()
+    }
 
     assert scenarios[soft].policy_parameters == {"p": -1}
-    assert (soft.name, soft.variant, ONE.name) == ("sia (p=-1) + whole-node", "p=-1", "sia + whole-node")
+    assert (soft.name, soft.variant, ONE.name) == (
+        "sia (p=-1) + whole-node",
+        "p=-1",
+        "sia + whole-node",
+    )
 
 
 def test_a_run_in_which_nothing_finished_has_no_partner() -> None:
@@ -178,7 +229,10 @@ def test_a_run_in_which_nothing_finished_has_no_partner() -> None:
 def test_a_single_run_has_a_mean_and_no_deviation() -> None:
     assert spreads([outcome(ONE, {"a": 3.0})])[ONE]["avg_jct_hours"].deviation is None
     two = [outcome(ONE, {"a": 3.0}), outcome(ONE, {"a": 5.0}, seed=1)]
-    assert (spreads(two)[ONE]["avg_jct_hours"].mean, spreads(two)[ONE]["avg_jct_hours"].deviation) == (4.0, pytest.approx(2**0.5))
+    assert (
+        spreads(two)[ONE]["avg_jct_hours"].mean,
+        spreads(two)[ONE]["avg_jct_hours"].deviation,
+    ) == (4.0, pytest.approx(2**0.5))
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 100), st.floats(0.01, 100)), min_size=2, max_size=20))
@@ -198,9 +252,16 @@ def test_exchanging_the_two_turns_every_sign(hours: list[tuple[float, float]]) -
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"), [({"contestants": ()}, "policy"), ({"seeds": (0, 0)}, "seeds"), ({"seeds": tuple(range(2000))}, "runs")]
+    ("changes", "field"),
+    [
+        ({"contestants": ()}, "policy"),
+        ({"seeds": (0, 0)}, "seeds"),
+        ({"seeds": tuple(range(2000))}, "runs"),
+    ],
 )
-def test_what_compares_nothing_or_too_much_is_refused(changes: dict[str, object], field: str) -> None:
+def test_what_compares_nothing_or_too_much_is_refused(
+    changes: dict[str, object], field: str
+) -> None:
     with pytest.raises(InputError) as refused:
         contest(**changes)
     assert refused.value.field == field

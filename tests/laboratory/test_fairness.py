@@ -25,15 +25,29 @@ PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 def played(*jobs: TraceJob, policy: str = "sia") -> SimulationResult:
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = Workload("hand-made", jobs, "sia")
-    return simulate(Scenario(workload, catalog_models(), Cluster.parse("t4=2x4,a100=1x4"), policy=policy, placer=placer))
+    return simulate(
+        Scenario(
+            workload,
+            catalog_models(),
+            Cluster.parse("t4=2x4,a100=1x4"),
+            policy=policy,
+            placer=placer,
+        )
+    )
 
 
 def few() -> list[TraceJob]:
-    return [TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05) for i, model in enumerate(("cifar10", "bert", "cifar10"))]
+    return [
+        TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05)
+        for i, model in enumerate(("cifar10", "bert", "cifar10"))
+    ]
 
 
 def test_a_job_that_waits_for_its_gpus_is_worse_off_than_one_that_does_not() -> None:
-    jobs = [TraceJob("first", 0.0, "cifar10", 8, 1024, 0.1), TraceJob("second", 0.0, "cifar10", 8, 1024, 0.1)]
+    jobs = [
+        TraceJob("first", 0.0, "cifar10", 8, 1024, 0.1),
+        TraceJob("second", 0.0, "cifar10", 8, 1024, 0.1),
+    ]
     found = fairness(played(*jobs, policy="fifo")).rho
     assert found["second"] > found["first"]
 
@@ -44,16 +58,36 @@ def test_a_lone_job_under_sia_is_treated_fairly() -> None:
     assert list(found.rho) == ["lone"]
 
 
-def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> None:
-    batch = TraceJob("batch", 0.0, "bert", 1, None, 0.02, workload_kind=WorkloadKind.BATCH_INFERENCE)
+def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> (
+    None
+):
+    batch = TraceJob(
+        "batch", 0.0, "bert", 1, None, 0.02, workload_kind=WorkloadKind.BATCH_INFERENCE
+    )
     training = replace(batch, name="training", workload_kind=WorkloadKind.TRAINING)
-    service = TraceJob("service", 0.0, "bert", 1, 16, 0.001, workload_kind=WorkloadKind.LATENCY_INFERENCE, promised_seconds=60.0)
+    service = TraceJob(
+        "service",
+        0.0,
+        "bert",
+        1,
+        16,
+        0.001,
+        workload_kind=WorkloadKind.LATENCY_INFERENCE,
+        promised_seconds=60.0,
+    )
     result = played(batch, training, service)
     alone = IsolatedRuns(result.scenario)
-    assert {record.name for record in result.records if record.finish is not None} == {"batch", "training", "service"}
+    assert {record.name for record in result.records if record.finish is not None} == {
+        "batch",
+        "training",
+        "service",
+    }
     assert set(fairness(result, alone=alone).rho) == {"batch", "training"}
     share = {"t4": 2.0, "a100": 2.0}
-    assert all(alone.by_type(batch, share)[kind] < seconds for kind, seconds in alone.by_type(training, share).items())
+    assert all(
+        alone.by_type(batch, share)[kind] < seconds
+        for kind, seconds in alone.by_type(training, share).items()
+    )
 
 
 def test_a_job_alone_keeps_to_what_its_owner_lets_it_have() -> None:
@@ -79,11 +113,16 @@ def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
 def test_by_the_share_of_each_type_a_job_alone_has_fewer_gpus() -> None:
     result = played(*[TraceJob(f"job-{i}", 0.0, "cifar10", 1, 128, 0.05) for i in range(4)])
     alone = IsolatedRuns(result.scenario)
-    whole, of_type = (fairness(result, alone=alone, rule=rule) for rule in (FairnessRule.MEAN_OF_RATIOS, FairnessRule.SHARE_OF_TYPE))
+    whole, of_type = (
+        fairness(result, alone=alone, rule=rule)
+        for rule in (FairnessRule.MEAN_OF_RATIOS, FairnessRule.SHARE_OF_TYPE)
+    )
     record, job = result.records[0], result.scenario.workload.jobs[0]
     contention = contention_of_life(result, record.submit, record.finish or 0.0)
     isolated = alone.by_type(job, {"t4": 8 / contention, "a100": 4 / contention})
-    assert of_type.rho["job-0"] == pytest.approx(sum(w * (record.jct or 0.0) / isolated[g] for g, w in (("t4", 2 / 3), ("a100", 1 / 3))))
+    assert of_type.rho["job-0"] == pytest.approx(
+        sum(w * (record.jct or 0.0) / isolated[g] for g, w in (("t4", 2 / 3), ("a100", 1 / 3)))
+    )
     assert of_type.rho["job-0"] != whole.rho["job-0"]
 
 
@@ -104,15 +143,30 @@ def test_the_figures_of_a_fairness_are_those_of_its_jobs() -> None:
     found = Fairness({"a": 0.5, "b": 0.6, "c": 1.3})
     assert (found.mean, found.median, found.worst) == (pytest.approx(0.8), 0.6, 1.3)
     assert found.unfair_fraction == pytest.approx(1 / 3)
-    assert (Fairness({}).mean, Fairness({}).median, Fairness({}).worst, Fairness({}).unfair_fraction) == (0.0, 0.0, 0.0, 0.0)
+    assert (
+        Fairness({}).mean,
+        Fairness({}).median,
+        Fairness({}).worst,
+        Fairness({}).unfair_fraction,
+    ) == (0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.needs_data
 @pytest.mark.long
 def test_rho_on_the_published_trace_is_near_the_published_figures(data_folder: Path) -> None:
     models = measured_models(data_folder / "sia-artifact" / "profiles")
-    trace = read_workload(data_folder / "sia-artifact" / "workloads" / "philly" / "workload-1.csv", known_models=models)
-    result = simulate(Scenario(trace, models, Cluster.parse(PAPER_CLUSTER), conditions=Conditions(fidelity=FIDELITIES["sia-artifact"])))
+    trace = read_workload(
+        data_folder / "sia-artifact" / "workloads" / "philly" / "workload-1.csv",
+        known_models=models,
+    )
+    result = simulate(
+        Scenario(
+            trace,
+            models,
+            Cluster.parse(PAPER_CLUSTER),
+            conditions=Conditions(fidelity=FIDELITIES["sia-artifact"]),
+        )
+    )
     alone = IsolatedRuns(result.scenario)
     paper = fairness(result, alone=alone)
     published = fairness(result, alone=alone, rule=FairnessRule.RATIO_TO_MEAN)

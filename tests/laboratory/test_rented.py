@@ -8,7 +8,13 @@ import pytest
 from simulation.small import LIMITS, truth
 
 from maat.laboratory.rented import Rented, Training, train
-from maat.scheduling.autoscaling import Autoscaler, FastBatch, GoodputAutoscaler, ScalingInput, ThroughputAutoscaler
+from maat.scheduling.autoscaling import (
+    Autoscaler,
+    FastBatch,
+    GoodputAutoscaler,
+    ScalingInput,
+    ThroughputAutoscaler,
+)
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
 from maat.scheduling.goodput import BatchPlan
@@ -29,7 +35,11 @@ class Always:
         return self.nodes
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
-        return ThroughputAutoscaler().batch(scaling, job, gpu_count=gpu_count) if self.largest else None
+        return (
+            ThroughputAutoscaler().batch(scaling, job, gpu_count=gpu_count)
+            if self.largest
+            else None
+        )
 
 
 def model(restart_seconds: float = 0.0) -> Model:
@@ -37,15 +47,25 @@ def model(restart_seconds: float = 0.0) -> Model:
     return Model("m", truth(), restart_seconds, {"t4": LIMITS}, {}, {"t4": 10.0})
 
 
-def rent(autoscaler: Autoscaler, trained: Model, cluster: str = "t4=4x1", profiling: ProfilingMode = ProfilingMode.ORACLE) -> Rented:
-    return train(Training(trained, Cluster.parse(cluster), fidelity("paper"), profiling=profiling), autoscaler)
+def rent(
+    autoscaler: Autoscaler,
+    trained: Model,
+    cluster: str = "t4=4x1",
+    profiling: ProfilingMode = ProfilingMode.ORACLE,
+) -> Rented:
+    return train(
+        Training(trained, Cluster.parse(cluster), fidelity("paper"), profiling=profiling),
+        autoscaler,
+    )
 
 
 def test_nodes_are_paid_from_the_first_moment_to_the_end_of_training() -> None:
     run = rent(Always(1), model())
     assert run.seconds == pytest.approx(100.0)
     assert run.node_seconds == pytest.approx(run.seconds)
-    assert rent(Always(3), model()).node_seconds == pytest.approx(3 * rent(Always(3), model()).seconds)
+    assert rent(Always(3), model()).node_seconds == pytest.approx(
+        3 * rent(Always(3), model()).seconds
+    )
 
 
 def test_the_largest_batch_is_used_where_it_is_worth_nothing_and_costs_efficiency() -> None:
@@ -66,7 +86,10 @@ def test_growing_restarts_the_job() -> None:
 
 def test_who_knows_nothing_beforehand_rents_one_node_until_it_has_run() -> None:
     slow = Model("m", truth(noise_scale=1e6, work=40_000.0), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
-    known, blind = (rent(GoodputAutoscaler(), slow, profiling=mode) for mode in (ProfilingMode.ORACLE, ProfilingMode.NO_PROFILE))
+    known, blind = (
+        rent(GoodputAutoscaler(), slow, profiling=mode)
+        for mode in (ProfilingMode.ORACLE, ProfilingMode.NO_PROFILE)
+    )
     assert known.rented[1][0] == 0.0
     assert blind.rented[1][0] > 0.0
     assert blind.rented[-1][1] == 4
@@ -74,7 +97,9 @@ def test_who_knows_nothing_beforehand_rents_one_node_until_it_has_run() -> None:
 
 def test_the_batch_of_most_throughput_is_worth_less_on_few_nodes_than_what_they_hold() -> None:
     slow = Model("m", truth(noise_scale=30.0, work=40_000.0), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
-    held, most = (rent(ThroughputAutoscaler(fast_batch=batch), slow, cluster="t4=2x1") for batch in FastBatch)
+    held, most = (
+        rent(ThroughputAutoscaler(fast_batch=batch), slow, cluster="t4=2x1") for batch in FastBatch
+    )
     assert most.efficiency < held.efficiency
 
 
@@ -84,7 +109,9 @@ def test_a_model_that_was_never_measured_there_is_refused_by_name() -> None:
 
 
 def test_goodput_trains_imagenet_for_less_and_in_more_time_than_throughput() -> None:
-    training = Training(catalog_models()["imagenet"], Cluster.parse("t4=16x4"), fidelity("pollux-artifact"))
+    training = Training(
+        catalog_models()["imagenet"], Cluster.parse("t4=16x4"), fidelity("pollux-artifact")
+    )
     ours, theirs = train(training, GoodputAutoscaler()), train(training, ThroughputAutoscaler())
     assert 0.65 < ours.node_seconds / theirs.node_seconds < 0.85, "published: 0.75"
     assert 1.0 < ours.seconds / theirs.seconds < 1.4, "published: 1.06"

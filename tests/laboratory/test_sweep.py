@@ -35,7 +35,9 @@ JOBS = (TraceJob("a", 10.0, "cifar10", 1, 128, 0.02), TraceJob("b", 130.0, "bert
 BASE = Setup(GivenTrace(Workload("two", JOBS, "sia")), catalog_models(), Cluster.parse("t4=2x4"))
 
 
-def sweep_of(base: Setup = BASE, *, seeds: tuple[int, ...] = (0,), **axes: Sequence[object]) -> Sweep:
+def sweep_of(
+    base: Setup = BASE, *, seeds: tuple[int, ...] = (0,), **axes: Sequence[object]
+) -> Sweep:
     return Sweep(base, tuple(Varied.of(name, values) for name, values in axes.items()), seeds)
 
 
@@ -64,7 +66,9 @@ def test_a_generated_workload_is_drawn_by_the_seed_and_to_the_rate() -> None:
     slow, other, fast, _ = sweep_of(generated, jobs_per_hour=[5, 10], seeds=(0, 1)).points()
     assert [len(point.scenario.workload) for point in (slow, other, fast)] == [10, 10, 20]
     assert slow.scenario.workload.jobs != other.scenario.workload.jobs
-    with pytest.raises(InputError, match=r"jobs_per_hour: says how many jobs there are, and so does their number"):
+    with pytest.raises(
+        InputError, match=r"jobs_per_hour: says how many jobs there are, and so does their number"
+    ):
         sweep_of(replace(BASE, trace=GeneratedTrace("philly", jobs=4)), jobs_per_hour=[5]).points()
     (grown,) = sweep_of(generated, cluster_size=[2]).points()
     assert len(grown.scenario.workload) == 80
@@ -72,7 +76,10 @@ def test_a_generated_workload_is_drawn_by_the_seed_and_to_the_rate() -> None:
 
 def test_profiling_and_policy_can_be_varied_together() -> None:
     points = sweep_of(policy=["sia", "fifo"], profiling=["oracle", "no-profile"]).points()
-    assert [(p.scenario.policy, p.scenario.placer, p.scenario.conditions.fidelity.profiling.value) for p in points] == [
+    assert [
+        (p.scenario.policy, p.scenario.placer, p.scenario.conditions.fidelity.profiling.value)
+        for p in points
+    ] == [
         ("sia", "whole-node", "oracle"),
         ("sia", "whole-node", "no-profile"),
         ("fifo", "packed-sticky", "oracle"),
@@ -83,7 +90,10 @@ def test_profiling_and_policy_can_be_varied_together() -> None:
 def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
     base = under(BASE, strong_scaling_share=0.5)
     points = sweep_of(base, rigid_share=[0, "0.5"]).points()
-    assert [(p.scenario.conditions.rigid_share, p.scenario.conditions.strong_scaling_share) for p in points] == [(0.0, 0.5), (0.5, 0.5)]
+    assert [
+        (p.scenario.conditions.rigid_share, p.scenario.conditions.strong_scaling_share)
+        for p in points
+    ] == [(0.0, 0.5), (0.5, 0.5)]
     assert len({point.key for point in points}) == 2
     (other,) = sweep_of(strong_scaling_share=[0.5]).points()
     assert other.key == points[0].key
@@ -91,7 +101,8 @@ def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
 
 def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_played() -> None:
     with pytest.raises(
-        InputError, match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4"
+        InputError,
+        match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4",
     ):
         sweep_of(under(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
 
@@ -106,19 +117,30 @@ def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_playe
         ({"round_seconds": [0]}, "round_seconds: is no number from 1 to 86400 (got 0)"),
         ({"round_seconds": ["nan"]}, "round_seconds: is no number"),
         ({"cluster_size": [1.5]}, "cluster_size: is no whole number from 1 to 64 (got 1.5)"),
-        ({"profiling": ["psychic"]}, "profiling: is no profiling mode (got 'psychic'). Use one of: oracle"),
+        (
+            {"profiling": ["psychic"]},
+            "profiling: is no profiling mode (got 'psychic'). Use one of: oracle",
+        ),
         ({"policy": ["lifo"]}, "policy: is no policy that Maat has (got 'lifo')"),
         ({"policy": ["fifo"], "p": [1]}, "p: is no parameter of fifo"),
         ({"luck": [1]}, "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p"),
         ({"p": []}, "p: has no values"),
         ({"p": [1, 1.0]}, "p: stands twice (got 1.0)"),
         ({}, "vary: are not one or two different settings"),
-        ({"p": [1], "idle_penalty": [1], "round_seconds": [60]}, "vary: are not one or two different settings"),
-        ({"jobs_per_hour": [5]}, "jobs_per_hour: is for generated workloads (got 5.0). Vary arrival_rate"),
+        (
+            {"p": [1], "idle_penalty": [1], "round_seconds": [60]},
+            "vary: are not one or two different settings",
+        ),
+        (
+            {"jobs_per_hour": [5]},
+            "jobs_per_hour: is for generated workloads (got 5.0). Vary arrival_rate",
+        ),
     ],
     ids=str,
 )
-def test_a_sweep_that_makes_no_sense_is_refused_by_field_value_and_remedy(axes: dict[str, list[object]], says: str) -> None:
+def test_a_sweep_that_makes_no_sense_is_refused_by_field_value_and_remedy(
+    axes: dict[str, list[object]], says: str
+) -> None:
     with pytest.raises(InputError) as refused:
         sweep_of(**axes).points()
     assert says in str(refused.value)
@@ -139,7 +161,9 @@ def test_more_points_than_anyone_waits_for_are_refused() -> None:
 def test_no_setting_is_varied_that_the_base_does_not_leave_open(name: str) -> None:
     """Every axis but the policy, which a base always has, knows whether a base sets it."""
     axis = AXES[name]
-    value = {"profiling": "no-profile", "policy": "fifo"}.get(name, 2.0 if name not in ("rigid_share", "strong_scaling_share") else 0.5)
+    value = {"profiling": "no-profile", "policy": "fifo"}.get(
+        name, 2.0 if name not in ("rigid_share", "strong_scaling_share") else 0.5
+    )
     assert not axis.fixed(BASE)
     assert axis.fixed(axis.apply(BASE, value)) == (name != "policy")
 
@@ -149,12 +173,20 @@ def test_no_setting_is_varied_that_the_base_does_not_leave_open(name: str) -> No
 
 def test_a_default_that_is_set_and_another_name_of_the_trace_change_no_key() -> None:
     plain = content_key(BASE.scenario())
-    said = replace(under(BASE, round_seconds=60), policy_parameters={"p": -0.5}, trace=GivenTrace(Workload("other", JOBS, "x")))
+    said = replace(
+        under(BASE, round_seconds=60),
+        policy_parameters={"p": -0.5},
+        trace=GivenTrace(Workload("other", JOBS, "x")),
+    )
     assert content_key(said.scenario()) == plain
-    assert content_key(replace(BASE, models=dict(reversed(BASE.models.items()))).scenario()) == plain
+    assert (
+        content_key(replace(BASE, models=dict(reversed(BASE.models.items()))).scenario()) == plain
+    )
 
 
-def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_that_the_result_follows_from_changes_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = BASE.models["cifar10"]
     slower = {**BASE.models, "cifar10": replace(model, restart_seconds=model.restart_seconds + 1)}
     other_truth = {**BASE.models, "cifar10": replace(model, truth=BASE.models["bert"].truth)}
@@ -174,7 +206,8 @@ def test_everything_that_the_result_follows_from_changes_the_key(monkeypatch: py
     keys = [content_key(setup.scenario()) for setup in (BASE, *changed)]
     two = replace(BASE.scenario(), cluster=replace(BASE.scenario().cluster, jobs_per_gpu=2))
     keys += [
-        content_key(under(two, interference=given)) for given in (None, Interference.constant(1.5), Interference.constant(2), synthetic())
+        content_key(under(two, interference=given))
+        for given in (None, Interference.constant(1.5), Interference.constant(2), synthetic())
     ]
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     keys.append(content_key(BASE.scenario()))
@@ -187,7 +220,9 @@ def test_a_model_that_no_job_uses_does_not_count() -> None:
 
 
 @pytest.mark.needs_data
-def test_measured_models_are_told_by_their_measurements_and_not_by_what_was_asked_of_them(data_folder: Path) -> None:
+def test_measured_models_are_told_by_their_measurements_and_not_by_what_was_asked_of_them(
+    data_folder: Path,
+) -> None:
     folder = data_folder / "sia-artifact" / "profiles"
     measured = replace(BASE, models=measured_models(folder))
     key = content_key(measured.scenario())
@@ -203,7 +238,9 @@ def test_measured_models_are_told_by_their_measurements_and_not_by_what_was_aske
 def test_what_has_no_content_to_tell_it_by_is_refused_rather_than_guessed() -> None:
     with pytest.raises(TypeError, match="object is no plain value"):
         canonical_json({"truth": object()})
-    assert canonical_json({"b": 1.0, "a": (2, float("inf"))}) == canonical_json({"a": [2.0, float("inf")], "b": 1})
+    assert canonical_json({"b": 1.0, "a": (2, float("inf"))}) == canonical_json(
+        {"a": [2.0, float("inf")], "b": 1}
+    )
 
 
 def test_a_drained_gpu_is_another_cluster() -> None:
@@ -224,30 +261,54 @@ def test_the_figures_are_those_of_the_simulation_itself() -> None:
     assert not any("seconds" in name for name in played.figures)
 
 
-def test_a_second_sweep_simulates_only_what_the_first_did_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_sweep_simulates_only_what_the_first_did_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = ResultCache(tmp_path)
     first = run_sweep(sweep_of(p=[-1, 0.5]).points(), cache=cache)
     played = []
     real = sweep_runner.simulate
-    monkeypatch.setattr(sweep_runner, "simulate", lambda scenario, **more: played.append(scenario) or real(scenario, **more))
+    monkeypatch.setattr(
+        sweep_runner,
+        "simulate",
+        lambda scenario, **more: played.append(scenario) or real(scenario, **more),
+    )
     again = run_sweep(sweep_of(p=[0.5, -1, 1]).points(), cache=cache)
-    assert [point.origin for point in again.points] == [Origin.CACHE, Origin.CACHE, Origin.SIMULATED]
+    assert [point.origin for point in again.points] == [
+        Origin.CACHE,
+        Origin.CACHE,
+        Origin.SIMULATED,
+    ]
     assert [scenario.policy_parameters["p"] for scenario in played] == [1.0]
-    assert [point.figures for point in again.points[:2]] == [first.points[1].figures, first.points[0].figures]
+    assert [point.figures for point in again.points[:2]] == [
+        first.points[1].figures,
+        first.points[0].figures,
+    ]
 
 
 def test_points_of_the_same_content_are_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
     played = []
     real = sweep_runner.simulate
-    monkeypatch.setattr(sweep_runner, "simulate", lambda scenario, **more: played.append(scenario) or real(scenario, **more))
-    result = run_sweep(sweep_of(replace(BASE, policy="fifo"), policy=["fifo"], round_seconds=[60]).points() * 2)
+    monkeypatch.setattr(
+        sweep_runner,
+        "simulate",
+        lambda scenario, **more: played.append(scenario) or real(scenario, **more),
+    )
+    result = run_sweep(
+        sweep_of(replace(BASE, policy="fifo"), policy=["fifo"], round_seconds=[60]).points() * 2
+    )
     assert len(result.points) == 2
     assert len(played) == 1
 
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda text: text[:-9], lambda text: "", lambda text: text.replace('"rounds": ', '"rounds": 9'), lambda text: "[]"],
+    [
+        lambda text: text[:-9],
+        lambda text: "",
+        lambda text: text.replace('"rounds": ', '"rounds": 9'),
+        lambda text: "[]",
+    ],
     ids=["cut", "empty", "altered", "other"],
 )
 def test_a_damaged_entry_is_played_again_and_said(tmp_path: Path, damage: object) -> None:
@@ -268,14 +329,19 @@ def test_several_processes_give_the_same_points_in_the_same_order(tmp_path: Path
     positions: list[tuple[int, int, int]] = []
     alone = run_sweep(points)
     together = run_sweep(
-        points, workers=2, cache=ResultCache(tmp_path), on_progress=lambda at: positions.append((at.done, at.total, at.simulated))
+        points,
+        workers=2,
+        cache=ResultCache(tmp_path),
+        on_progress=lambda at: positions.append((at.done, at.total, at.simulated)),
     )
     assert together == alone
     assert positions == [(done, 4, done) for done in range(5)]
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_point_that_cannot_run_is_refused_by_name_from_another_process_too(tmp_path: Path) -> None:
+def test_a_point_that_cannot_run_is_refused_by_name_from_another_process_too(
+    tmp_path: Path,
+) -> None:
     points = sweep_of(replace(BASE, cluster=Cluster.parse("abacus=1x4")), p=[-1, 1]).points()
     with pytest.raises(TraceError, match="cannot run on any GPU type of this cluster"):
         run_sweep(points, workers=2)
@@ -300,7 +366,12 @@ if __name__ == "__main__":
 def test_a_sweep_that_was_killed_keeps_its_points_and_leaves_no_process(tmp_path: Path) -> None:
     script, folder = tmp_path / "sweep.py", tmp_path / "kept"
     script.write_text(KILLED)
-    process = subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stdout is not None
     while int(process.stdout.readline()) < 3:
         pass
@@ -312,7 +383,11 @@ def test_a_sweep_that_was_killed_keeps_its_points_and_leaves_no_process(tmp_path
         time.sleep(0.05)
     else:
         pytest.fail("a process of the killed sweep still runs")
-    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), Cluster.parse("t4=4x4,a100=2x8"))
+    base = Setup(
+        GeneratedTrace("philly", jobs=12, hours=1.0),
+        catalog_models(),
+        Cluster.parse("t4=4x4,a100=2x8"),
+    )
     points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(400))).points()
     cache = ResultCache(folder)
     kept = [point for point in points if cache.load(point.key) is not None]
@@ -330,7 +405,9 @@ def _lives(group: int) -> bool:
 
 
 def test_rows_are_means_and_sample_deviations_over_the_seeds() -> None:
-    played = [({"p": 1.0}, seed, {"avg_jct_hours": value}) for seed, value in enumerate((1.0, 2.0, 6.0))]
+    played = [
+        ({"p": 1.0}, seed, {"avg_jct_hours": value}) for seed, value in enumerate((1.0, 2.0, 6.0))
+    ]
     single = ({"p": 2.0}, 0, {"avg_jct_hours": 4.0})
     first, second = rows_of([*played, single])
     assert (first.settings, first.seeds, first.mean, first.spread) == (
@@ -353,11 +430,16 @@ def test_every_axis_has_a_title_and_a_name_of_its_own() -> None:
     assert json.dumps(list(AXES))
 
 
-def test_a_cache_without_room_ends_with_its_name_and_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_without_room_ends_with_its_name_and_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(sweep_runner.os, "fsync", full)
-    with pytest.raises(MaatError, match=r"cache: .* cannot be written \(No space left on device\)\. Make room, or name another folder\."):
+    with pytest.raises(
+        MaatError,
+        match=r"cache: .* cannot be written \(No space left on device\)\. Make room, or name another folder\.",
+    ):
         run_sweep(sweep_of(p=[-1]).points(), cache=ResultCache(tmp_path))
     assert not list(tmp_path.rglob("*.json"))

@@ -82,7 +82,14 @@ class Given:
 
 def searched(sampler: Given, **changes: object) -> Tuned:
     model = Model("m", truth(noise_scale=1e4), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
-    values: Mapping[str, object] = {"policy": "fifo", "trials": 7, "at_a_time": 3, "static_gpus": 2, "static_batch_per_gpu": 5, **changes}
+    values: Mapping[str, object] = {
+        "policy": "fifo",
+        "trials": 7,
+        "at_a_time": 3,
+        "static_gpus": 2,
+        "static_batch_per_gpu": 5,
+        **changes,
+    }
     return tune(Tuning(model, Cluster.parse("t4=2x4"), ARTIFACT, **values), sampler)  # type: ignore[arg-type]
 
 
@@ -103,9 +110,16 @@ def test_a_wider_network_takes_longer() -> None:
 
 def test_a_scaled_training_takes_as_much_longer_and_its_declaration_says_so() -> None:
     once, thrice = (searched(Given(BEST), work_scale=scale) for scale in (1.0, 3.0))
-    assert 2 < thrice.average_jct_seconds / once.average_jct_seconds < 3.2, "waiting for the next round does not scale"
+    assert 2 < thrice.average_jct_seconds / once.average_jct_seconds < 3.2, (
+        "waiting for the next round does not scale"
+    )
     model = Model("m", truth(), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
-    trials = Trials(Tuning(model, Cluster.parse("t4=1x4"), ARTIFACT, work_scale=3.0), model, Given(BEST), finish_of=lambda _: 0.0)
+    trials = Trials(
+        Tuning(model, Cluster.parse("t4=1x4"), ARTIFACT, work_scale=3.0),
+        model,
+        Given(BEST),
+        finish_of=lambda _: 0.0,
+    )
     submitted = trials.submissions(0.0, ())[0]
     assert submitted.work_scale == pytest.approx(3.0 * BEST["width"])
     assert submitted.spec.work == pytest.approx(submitted.work_scale * model.work)
@@ -120,7 +134,12 @@ def test_a_training_of_no_length_is_refused_by_name(scale: float) -> None:
 def test_the_command_line_scales_trials() -> None:
     pytest.importorskip("optuna", reason="Optuna is not installed (extra `hpo`)")
     plain, longer = (
-        json.loads(CliRunner().invoke(app, ["tune", "--trials", "2", "--work-scale", scale, "--json"]).stdout) for scale in ("1", "4")
+        json.loads(
+            CliRunner()
+            .invoke(app, ["tune", "--trials", "2", "--work-scale", scale, "--json"])
+            .stdout
+        )
+        for scale in ("1", "4")
     )
     assert longer["static"]["average_jct_seconds"] > 3 * plain["static"]["average_jct_seconds"]
 
@@ -133,7 +152,10 @@ def test_elastic_allocation_ends_a_search_sooner_than_static() -> None:
 
 @pytest.mark.parametrize("trials", [1, 2, 3])
 def test_a_search_whose_trials_all_come_at_once_runs_them_all(trials: int) -> None:
-    assert len(searched(Given(BEST), policy="pollux", static_gpus=None, trials=trials).records) == trials
+    assert (
+        len(searched(Given(BEST), policy="pollux", static_gpus=None, trials=trials).records)
+        == trials
+    )
 
 
 @pytest.mark.parametrize("gpus", [0, 9, 1000])
@@ -152,7 +174,9 @@ class Miser:
         return Decision({}, SolveReport(), reasons)
 
 
-def test_a_search_that_leaves_trials_unfinished_is_refused_rather_than_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_leaves_trials_unfinished_is_refused_rather_than_scored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(POLICIES, "build", lambda _: Miser())
     with pytest.raises(ParameterError, match=r"policy.*0 of 3 trials"):
         searched(Given(BEST), trials=3)

@@ -14,7 +14,12 @@ import pytest
 
 from maat.models.catalog import CatalogModel, load_catalog, parse_catalog, shipped_catalog
 from maat.models.catalog_builder import CATALOG_FILE, build_catalog, main, table
-from maat.models.catalog_fit import Measurements, fit_measurements, measurements_of, noise_scale_curve
+from maat.models.catalog_fit import (
+    Measurements,
+    fit_measurements,
+    measurements_of,
+    noise_scale_curve,
+)
 from maat.models.measurements import EpochTable, MeasuredModel
 from maat.models.profiles import read_profiles
 from maat.scheduling.errors import JobError, ProfileError
@@ -48,9 +53,20 @@ def test_the_catalog_is_small_enough_to_ship() -> None:
 
 
 def test_loading_the_catalog_needs_nothing_that_builds_it() -> None:
-    heavy = ("pandas", "scipy.interpolate", "maat.models.catalog_builder", "maat.models.catalog_fit", "maat.models.profiles")
+    heavy = (
+        "pandas",
+        "scipy.interpolate",
+        "maat.models.catalog_builder",
+        "maat.models.catalog_fit",
+        "maat.models.profiles",
+    )
     code = f"import sys; from maat.models.catalog import load_catalog; load_catalog(); print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,11 +80,21 @@ def test_loading_the_catalog_needs_nothing_that_builds_it() -> None:
     ],
 )
 def test_constants_are_those_of_the_published_simulator(
-    name: str, restart_seconds: float, slowdown: float, initial: int, largest: int, epochs: int, total_progress: float
+    name: str,
+    restart_seconds: float,
+    slowdown: float,
+    initial: int,
+    largest: int,
+    epochs: int,
+    total_progress: float,
 ) -> None:
     model = load_catalog()[name]
     assert (model.restart_seconds, model.slowdown) == (restart_seconds, slowdown)
-    assert (model.initial_batch_size, model.max_batch_size, model.epochs) == (initial, largest, epochs)
+    assert (model.initial_batch_size, model.max_batch_size, model.epochs) == (
+        initial,
+        largest,
+        epochs,
+    )
     assert model.work == pytest.approx(total_progress * initial, rel=1e-12)
 
 
@@ -85,7 +111,9 @@ def test_more_replicas_and_larger_batches_never_make_a_pass_faster() -> None:
             batch = np.linspace(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size, 9)
             assert (np.diff(pass_seconds(model.parameters[gpu_type], batch)) >= 0).all()
             replicas = np.arange(1.0, 17.0)
-            seconds = step_seconds(model.parameters[gpu_type], batch[0], node_count=np.ones(16), replica_count=replicas)
+            seconds = step_seconds(
+                model.parameters[gpu_type], batch[0], node_count=np.ones(16), replica_count=replicas
+            )
             assert (np.diff(seconds) >= -1e-12).all(), (model.name, gpu_type)
 
 
@@ -96,7 +124,9 @@ def test_noise_grows_over_training_and_is_level_beyond_the_curve() -> None:
         assert model.noise_scale_at(-1.0) == model.noise_scale_curve[0][1]
         assert model.noise_scale_at(2.0) == model.noise_scale_curve[-1][1]
     (left, low), (right, high) = load_catalog()["bert"].noise_scale_curve
-    assert load_catalog()["bert"].noise_scale_at((left + right) / 2) == pytest.approx((low + high) / 2)
+    assert load_catalog()["bert"].noise_scale_at((left + right) / 2) == pytest.approx(
+        (low + high) / 2
+    )
 
 
 # --- jobs of a catalog model ---
@@ -104,8 +134,16 @@ def test_noise_grows_over_training_and_is_level_beyond_the_curve() -> None:
 
 def test_a_job_takes_the_model_s_work_limits_and_restart_seconds() -> None:
     bert = load_catalog()["bert"]
-    spec = bert.job_spec(id="job_1", submitted_at=5.0, name="mine", owner="ann", tenant="lab", work_scale=0.5)
-    assert (spec.id, spec.model, spec.submitted_at, spec.owner, spec.tenant) == ("job_1", "bert", 5.0, "ann", "lab")
+    spec = bert.job_spec(
+        id="job_1", submitted_at=5.0, name="mine", owner="ann", tenant="lab", work_scale=0.5
+    )
+    assert (spec.id, spec.model, spec.submitted_at, spec.owner, spec.tenant) == (
+        "job_1",
+        "bert",
+        5.0,
+        "ann",
+        "lab",
+    )
     assert spec.work == pytest.approx(bert.work / 2)
     assert (spec.initial_batch_size, spec.max_batch_size, spec.restart_seconds) == (12, 384, 120.0)
     assert spec.memory == bert.memory_limits()
@@ -128,7 +166,9 @@ def test_a_job_takes_the_model_s_work_limits_and_restart_seconds() -> None:
         ({"submitted_at": float("nan")}, "submitted_at"),
     ],
 )
-def test_a_job_that_the_model_could_never_run_is_refused_by_field(options: dict[str, Any], field: str) -> None:
+def test_a_job_that_the_model_could_never_run_is_refused_by_field(
+    options: dict[str, Any], field: str
+) -> None:
     with pytest.raises(JobError) as caught:
         load_catalog()["bert"].job_spec(**{"id": "j", "submitted_at": 0.0, **options})
     assert caught.value.field == field
@@ -224,13 +264,22 @@ def test_a_fit_s_errors_are_those_of_the_measurements_themselves() -> None:
 def test_what_was_not_measured_across_nodes_is_a_tenth_above_what_was_within() -> None:
     fit = fit_measurements(measurements([1, 1, 1], [1, 2, 4]))
     assert not fit.across_measured
-    assert fit.parameters.alpha_across_nodes == pytest.approx(1.1 * fit.parameters.alpha_within_node)
+    assert fit.parameters.alpha_across_nodes == pytest.approx(
+        1.1 * fit.parameters.alpha_within_node
+    )
     assert fit.parameters.beta_across_nodes == pytest.approx(1.1 * fit.parameters.beta_within_node)
 
 
 def test_a_curve_of_agreeing_statistics_is_their_noise_scale() -> None:
-    epochs = EpochTable(np.array([10, 40]), np.array([[5.0, 10.0], [5.0, 10.0]]), np.ones((2, 2)), np.array([[3.0, 9.0], [3.0, 9.0]]))
-    assert np.array(noise_scale_curve(epochs)) == pytest.approx(np.array([[0.25, 30.0], [0.75, 90.0]]), rel=1e-3)
+    epochs = EpochTable(
+        np.array([10, 40]),
+        np.array([[5.0, 10.0], [5.0, 10.0]]),
+        np.ones((2, 2)),
+        np.array([[3.0, 9.0], [3.0, 9.0]]),
+    )
+    assert np.array(noise_scale_curve(epochs)) == pytest.approx(
+        np.array([[0.25, 30.0], [0.75, 90.0]]), rel=1e-3
+    )
 
 
 # --- against the published measurements ---
@@ -242,12 +291,17 @@ def published(data_folder: Path) -> Mapping[str, MeasuredModel]:
 
 
 @pytest.mark.needs_data
-def test_stated_fit_errors_are_the_errors_that_are_found(published: Mapping[str, MeasuredModel]) -> None:
+def test_stated_fit_errors_are_the_errors_that_are_found(
+    published: Mapping[str, MeasuredModel],
+) -> None:
     for name, model in load_catalog().items():
         for gpu_type, fit in model.fits.items():
             measured = measurements_of(published[name].steps[gpu_type])
             seconds = step_seconds(
-                fit.parameters, measured.per_gpu_batch, node_count=measured.node_count, replica_count=measured.replica_count
+                fit.parameters,
+                measured.per_gpu_batch,
+                node_count=measured.node_count,
+                replica_count=measured.replica_count,
             )
             error = np.abs(seconds / measured.step_seconds - 1)
             assert fit.fit_error is not None
@@ -257,10 +311,16 @@ def test_stated_fit_errors_are_the_errors_that_are_found(published: Mapping[str,
 
 
 @pytest.mark.needs_data
-@pytest.mark.parametrize(("name", "gpu_type"), [("cifar10", "a100"), ("bert", "quad"), ("gpt", "a100")])
-def test_fitting_again_predicts_the_same_step_times(published: Mapping[str, MeasuredModel], name: str, gpu_type: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "gpu_type"), [("cifar10", "a100"), ("bert", "quad"), ("gpt", "a100")]
+)
+def test_fitting_again_predicts_the_same_step_times(
+    published: Mapping[str, MeasuredModel], name: str, gpu_type: str
+) -> None:
     assert_same_predictions(
-        load_catalog()[name], gpu_type, np.array(fit_measurements(measurements_of(published[name].steps[gpu_type])).parameters)
+        load_catalog()[name],
+        gpu_type,
+        np.array(fit_measurements(measurements_of(published[name].steps[gpu_type])).parameters),
     )
 
 
@@ -271,8 +331,14 @@ def test_building_the_catalog_again_gives_the_one_that_ships(data_folder: Path) 
     assert again.gpu_types == shipped_catalog().gpu_types
     for name, model in load_catalog().items():
         rebuilt = again.models[name]
-        assert (rebuilt.work, rebuilt.epochs, rebuilt.gpu_types) == (model.work, model.epochs, model.gpu_types)
-        assert np.array(rebuilt.noise_scale_curve) == pytest.approx(np.array(model.noise_scale_curve), rel=1e-3)
+        assert (rebuilt.work, rebuilt.epochs, rebuilt.gpu_types) == (
+            model.work,
+            model.epochs,
+            model.gpu_types,
+        )
+        assert np.array(rebuilt.noise_scale_curve) == pytest.approx(
+            np.array(model.noise_scale_curve), rel=1e-3
+        )
         for gpu_type in model.gpu_types:
             assert_same_predictions(model, gpu_type, rebuilt.parameters[gpu_type])
 
@@ -280,9 +346,14 @@ def test_building_the_catalog_again_gives_the_one_that_ships(data_folder: Path) 
 def assert_same_predictions(model: CatalogModel, gpu_type: str, parameters: np.ndarray) -> None:
     """Parameters may differ where the data does not tell them apart; what they predict may not."""
     fit = model.fits[gpu_type]
-    batch = np.geomspace(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size, 5)[:, None]
+    batch = np.geomspace(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size, 5)[
+        :, None
+    ]
     nodes, replicas = np.array([1.0, 1, 1, 2, 3]), np.array([1.0, 2, 4, 8, 12])
-    shipped, again = (step_seconds(p, batch, node_count=nodes, replica_count=replicas) for p in (fit.parameters, parameters))
+    shipped, again = (
+        step_seconds(p, batch, node_count=nodes, replica_count=replicas)
+        for p in (fit.parameters, parameters)
+    )
     assert again == pytest.approx(shipped, rel=0.02)
 
 
@@ -291,7 +362,9 @@ def test_the_documented_table_is_the_shipped_catalog_s() -> None:
     assert documented.read_text(encoding="utf-8") == table(shipped_catalog())
 
 
-def test_the_builder_says_what_is_wrong_with_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_builder_says_what_is_wrong_with_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(tmp_path), "--output", str(tmp_path / "catalog.json")]) == 2
     assert "holds no folder" in capsys.readouterr().err
     assert not (tmp_path / "catalog.json").exists()

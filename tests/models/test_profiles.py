@@ -13,7 +13,9 @@ from maat.models.profiles import read_profiles
 from maat.scheduling.errors import ProfileError
 
 PLACEMENTS = "placement,local_bsz,step_time,sync_time\n1,32,0.5,0.01\n1,64,0.8,0.01\n2,32,0.6,0.1\n44,32,0.9,0.4\n"
-SCALABILITY = "num_nodes,num_replicas,local_bsz,step_time,sync_time\n6,24,32,1.2,0.6\n6,24,57,1.5,0.6\n"
+SCALABILITY = (
+    "num_nodes,num_replicas,local_bsz,step_time,sync_time\n6,24,32,1.2,0.6\n6,24,57,1.5,0.6\n"
+)
 VALIDATION = "progress,iteration,metric,grad_sqr,grad_var\n"
 
 
@@ -53,7 +55,9 @@ def test_a_model_is_read_with_its_gpu_types_renamed(folder: Path) -> None:
 def test_columns_are_found_by_name_whatever_their_order(folder: Path) -> None:
     before = read_profiles(folder)["m"].steps["t4"].points
     rows = [line.split(",") for line in PLACEMENTS.splitlines()]
-    (folder / "m" / "placements-aws.csv").write_text("".join(",".join(reversed(row)) + "\n" for row in rows))
+    (folder / "m" / "placements-aws.csv").write_text(
+        "".join(",".join(reversed(row)) + "\n" for row in rows)
+    )
     assert np.array_equal(read_profiles(folder)["m"].steps["t4"].points, before)
 
 
@@ -63,7 +67,9 @@ def test_an_unknown_file_suffix_is_a_gpu_type_of_its_own(folder: Path) -> None:
     assert list(read_profiles(folder)["m"].steps) == ["h100"]
 
 
-def test_only_the_types_that_are_asked_for_are_read_and_all_where_none_of_them_was_measured(folder: Path) -> None:
+def test_only_the_types_that_are_asked_for_are_read_and_all_where_none_of_them_was_measured(
+    folder: Path,
+) -> None:
     for kind in ("placements", "scalability"):
         text = (folder / "m" / f"{kind}-aws.csv").read_text()
         (folder / "m" / f"{kind}-rtx.csv").write_text(text)
@@ -77,17 +83,31 @@ def test_only_the_types_that_are_asked_for_are_read_and_all_where_none_of_them_w
 
 def test_steps_are_read_where_the_files_count_them(folder: Path) -> None:
     assert read_profiles(folder)["m"].epochs.steps.tolist() == [[10, 20], [6, 11]]
-    for batch, rows in ((32, "10,0.5,1.0,3.0\n20,0.6,1.0,3.0\n"), (64, "11,0.5,1.0,3.0\n19,0.6,1.0,3.0\n")):
-        (folder / "m" / f"validation-{batch}.csv").write_text("progress,metric,grad_sqr,grad_var\n" + rows)
+    for batch, rows in (
+        (32, "10,0.5,1.0,3.0\n20,0.6,1.0,3.0\n"),
+        (64, "11,0.5,1.0,3.0\n19,0.6,1.0,3.0\n"),
+    ):
+        (folder / "m" / f"validation-{batch}.csv").write_text(
+            "progress,metric,grad_sqr,grad_var\n" + rows
+        )
     foretold = read_profiles(folder)["m"].epochs
     assert foretold.measured_steps is None
     assert foretold.steps[1] == pytest.approx([11 / 1.6, 19 / 1.6])
 
 
-def test_points_average_placements_of_equal_size_then_append_the_scalability_rows(folder: Path) -> None:
+def test_points_average_placements_of_equal_size_then_append_the_scalability_rows(
+    folder: Path,
+) -> None:
     rewrite(folder, "placements-aws.csv", "44,32,0.9,0.4\n", "13,32,1.0,0.2\n22,32,2.0,0.4\n")
     points = read_profiles(folder)["m"].steps["t4"].points
-    assert points[:, :3].tolist() == [[1, 1, 32], [1, 1, 64], [1, 2, 32], [2, 4, 32], [6, 24, 32], [6, 24, 57]]
+    assert points[:, :3].tolist() == [
+        [1, 1, 32],
+        [1, 1, 64],
+        [1, 2, 32],
+        [2, 4, 32],
+        [6, 24, 32],
+        [6, 24, 57],
+    ]
     assert points[3, 3:] == pytest.approx([1.5, 0.3])
 
 
@@ -133,7 +153,9 @@ def test_measurements_cannot_be_changed_by_who_reads_them(folder: Path) -> None:
         ("validation-64.csv", "grad_var", "variance", "grad_var", 1),
     ],
 )
-def test_a_bad_cell_is_refused_by_file_row_field_and_value(folder: Path, file: str, old: str, new: str, field: str, row: int) -> None:
+def test_a_bad_cell_is_refused_by_file_row_field_and_value(
+    folder: Path, file: str, old: str, new: str, field: str, row: int
+) -> None:
     rewrite(folder, file, old, new)
     error = refusal(folder)
     assert str(error.source).endswith(f"m/{file}")
@@ -162,7 +184,13 @@ def test_a_validation_file_without_a_batch_size_in_its_name_is_refused(folder: P
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x89PNG\r\n\x1a\n\0\0\0", b"placement,local_bsz\n\xff\xfe\n", b"", b"placement,local_bsz,step_time,sync_time\n"]
+    "content",
+    [
+        b"\x89PNG\r\n\x1a\n\0\0\0",
+        b"placement,local_bsz\n\xff\xfe\n",
+        b"",
+        b"placement,local_bsz,step_time,sync_time\n",
+    ],
 )
 def test_a_file_that_is_no_table_is_refused(folder: Path, content: bytes) -> None:
     (folder / "m" / "placements-aws.csv").write_bytes(content)
@@ -195,7 +223,11 @@ def published(data_folder: Path) -> Mapping[str, MeasuredModel]:
     ],
 )
 def test_published_models_have_the_published_simulator_s_training_length(
-    published: Mapping[str, MeasuredModel], name: str, batch_sizes: tuple[int, int], epochs: int, total_progress: float
+    published: Mapping[str, MeasuredModel],
+    name: str,
+    batch_sizes: tuple[int, int],
+    epochs: int,
+    total_progress: float,
 ) -> None:
     table = published[name].epochs
     assert (table.initial_batch_size, table.max_batch_size) == batch_sizes
@@ -206,16 +238,24 @@ def test_published_models_have_the_published_simulator_s_training_length(
 @pytest.mark.needs_data
 @pytest.mark.parametrize(
     ("name", "gpu_type", "samples_per_second"),
-    [("cifar10", "t4", 1458.497218901385), ("bert", "a100", 140.44154119115825), ("deepspeech2", "rtx", 52.51220774465864)],
+    [
+        ("cifar10", "t4", 1458.497218901385),
+        ("bert", "a100", 140.44154119115825),
+        ("deepspeech2", "rtx", 52.51220774465864),
+    ],
 )
 def test_published_models_have_the_published_simulator_s_one_gpu_speed(
     published: Mapping[str, MeasuredModel], name: str, gpu_type: str, samples_per_second: float
 ) -> None:
-    assert published[name].steps[gpu_type].one_replica_reference == pytest.approx(samples_per_second, rel=1e-9)
+    assert published[name].steps[gpu_type].one_replica_reference == pytest.approx(
+        samples_per_second, rel=1e-9
+    )
 
 
 @pytest.mark.needs_data
-def test_a_pipeline_s_step_is_gpipe_s_schedule_of_48_micro_batches_and_then_synchronisation(published: Mapping[str, MeasuredModel]) -> None:
+def test_a_pipeline_s_step_is_gpipe_s_schedule_of_48_micro_batches_and_then_synchronisation(
+    published: Mapping[str, MeasuredModel],
+) -> None:
     gpt = published["gpt"]
     a100, rtx = gpt.steps["a100"], gpt.steps["rtx"]
     assert (a100.gpus_per_replica, rtx.gpus_per_replica) == (2, 8)
@@ -231,7 +271,11 @@ def test_training_that_starts_at_a_larger_batch_takes_as_many_steps_as_were_coun
     published: Mapping[str, MeasuredModel], data_folder: Path
 ) -> None:
     later = published["bert"].epochs.starting_at(48)
-    lines = (data_folder / "sia-artifact" / "profiles" / "bert" / "validation-48.csv").read_text().splitlines()
+    lines = (
+        (data_folder / "sia-artifact" / "profiles" / "bert" / "validation-48.csv")
+        .read_text()
+        .splitlines()
+    )
     counted = float(lines[-1].split(",")[lines[0].split(",").index("iteration")])
     assert later.initial_batch_size == 48
     assert later.progress[0, -1] == pytest.approx(counted, rel=0.02)

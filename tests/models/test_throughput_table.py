@@ -31,7 +31,10 @@ RATES = {
         "('ResNet-18 (batch size 100)', 4)": {"null": 16.0},
         "('Transformer (batch size 256)', 1)": {"null": 0.0},
     },
-    "v100_unconsolidated": {"('ResNet-18 (batch size 50)', 4)": {"null": 8.0}, "('ResNet-18 (batch size 100)', 4)": {"null": 4.0}},
+    "v100_unconsolidated": {
+        "('ResNet-18 (batch size 50)', 4)": {"null": 8.0},
+        "('ResNet-18 (batch size 100)', 4)": {"null": 4.0},
+    },
 }
 TRACE_NAME = "120_0.2_5_100_40_25_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace"
 
@@ -104,13 +107,21 @@ def test_what_did_not_fit_is_no_model(tmp_path: Path) -> None:
         ({"v100": {"ResNet-18": {"null": 1.0}}}, "key"),
         ({"v100": {"('ResNet-18 (batch size 0)', 1)": {"null": 1.0}}}, "key"),
         ({"v100": {"('VGG (batch size 8)', 1)": {"null": 1.0}}}, "model"),
-        ({"v100": {"('LM (batch size 5)', 1)": {"null": -1.0}}}, "v100: ('LM (batch size 5)', 1): null"),
+        (
+            {"v100": {"('LM (batch size 5)', 1)": {"null": -1.0}}},
+            "v100: ('LM (batch size 5)', 1): null",
+        ),
         ({"v100": {"('LM (batch size 5)', 1)": {}}}, "v100: ('LM (batch size 5)', 1): null"),
-        ('{"v100": {"(\'LM (batch size 5)\', 1)": {"null": NaN}}}', "v100: ('LM (batch size 5)', 1): null"),
+        (
+            '{"v100": {"(\'LM (batch size 5)\', 1)": {"null": NaN}}}',
+            "v100: ('LM (batch size 5)', 1): null",
+        ),
         ({"v100": {"('LM (batch size 5)', 1)": {"null": 0.0}}}, "null"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_saying_why(tmp_path: Path, table: object, field: str) -> None:
+def test_a_file_that_is_no_table_is_refused_saying_why(
+    tmp_path: Path, table: object, field: str
+) -> None:
     with pytest.raises(ProfileError) as caught:
         models_of(table, tmp_path)
     assert caught.value.field == field
@@ -122,10 +133,18 @@ def test_a_file_that_is_no_table_is_refused_saying_why(tmp_path: Path, table: ob
 
 
 def test_a_trace_without_a_header_is_told_by_its_tabs() -> None:
-    workload = trace(line(arrival_time=7.5), line(total_steps=1500, scale_factor=4, priority_weight=2))
+    workload = trace(
+        line(arrival_time=7.5), line(total_steps=1500, scale_factor=4, priority_weight=2)
+    )
     assert workload.format == "shockwave"
     second, first = workload.jobs
-    assert (first.name, first.submit_seconds, first.model, first.gpu_count, first.batch_size) == ("job-0", 7.5, "ResNet-18", 1, 50)
+    assert (first.name, first.submit_seconds, first.model, first.gpu_count, first.batch_size) == (
+        "job-0",
+        7.5,
+        "ResNet-18",
+        1,
+        50,
+    )
     assert first.work_scale == pytest.approx(3.0)
     assert first.regimes == (Regime(50, 3),)
     assert (second.name, second.batch_size, second.weight) == ("job-1", 200, 2.0)
@@ -167,12 +186,16 @@ def test_a_model_that_the_table_lacks_is_refused() -> None:
 
 
 def sizes(adaptation: Adaptation, model: str, batch: int, gpus: int, epochs: int) -> list[int]:
-    stretches = regimes_of(adaptation, model, per_gpu_batch_size=batch, gpu_count=gpus, epochs=epochs)
+    stretches = regimes_of(
+        adaptation, model, per_gpu_batch_size=batch, gpu_count=gpus, epochs=epochs
+    )
     return [regime.batch_size for regime in stretches for _ in range(regime.epochs)]
 
 
 def test_accordion_goes_large_outside_critical_epochs() -> None:
-    assert regimes_of(Adaptation.ACCORDION, "ResNet-50", per_gpu_batch_size=32, gpu_count=2, epochs=45) == (
+    assert regimes_of(
+        Adaptation.ACCORDION, "ResNet-50", per_gpu_batch_size=32, gpu_count=2, epochs=45
+    ) == (
         Regime(64, 10),
         Regime(256, 20),
         Regime(64, 10),
@@ -229,11 +252,15 @@ def test_a_job_takes_the_time_that_its_steps_take_at_its_own_batch_sizes(tmp_pat
     assert result.records[0].jct == pytest.approx(20.0 + 3000 / 10.0, abs=2.0)
 
 
-def test_a_job_whose_batch_sizes_were_never_measured_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_a_job_whose_batch_sizes_were_never_measured_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
     models = models_of(RATES, tmp_path)
     workload = trace(line(mode="accordion", total_steps=50_000))
     with pytest.raises(TraceError):
-        simulate(Scenario(workload, models, Cluster.parse("v100=1x4"), policy="fifo", placer="packed"))
+        simulate(
+            Scenario(workload, models, Cluster.parse("v100=1x4"), policy="fifo", placer="packed")
+        )
 
 
 @pytest.mark.needs_data
@@ -263,6 +290,8 @@ def test_static_fairness_counts_a_share_of_the_time_by_jobs_over_gpus(tmp_path: 
     )
     result = simulate(scenario)
     rho = static_fairness(result).rho
-    assert [rho[f"job-{n}"] for n in (0, 3, 4, 7)] == pytest.approx([120 / 200, 120 / 200, 240 / 200, 240 / 200])
+    assert [rho[f"job-{n}"] for n in (0, 3, 4, 7)] == pytest.approx(
+        [120 / 200, 120 / 200, 240 / 200, 240 / 200]
+    )
     # By Sia's rule: four jobs on average over the three rounds of their life, so one whole GPU each; alone it takes 100 s there.
     assert fairness(result).rho["job-7"] == pytest.approx(240 / 100)

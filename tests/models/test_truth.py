@@ -19,7 +19,9 @@ from maat.scheduling.errors import InputError
 from maat.simulation.world_models import Model, catalog_models, measured_models
 
 GPU_TYPES = {"aws": "t4", "rtx": "rtx", "dgx-ext": "a100"}
-GAINS = json.loads((Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8"))["gain"]
+GAINS = json.loads(
+    (Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8")
+)["gain"]
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +47,26 @@ def gain(gradient: GradientStatistics, scale: float) -> float:
 
 
 @pytest.mark.needs_data
-def test_every_step_time_is_the_published_simulators(anchors: Mapping[str, Any], measured: Mapping[str, Model]) -> None:
+def test_every_step_time_is_the_published_simulators(
+    anchors: Mapping[str, Any], measured: Mapping[str, Model]
+) -> None:
     # Where a placement was not measured itself, the reference interpolates over a triangulation that is not unique, so that a small
     # difference would be right too; with the same library underneath there is none.
     assert len(anchors["throughput"]) == 285
     for model, suffix, shape, batch, step_seconds, sync_seconds in anchors["throughput"]:
         found = measured[model].truth.step(GPU_TYPES[suffix], tuple(shape), batch)
-        assert found.step_seconds == pytest.approx(step_seconds, rel=1e-6), (model, suffix, shape, batch)
-        assert found.sync_seconds == pytest.approx(sync_seconds, rel=1e-6, abs=1e-12), (model, suffix, shape, batch)
+        assert found.step_seconds == pytest.approx(step_seconds, rel=1e-6), (
+            model,
+            suffix,
+            shape,
+            batch,
+        )
+        assert found.sync_seconds == pytest.approx(sync_seconds, rel=1e-6, abs=1e-12), (
+            model,
+            suffix,
+            shape,
+            batch,
+        )
 
 
 @pytest.mark.needs_data
@@ -65,19 +79,40 @@ def test_every_gradient_is_the_published_simulators(measured: Mapping[str, Model
         assert gain(found, batch / truth.initial_batch_size) == pytest.approx(expected, rel=1e-9)
 
 
-def best_rate(truth: Truth, gpu_type: str, shape: Sequence[int], epoch: int) -> tuple[float, int, int, int]:
+def best_rate(
+    truth: Truth, gpu_type: str, shape: Sequence[int], epoch: int
+) -> tuple[float, int, int, int]:
     """Progress per second of the best of sixty whole batch sizes, geometrically spaced; the batch, per GPU, accumulation steps."""
-    gpus, initial, largest = sum(shape), truth.initial_batch_size, truth.largest_per_gpu(gpu_type, sum(shape))
+    gpus, initial, largest = (
+        sum(shape),
+        truth.initial_batch_size,
+        truth.largest_per_gpu(gpu_type, sum(shape)),
+    )
     low = max(initial, truth.smallest_per_gpu(gpu_type) * gpus)
     best = (0.0, 0, 0, 0)
     for i in range(60):
         local = round(low * (truth.max_batch_size / low) ** (i / 59)) / gpus
-        extra = max(math.ceil(local / largest - 1e-8) - 1, 1 if gpus == 1 and local > initial else 0)
-        batch = min(math.ceil(local / (extra + 1) - 1e-8), truth.max_batch_size // (gpus * (extra + 1)))
+        extra = max(
+            math.ceil(local / largest - 1e-8) - 1, 1 if gpus == 1 and local > initial else 0
+        )
+        batch = min(
+            math.ceil(local / (extra + 1) - 1e-8), truth.max_batch_size // (gpus * (extra + 1))
+        )
         if truth.smallest_per_gpu(gpu_type) <= batch <= largest:
             total = gpus * batch * (extra + 1)
-            seconds = truth.step(gpu_type, tuple(shape), batch).with_accumulation(extra) * truth.slowdown
-            best = max(best, (gain(truth.gradient(epoch, total), total / initial) / seconds, total, batch, extra), key=lambda row: row[0])
+            seconds = (
+                truth.step(gpu_type, tuple(shape), batch).with_accumulation(extra) * truth.slowdown
+            )
+            best = max(
+                best,
+                (
+                    gain(truth.gradient(epoch, total), total / initial) / seconds,
+                    total,
+                    batch,
+                    extra,
+                ),
+                key=lambda row: row[0],
+            )
     return best
 
 
@@ -93,29 +128,45 @@ def test_the_best_progress_in_every_configuration_is_the_published_simulators(
 
 
 @pytest.mark.needs_data
-def test_every_models_constants_are_the_published_simulators(anchors: Mapping[str, Any], measured: Mapping[str, Model]) -> None:
+def test_every_models_constants_are_the_published_simulators(
+    anchors: Mapping[str, Any], measured: Mapping[str, Model]
+) -> None:
     for name, expected in anchors["constants"].items():
         model, suffix = name.split("/")
         found, kind = measured[model], GPU_TYPES[suffix]
         truth = found.truth
-        assert (truth.initial_batch_size, truth.max_batch_size) == (expected["init_batch"], expected["max_batch"])
+        assert (truth.initial_batch_size, truth.max_batch_size) == (
+            expected["init_batch"],
+            expected["max_batch"],
+        )
         assert len(truth.epoch_ends) == expected["epochs"]
-        assert found.work / truth.initial_batch_size == pytest.approx(expected["total_progress"], rel=1e-9)
+        assert found.work / truth.initial_batch_size == pytest.approx(
+            expected["total_progress"], rel=1e-9
+        )
         assert found.restart_seconds == expected["restart_delay_s"]
         assert truth.slowdown == expected["slowdown"]
         assert found.memory[kind].smallest_per_gpu == expected["min_local"]
-        assert found.reference_throughput[kind] == pytest.approx(expected["one_gpu_ref_throughput"], rel=1e-9)
+        assert found.reference_throughput[kind] == pytest.approx(
+            expected["one_gpu_ref_throughput"], rel=1e-9
+        )
         for shape, largest in expected["max_local_by_config"].items():
-            assert truth.largest_per_gpu(kind, sum(map(int, shape.split("x")))) == largest, (name, shape)
+            assert truth.largest_per_gpu(kind, sum(map(int, shape.split("x")))) == largest, (
+                name,
+                shape,
+            )
 
 
 @pytest.mark.needs_data
-def test_the_ratios_of_two_types_are_the_published_simulators(anchors: Mapping[str, Any], measured: Mapping[str, Model]) -> None:
+def test_the_ratios_of_two_types_are_the_published_simulators(
+    anchors: Mapping[str, Any], measured: Mapping[str, Model]
+) -> None:
     for model, by_type in anchors["ratios"].items():
         reference = measured[model].reference_throughput
         for one, others in by_type.items():
             for other, ratio in others.items():
-                assert reference[GPU_TYPES[one]] / reference[GPU_TYPES[other]] == pytest.approx(ratio, rel=1e-9)
+                assert reference[GPU_TYPES[one]] / reference[GPU_TYPES[other]] == pytest.approx(
+                    ratio, rel=1e-9
+                )
 
 
 # ---- a model measured by hand -----------------------------------------------------------------------------------------------------
@@ -143,7 +194,11 @@ def by_hand() -> MeasuredTruth:
         gradient_variance=np.array([[2.0, 4.0], [4.0, 8.0]]),
     )
     points = np.array(rows, dtype=float)
-    model = MeasuredModel("m", {"t4": StepTable(by_placement=placements, points=points, scalability=points[4:])}, epochs)
+    model = MeasuredModel(
+        "m",
+        {"t4": StepTable(by_placement=placements, points=points, scalability=points[4:])},
+        epochs,
+    )
     return MeasuredTruth(model, smallest_per_gpu=10, slowdown=1.5)
 
 
@@ -156,13 +211,17 @@ def test_accumulation_adds_passes_without_synchronisation() -> None:
     assert StepTime(1.7, 0.2).with_accumulation(2) == pytest.approx(1.7 + 2 * 1.5)
 
 
-def test_a_placement_that_was_not_measured_is_interpolated_over_nodes_and_gpus(by_hand: MeasuredTruth) -> None:
+def test_a_placement_that_was_not_measured_is_interpolated_over_nodes_and_gpus(
+    by_hand: MeasuredTruth,
+) -> None:
     found = by_hand.step("t4", (2, 2), 13)
     assert found.step_seconds == pytest.approx(2.5)
     assert found.sync_seconds == pytest.approx(0.8)
 
 
-def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(by_hand: MeasuredTruth) -> None:
+def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(
+    by_hand: MeasuredTruth,
+) -> None:
     table = by_hand.content()["model"].steps["t4"]  # type: ignore[index]
     one_node = replace(table, points=table.points[:4], scalability=table.points[:0])
     model = replace(by_hand.content()["model"], steps={"t4": one_node})  # type: ignore[index]
@@ -172,21 +231,28 @@ def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(by_hand: 
 
 def test_beyond_the_measurements_nothing_is_guessed(by_hand: MeasuredTruth) -> None:
     with pytest.raises(
-        InputError, match=r"configuration: was never measured for m on t4 \(got '8 GPUs on 2 nodes at 10 samples per GPU'\)"
+        InputError,
+        match=r"configuration: was never measured for m on t4 \(got '8 GPUs on 2 nodes at 10 samples per GPU'\)",
     ):
         by_hand.step("t4", (4, 4), 10)
 
 
-def test_an_epoch_ends_where_the_quickest_of_all_batch_sizes_ended_it(by_hand: MeasuredTruth) -> None:
+def test_an_epoch_ends_where_the_quickest_of_all_batch_sizes_ended_it(
+    by_hand: MeasuredTruth,
+) -> None:
     assert by_hand.epoch_ends == (900.0, 2000.0), "steps at the initial batch size x 10 samples"
 
 
-def test_gradients_are_interpolated_between_batch_sizes_and_level_beyond(by_hand: MeasuredTruth) -> None:
+def test_gradients_are_interpolated_between_batch_sizes_and_level_beyond(
+    by_hand: MeasuredTruth,
+) -> None:
     assert by_hand.gradient(0, 20) == GradientStatistics(2.0, 3.0)
     assert by_hand.gradient(1, 500) == GradientStatistics(1.5, 8.0)
 
 
-def test_the_largest_batch_is_that_of_the_gpu_count_or_of_the_next_that_was_measured(by_hand: MeasuredTruth) -> None:
+def test_the_largest_batch_is_that_of_the_gpu_count_or_of_the_next_that_was_measured(
+    by_hand: MeasuredTruth,
+) -> None:
     assert [by_hand.largest_per_gpu("t4", n) for n in (1, 2, 3, 4, 9)] == [20, 20, 16, 16, 16]
 
 

@@ -41,21 +41,46 @@ def type_belief(alpha: float, *, replicas: Sequence[int] = (1,)) -> TypeBelief:
 
 def belief(peak: int = 64, **alphas: float) -> Belief:
     """Several replicas measured on each named type."""
-    return Belief({name: type_belief(alpha, replicas=(1, 2)) for name, alpha in alphas.items()}, GradientStatistics(1.0, 10.0), peak)
+    return Belief(
+        {name: type_belief(alpha, replicas=(1, 2)) for name, alpha in alphas.items()},
+        GradientStatistics(1.0, 10.0),
+        peak,
+    )
 
 
-def job(job_spec: JobSpec | None = None, known: Belief | None = None, held: Sequence[int] = (), **changes: Any) -> Job:
+def job(
+    job_spec: JobSpec | None = None,
+    known: Belief | None = None,
+    held: Sequence[int] = (),
+    **changes: Any,
+) -> Job:
     """A job that holds these GPUs, whose type round_of fills in."""
     allocation = Allocation("", tuple(held)) if held else None
-    return Job(job_spec or spec(), known if known is not None else Belief(), 1e6, allocation=allocation, **changes)
+    return Job(
+        job_spec or spec(),
+        known if known is not None else Belief(),
+        1e6,
+        allocation=allocation,
+        **changes,
+    )
 
 
-def round_of(cluster: Cluster | str, *jobs: Job, limits: Sequence[Limit] = (), **changes: Any) -> RoundInput:
+def round_of(
+    cluster: Cluster | str, *jobs: Job, limits: Sequence[Limit] = (), **changes: Any
+) -> RoundInput:
     """A round as the loop would make it: standing limits, the given ones, and pins."""
     whole = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     held = tuple(_typed(j, whole) for j in jobs)
-    values: dict[str, Any] = {"now": 100_000.0, "round_number": 1, "round_seconds": 60.0, "pinned": pinned_grants(held, whole), **changes}
-    return RoundInput(jobs=held, cluster=whole, limits=standing_limits(whole) + tuple(limits), **values)
+    values: dict[str, Any] = {
+        "now": 100_000.0,
+        "round_number": 1,
+        "round_seconds": 60.0,
+        "pinned": pinned_grants(held, whole),
+        **changes,
+    }
+    return RoundInput(
+        jobs=held, cluster=whole, limits=standing_limits(whole) + tuple(limits), **values
+    )
 
 
 def _typed(held: Job, cluster: Cluster) -> Job:

@@ -26,7 +26,9 @@ from maat.scheduling.job import Job
 
 def noisy(variance: float) -> Job:
     """A job of 32 samples a batch at first, whose larger batches are worth the more, the larger the variance."""
-    known = Belief({"t4": type_belief(0.05, replicas=(1, 2))}, GradientStatistics(1.0, variance), 64)
+    known = Belief(
+        {"t4": type_belief(0.05, replicas=(1, 2))}, GradientStatistics(1.0, variance), 64
+    )
     return job(spec("job", max_batch_size=65536), known)
 
 
@@ -39,14 +41,21 @@ def test_goodput_adds_no_nodes_while_larger_batches_are_worth_little() -> None:
 
 
 def test_goodput_adds_more_nodes_the_more_a_larger_batch_is_worth() -> None:
-    wanted = [GoodputAutoscaler().node_count(scaling(noisy(variance))) for variance in (1.0, 30.0, 100.0, 1000.0)]
+    wanted = [
+        GoodputAutoscaler().node_count(scaling(noisy(variance)))
+        for variance in (1.0, 30.0, 100.0, 1000.0)
+    ]
     assert wanted == sorted(wanted)
     assert wanted[0] == 1
     assert wanted[-1] == 16
 
 
 def test_throughput_does_not_care_what_a_sample_is_worth() -> None:
-    assert ThroughputAutoscaler().node_count(scaling(noisy(0.5))) == ThroughputAutoscaler().node_count(scaling(noisy(1e6))) == 16
+    assert (
+        ThroughputAutoscaler().node_count(scaling(noisy(0.5)))
+        == ThroughputAutoscaler().node_count(scaling(noisy(1e6)))
+        == 16
+    )
 
 
 def test_nodes_are_added_to_where_the_share_of_the_ideal_is_nearest_to_the_lower_limit() -> None:
@@ -74,12 +83,17 @@ def test_one_node_may_be_the_ideal_of_which_it_is_then_all() -> None:
     by_gpu, by_node = (share_of_ideal(given, goodput_on, ideal=ideal) for ideal in Ideal)
     assert by_node[0] == pytest.approx(1.0)
     assert by_node == pytest.approx(by_gpu / by_gpu[0])
-    assert GoodputAutoscaler(ideal=Ideal.ONE_NODE).node_count(given) > GoodputAutoscaler().node_count(given)
+    assert GoodputAutoscaler(ideal=Ideal.ONE_NODE).node_count(
+        given
+    ) > GoodputAutoscaler().node_count(given)
 
 
 def test_the_batch_of_most_throughput_is_the_largest_however_few_gpus_hold_it() -> None:
     given, fast = scaling(noisy(1.0)), ThroughputAutoscaler(fast_batch=FastBatch.MOST_THROUGHPUT)
-    held, most = (autoscaler.batch(given, noisy(1.0), gpu_count=8) for autoscaler in (ThroughputAutoscaler(), fast))
+    held, most = (
+        autoscaler.batch(given, noisy(1.0), gpu_count=8)
+        for autoscaler in (ThroughputAutoscaler(), fast)
+    )
     assert held is not None
     assert most is not None
     assert (held.total_batch_size, held.accumulation_steps) == (8 * 256, 0)
@@ -107,7 +121,9 @@ def test_nodes_that_are_not_alike_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("rule", [GoodputAutoscaler, ThroughputAutoscaler])
-def test_an_upper_share_below_the_lower_is_refused_by_name(rule: type[GoodputAutoscaler] | type[ThroughputAutoscaler]) -> None:
+def test_an_upper_share_below_the_lower_is_refused_by_name(
+    rule: type[GoodputAutoscaler] | type[ThroughputAutoscaler],
+) -> None:
     assert rule(upper=0.5, lower=0.5).upper == 0.5
     with pytest.raises(ParameterError, match=r"upper: is below the lower share, 0.5 \(got 0.4\)"):
         rule(upper=0.4, lower=0.5)

@@ -32,9 +32,15 @@ def test_groups_of_one_type_may_differ_in_size() -> None:
         ("t4=1x4,,", "does not read as type=NODESxGPUS"),
         ("T4=1x4", "does not read as type=NODESxGPUS"),
         ("t4=-1x4", "does not read as type=NODESxGPUS"),
-        ("t4=0x4", r"cluster: has zero GPUs \(got 't4=0x4'\). Give every type at least one node with one GPU."),
+        (
+            "t4=0x4",
+            r"cluster: has zero GPUs \(got 't4=0x4'\). Give every type at least one node with one GPU.",
+        ),
         ("t4=2x0", "has zero GPUs"),
-        ("t4=99999999x4", rf"cluster: has more GPUs than Maat accepts \(got 't4=99999999x4'\). Stay at or below {MAX_GPUS} GPUs."),
+        (
+            "t4=99999999x4",
+            rf"cluster: has more GPUs than Maat accepts \(got 't4=99999999x4'\). Stay at or below {MAX_GPUS} GPUs.",
+        ),
         ("t4=1x65", r"nodes\[t4-0\].gpu_count: is not between 1 and 64 GPUs \(got 65\)"),
         (
             "t4=10000x64,rtx=10000x64",
@@ -58,7 +64,9 @@ def test_two_nodes_of_one_name_are_refused() -> None:
 
 
 def test_a_node_of_an_unlisted_type_and_a_type_listed_twice_are_refused() -> None:
-    with pytest.raises(ClusterError, match=r"nodes\[a\].gpu_type: is not among the cluster's types \(got 'rtx'\)"):
+    with pytest.raises(
+        ClusterError, match=r"nodes\[a\].gpu_type: is not among the cluster's types \(got 'rtx'\)"
+    ):
         Cluster((Node("a", "rtx", 1),), (GpuType("t4"),))
     with pytest.raises(ClusterError, match="gpu_types: lists a GPU type twice"):
         Cluster((Node("a", "t4", 1),), (GpuType("t4"), GpuType("t4")))
@@ -66,7 +74,8 @@ def test_a_node_of_an_unlisted_type_and_a_type_listed_twice_are_refused() -> Non
 
 def test_draining_a_gpu_that_a_node_does_not_have_is_refused() -> None:
     with pytest.raises(
-        ClusterError, match=r"nodes\[a\].drained: names a GPU that the node does not have \(got \[4\]\). Use indices 0 to 3."
+        ClusterError,
+        match=r"nodes\[a\].drained: names a GPU that the node does not have \(got \[4\]\). Use indices 0 to 3.",
     ):
         Node("a", "t4", 4, drained=frozenset({4}))
 
@@ -77,7 +86,9 @@ def test_a_gpu_type_has_a_plain_name() -> None:
 
 
 def test_drained_gpus_are_not_capacity() -> None:
-    cluster = Cluster.of([Node("a", "t4", 4, drained=frozenset({0, 2})), Node("b", "t4", 2)], jobs_per_gpu=2)
+    cluster = Cluster.of(
+        [Node("a", "t4", 4, drained=frozenset({0, 2})), Node("b", "t4", 2)], jobs_per_gpu=2
+    )
     assert cluster.gpu_available.tolist() == [False, True, False, True, True, True]
     assert cluster.usable_gpus.tolist() == [4]
     assert cluster.capacity.tolist() == [8], "places: GPUs x jobs per GPU"

@@ -6,7 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from maat.scheduling.errors import ClusterError, ContractViolation, InputError, MaatError, TraceError, UnknownNameError
+from maat.scheduling.errors import (
+    ClusterError,
+    ContractViolation,
+    InputError,
+    MaatError,
+    TraceError,
+    UnknownNameError,
+)
 from maat.scheduling.events import TERMINAL, TRANSITIONS, JobState, may_follow
 
 S = JobState
@@ -30,8 +37,29 @@ def test_every_living_job_may_be_cancelled_or_fail() -> None:
     "life",
     [
         (S.SUBMITTED, S.PROFILING, S.PENDING, S.STARTING, S.RUNNING, S.SUCCEEDED),
-        (S.SUBMITTED, S.PENDING, S.STARTING, S.RUNNING, S.RESTARTING, S.RUNNING, S.PREEMPTED, S.RESTARTING, S.RUNNING, S.FAILED),
-        (S.PENDING, S.PAUSED, S.PENDING, S.STARTING, S.PREEMPTED, S.RESTARTING, S.PAUSED, S.RESTARTING, S.SUCCEEDED),
+        (
+            S.SUBMITTED,
+            S.PENDING,
+            S.STARTING,
+            S.RUNNING,
+            S.RESTARTING,
+            S.RUNNING,
+            S.PREEMPTED,
+            S.RESTARTING,
+            S.RUNNING,
+            S.FAILED,
+        ),
+        (
+            S.PENDING,
+            S.PAUSED,
+            S.PENDING,
+            S.STARTING,
+            S.PREEMPTED,
+            S.RESTARTING,
+            S.PAUSED,
+            S.RESTARTING,
+            S.SUCCEEDED,
+        ),
     ],
 )
 def test_these_lives_may_be_lived(life: tuple[JobState, ...]) -> None:
@@ -72,14 +100,33 @@ def test_every_state_can_be_reached_and_every_life_can_end() -> None:
 
 
 def test_an_input_error_says_where_what_which_value_and_what_to_do() -> None:
-    error = TraceError("is negative", field="time", value="-3", remedy="Give seconds from 0 up.", source="jobs.csv", row=7)
+    error = TraceError(
+        "is negative",
+        field="time",
+        value="-3",
+        remedy="Give seconds from 0 up.",
+        source="jobs.csv",
+        row=7,
+    )
     assert str(error) == "jobs.csv, row 7: time: is negative (got '-3'). Give seconds from 0 up."
-    assert (error.problem, error.field, error.value, error.row, error.source) == ("is negative", "time", "-3", 7, "jobs.csv")
+    assert (error.problem, error.field, error.value, error.row, error.source) == (
+        "is negative",
+        "time",
+        "-3",
+        7,
+        "jobs.csv",
+    )
 
 
 def test_what_is_absent_is_not_mentioned() -> None:
-    assert str(InputError("is missing", field="trace", remedy="Name a file.")) == "trace: is missing. Name a file."
-    assert str(InputError("is odd", field="x", value=1, row=2, remedy="Fix it.")) == "row 2: x: is odd (got 1). Fix it."
+    assert (
+        str(InputError("is missing", field="trace", remedy="Name a file."))
+        == "trace: is missing. Name a file."
+    )
+    assert (
+        str(InputError("is odd", field="x", value=1, row=2, remedy="Fix it."))
+        == "row 2: x: is odd (got 1). Fix it."
+    )
 
 
 def test_a_long_value_is_shown_in_part() -> None:

@@ -11,10 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.fitting import ACROSS_OVER_WITHIN, LOWER, UPPER, FitLoss, Sample, fit_throughput
+from maat.scheduling.fitting import (
+    ACROSS_OVER_WITHIN,
+    LOWER,
+    UPPER,
+    FitLoss,
+    Sample,
+    fit_throughput,
+)
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, step_seconds, sync_seconds
 
-ANCHORS = json.loads((Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8"))["fit"]
+ANCHORS = json.loads(
+    (Path(__file__).parent.parent / "data" / "sia_anchors.json").read_text(encoding="utf-8")
+)["fit"]
 
 
 def predicted(parameters: FloatArray, samples: list[Sample]) -> FloatArray:
@@ -22,8 +31,12 @@ def predicted(parameters: FloatArray, samples: list[Sample]) -> FloatArray:
     return step_seconds(parameters, batch, node_count=nodes, replica_count=replicas)
 
 
-@pytest.mark.parametrize("anchor", ANCHORS, ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples")
-def test_a_fit_predicts_the_step_times_of_the_published_simulators_fit(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
+@pytest.mark.parametrize(
+    "anchor", ANCHORS, ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples"
+)
+def test_a_fit_predicts_the_step_times_of_the_published_simulators_fit(
+    anchor: tuple[str, str, list[list[float]], list[float]],
+) -> None:
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
     ours, theirs = fit_throughput(samples), np.array(anchor[3])
     assert predicted(ours, samples) == pytest.approx(predicted(theirs, samples), rel=0.01)
@@ -43,11 +56,19 @@ sample_lists = st.lists(
 )
 
 
-@pytest.mark.parametrize("anchor", [a for a in ANCHORS if len(a[2]) > 1], ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples")
-def test_a_fit_ends_where_the_published_simulators_ends(anchor: tuple[str, str, list[list[float]], list[float]]) -> None:
+@pytest.mark.parametrize(
+    "anchor",
+    [a for a in ANCHORS if len(a[2]) > 1],
+    ids=lambda row: f"{row[0]}-{row[1]}-{len(row[2])}-samples",
+)
+def test_a_fit_ends_where_the_published_simulators_ends(
+    anchor: tuple[str, str, list[list[float]], list[float]],
+) -> None:
     # The search ends early, so that its path decides what it finds, and a few per mille decide which batch size a job trains with.
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
-    assert fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN) == pytest.approx(np.array(anchor[3]), rel=1e-5, abs=1e-12)
+    assert fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN) == pytest.approx(
+        np.array(anchor[3]), rel=1e-5, abs=1e-12
+    )
 
 
 interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.array)
@@ -55,7 +76,9 @@ interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.a
 
 @settings(max_examples=60)
 @given(parameters=interior, samples=sample_lists)
-def test_the_analytic_gradient_is_that_of_the_loss(parameters: FloatArray, samples: list[Sample]) -> None:
+def test_the_analytic_gradient_is_that_of_the_loss(
+    parameters: FloatArray, samples: list[Sample]
+) -> None:
     loss = FitLoss(samples)
     _, gradient = loss(parameters)
     for i in range(7):
@@ -83,19 +106,25 @@ def test_samples_of_one_gpu_promise_perfect_scaling() -> None:
         assert float(sync_seconds(found, np.asarray(nodes), np.asarray(replicas))) < 1e-6
 
 
-def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node_or_nothing() -> None:
+def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node_or_nothing() -> (
+    None
+):
     samples = [Sample(1, 1, 32, 0.1, 0.0), Sample(1, 2, 32, 0.15, 0.05), Sample(1, 4, 32, 0.2, 0.1)]
     found = fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN)
     assert found[2] == pytest.approx(1.1 * found[4])
     assert found[3] == pytest.approx(1.1 * found[5])
     paper = fit_throughput(samples)
-    assert paper[2:4].tolist() == [NEGLIGIBLE_SECONDS] * 2, "as the paper has it, a job is tried across nodes before that costs anything"
+    assert paper[2:4].tolist() == [NEGLIGIBLE_SECONDS] * 2, (
+        "as the paper has it, a job is tried across nodes before that costs anything"
+    )
     assert np.delete(paper, (2, 3)).tolist() == np.delete(found, (2, 3)).tolist()
 
 
 def test_the_passes_of_one_gpu_are_recovered_from_its_step_times() -> None:
     samples = [Sample(1, 1, batch, 0.05 + 0.002 * batch, 0.0) for batch in (16, 32, 64, 128, 256)]
-    assert predicted(fit_throughput(samples), samples) == pytest.approx([s.step_seconds for s in samples], rel=0.01)
+    assert predicted(fit_throughput(samples), samples) == pytest.approx(
+        [s.step_seconds for s in samples], rel=0.01
+    )
 
 
 def test_no_samples_are_refused() -> None:

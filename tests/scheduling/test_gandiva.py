@@ -27,7 +27,14 @@ def asks(name: str, gpus: int, *, preemptible: bool = True) -> Job:
 class Played:
     """A cluster of t4 on which Gandiva decides round after round; nobody ends."""
 
-    def __init__(self, gpus: int, *jobs: Job, jobs_per_gpu: int = 1, interference: Speeds | None = None, **parameters: object) -> None:
+    def __init__(
+        self,
+        gpus: int,
+        *jobs: Job,
+        jobs_per_gpu: int = 1,
+        interference: Speeds | None = None,
+        **parameters: object,
+    ) -> None:
         self.policy = Gandiva(**parameters)  # type: ignore[arg-type]
         self.cluster = replace(Cluster.parse(f"t4=1x{gpus}"), jobs_per_gpu=jobs_per_gpu)
         self.jobs = {one.id: one for one in jobs}
@@ -37,12 +44,20 @@ class Played:
 
     def round(self, seconds: float = 360.0) -> dict[str, tuple[int, ...]]:
         """Who holds which GPUs after one more round."""
-        given = round_of(self.cluster, *self.jobs.values(), now=self.now, state=self.state, interference=self.interference)
+        given = round_of(
+            self.cluster,
+            *self.jobs.values(),
+            now=self.now,
+            state=self.state,
+            interference=self.interference,
+        )
         result: RoundResult = plan_round(given, self.policy, PLACERS.build("together"))
         held = dict(result.placement.placement.by_job)
         for job_id, one in self.jobs.items():
             after = Allocation("t4", held[job_id]) if job_id in held else None
-            self.jobs[job_id] = replace(one, allocation=after, started_at=0.0 if after else one.started_at)
+            self.jobs[job_id] = replace(
+                one, allocation=after, started_at=0.0 if after else one.started_at
+            )
         self.state, self.now = result.decision.state, self.now + seconds
         return held
 
@@ -54,7 +69,9 @@ def test_everybody_has_a_turn_of_the_same_length() -> None:
 
 def test_a_turn_lasts_as_long_as_it_is_told_to() -> None:
     played = Played(4, asks("a", 4), asks("b", 4), slice_seconds=180.0)
-    assert [list(played.round(seconds=60.0)) for _ in range(7)] == [["a"]] * 3 + [["b"]] * 3 + [["a"]]
+    assert [list(played.round(seconds=60.0)) for _ in range(7)] == [["a"]] * 3 + [["b"]] * 3 + [
+        ["a"]
+    ]
 
 
 def test_nobody_moves_where_everybody_fits() -> None:
@@ -66,7 +83,9 @@ def test_a_large_job_has_its_turn_though_small_ones_would_fill_the_gaps() -> Non
     played = Played(4, asks("s1", 1), asks("s2", 1), asks("large", 4), asks("s3", 1))
     turns = [set(played.round()) for _ in range(4)]
     assert {"large"} in turns
-    assert Played(4, asks("s1", 1), asks("large", 4), asks("s2", 1), head_of_line=HeadOfLine.BLOCK).round().keys() == {"s1"}
+    assert Played(
+        4, asks("s1", 1), asks("large", 4), asks("s2", 1), head_of_line=HeadOfLine.BLOCK
+    ).round().keys() == {"s1"}
 
 
 def test_a_newcomer_waits_for_its_turn() -> None:
@@ -91,15 +110,33 @@ def test_where_gpus_lack_jobs_of_one_size_share_them() -> None:
 
 
 def test_jobs_of_different_sizes_do_not() -> None:
-    assert len(Played(4, asks("a", 4), asks("b", 2), jobs_per_gpu=2, interference=MILD).round()) == 1
+    assert (
+        len(Played(4, asks("a", 4), asks("b", 2), jobs_per_gpu=2, interference=MILD).round()) == 1
+    )
 
 
 def test_pairs_that_are_slower_than_turns_are_not_formed() -> None:
     """Summed speeds: 2 / 2.1 below 1, 2 / 2 just not."""
     slow, even = (dict.fromkeys(MILD, xi) for xi in (2.1, 2.0))
-    assert len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2, interference=slow).round()) == 1
-    assert len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2, interference=even).round()) == 2
-    assert len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2, interference=even, least_pair_speed=1.1).round()) == 1
+    assert (
+        len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2, interference=slow).round()) == 1
+    )
+    assert (
+        len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2, interference=even).round()) == 2
+    )
+    assert (
+        len(
+            Played(
+                4,
+                asks("a", 4),
+                asks("b", 4),
+                jobs_per_gpu=2,
+                interference=even,
+                least_pair_speed=1.1,
+            ).round()
+        )
+        == 1
+    )
 
 
 def test_pairs_that_nobody_measured_are_not_formed() -> None:
@@ -130,7 +167,9 @@ def test_a_pair_takes_its_turns_as_one_and_outlives_them() -> None:
 
 
 def test_a_pair_is_dissolved_when_there_is_room_for_both() -> None:
-    played = Played(4, asks("a", 2), asks("b", 2), asks("c", 2), asks("d", 2), jobs_per_gpu=2, interference=MILD)
+    played = Played(
+        4, asks("a", 2), asks("b", 2), asks("c", 2), asks("d", 2), jobs_per_gpu=2, interference=MILD
+    )
     assert len(played.round()) == 4
     del played.jobs["c"], played.jobs["d"]
     held = played.round()

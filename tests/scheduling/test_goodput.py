@@ -14,10 +14,14 @@ from maat.scheduling.goodput import BATCH_CANDIDATES, BatchLimits, best_plans
 from maat.scheduling.throughput import overlapped, step_seconds
 
 positive = st.floats(1e-2, 2.0)
-parameter_tuples = st.tuples(positive, st.floats(1e-6, 0.1), positive, positive, positive, positive, st.floats(1.0, 10.0))
+parameter_tuples = st.tuples(
+    positive, st.floats(1e-6, 0.1), positive, positive, positive, positive, st.floats(1.0, 10.0)
+)
 
 
-def scalar_step(parameters: tuple[float, ...], batch: float, nodes: int, replicas: int, accumulation: int) -> float:
+def scalar_step(
+    parameters: tuple[float, ...], batch: float, nodes: int, replicas: int, accumulation: int
+) -> float:
     """Pollux eq. 8-11 as it stands in the paper."""
     alpha, beta, alpha_n, beta_n, alpha_r, beta_r, gamma = parameters
     compute = alpha + beta * batch
@@ -31,17 +35,34 @@ def scalar_step(parameters: tuple[float, ...], batch: float, nodes: int, replica
 
 
 def scalar_goodput(
-    parameters: tuple[float, ...], phi: float, initial: int, nodes: int, replicas: int, batch: int, accumulation: int
+    parameters: tuple[float, ...],
+    phi: float,
+    initial: int,
+    nodes: int,
+    replicas: int,
+    batch: int,
+    accumulation: int,
 ) -> float:
     """Pollux eq. 4, 6 and 13."""
     total = replicas * batch * (accumulation + 1)
-    return total / scalar_step(parameters, batch, nodes, replicas, accumulation) * (phi + initial) / (phi + total)
+    return (
+        total
+        / scalar_step(parameters, batch, nodes, replicas, accumulation)
+        * (phi + initial)
+        / (phi + total)
+    )
 
 
 @given(
-    parameters=parameter_tuples, batch=st.integers(1, 4096), nodes=st.integers(1, 4), replicas=st.integers(1, 64), extra=st.integers(0, 4)
+    parameters=parameter_tuples,
+    batch=st.integers(1, 4096),
+    nodes=st.integers(1, 4),
+    replicas=st.integers(1, 64),
+    extra=st.integers(0, 4),
 )
-def test_step_times_are_those_of_the_formula(parameters: tuple[float, ...], batch: int, nodes: int, replicas: int, extra: int) -> None:
+def test_step_times_are_those_of_the_formula(
+    parameters: tuple[float, ...], batch: int, nodes: int, replicas: int, extra: int
+) -> None:
     found = step_seconds(
         np.array(parameters),
         np.asarray(float(batch)),
@@ -49,27 +70,42 @@ def test_step_times_are_those_of_the_formula(parameters: tuple[float, ...], batc
         replica_count=np.asarray(replicas),
         accumulation_steps=extra,
     )
-    assert float(found) == pytest.approx(scalar_step(parameters, batch, nodes, replicas, extra), rel=2e-6)
+    assert float(found) == pytest.approx(
+        scalar_step(parameters, batch, nodes, replicas, extra), rel=2e-6
+    )
 
 
 def test_step_times_broadcast_over_jobs_and_batches() -> None:
-    parameters = np.array([[0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2.0], [0.2, 0.02, 0.3, 0.01, 0.2, 0.02, 1.5]])
+    parameters = np.array(
+        [[0.1, 0.01, 0.2, 0.02, 0.1, 0.01, 2.0], [0.2, 0.02, 0.3, 0.01, 0.2, 0.02, 1.5]]
+    )
     batches = np.array([[8.0, 16.0, 32.0]])
-    found = step_seconds(parameters[:, None, :], batches, node_count=np.array([[1], [2]]), replica_count=np.array([[4], [16]]))
+    found = step_seconds(
+        parameters[:, None, :],
+        batches,
+        node_count=np.array([[1], [2]]),
+        replica_count=np.array([[4], [16]]),
+    )
     assert found.shape == (2, 3)
     for j, (nodes, replicas) in enumerate(((1, 4), (2, 16))):
         for b, batch in enumerate((8, 16, 32)):
-            assert found[j, b] == pytest.approx(scalar_step(tuple(parameters[j]), batch, nodes, replicas, 0))
+            assert found[j, b] == pytest.approx(
+                scalar_step(tuple(parameters[j]), batch, nodes, replicas, 0)
+            )
 
 
 @given(compute=st.floats(1e-8, 1e4), sync=st.floats(1e-8, 1e4), gamma=st.floats(1.0, 10.0))
-def test_overlap_lies_between_the_longer_of_the_two_and_their_sum(compute: float, sync: float, gamma: float) -> None:
+def test_overlap_lies_between_the_longer_of_the_two_and_their_sum(
+    compute: float, sync: float, gamma: float
+) -> None:
     seconds = float(overlapped(np.asarray(compute), np.asarray(sync), np.asarray(gamma)))
     assert max(compute, sync) * (1 - 1e-12) <= seconds <= (compute + sync) * (1 + 1e-12)
 
 
 @given(phi=st.floats(0.0, 1e6), initial=st.integers(1, 512), scale=st.floats(1.0, 100.0))
-def test_efficiency_is_one_at_the_initial_batch_and_falls_to_no_less_than_its_share(phi: float, initial: int, scale: float) -> None:
+def test_efficiency_is_one_at_the_initial_batch_and_falls_to_no_less_than_its_share(
+    phi: float, initial: int, scale: float
+) -> None:
     total = initial * scale
     worth = float(efficiency(np.asarray(phi), np.asarray(float(initial)), np.asarray(total)))
     assert worth == pytest.approx((phi + initial) / (phi + total))
@@ -79,11 +115,19 @@ def test_efficiency_is_one_at_the_initial_batch_and_falls_to_no_less_than_its_sh
 def test_the_noise_scale_is_variance_over_signal_in_samples() -> None:
     assert float(noise_scale(2.0, 6.0, 128)) == pytest.approx(128 * 3)
     assert float(noise_scale(1.0, 0.0, 128)) == 0.0
-    assert float(noise_scale(0.0, 1.0, 128)) == 1e18, "no signal left: any batch is as good as another, and nothing overflows"
+    assert float(noise_scale(0.0, 1.0, 128)) == 1e18, (
+        "no signal left: any batch is as good as another, and nothing overflows"
+    )
 
 
 def brute_force(
-    parameters: tuple[float, ...], phi: float, initial: int, nodes: int, replicas: int, memory: tuple[int, int], largest_total: int
+    parameters: tuple[float, ...],
+    phi: float,
+    initial: int,
+    nodes: int,
+    replicas: int,
+    memory: tuple[int, int],
+    largest_total: int,
 ) -> float:
     """The best of fifty geometrically spaced batch sizes, one after the other."""
     smallest, largest = memory
@@ -98,7 +142,9 @@ def brute_force(
             accumulation = max(accumulation, 1)
         batch = math.ceil(local / (accumulation + 1) - 1e-8)
         if smallest <= batch <= largest:
-            best = max(best, scalar_goodput(parameters, phi, initial, nodes, replicas, batch, accumulation))
+            best = max(
+                best, scalar_goodput(parameters, phi, initial, nodes, replicas, batch, accumulation)
+            )
     return best
 
 
@@ -108,12 +154,20 @@ def brute_force(
     phi=st.floats(0.0, 1e5),
     initial=st.integers(1, 256),
     times=st.integers(1, 64),
-    memory=st.tuples(st.integers(1, 64), st.integers(1, 64)).map(lambda pair: (pair[0], pair[0] * pair[1])),
+    memory=st.tuples(st.integers(1, 64), st.integers(1, 64)).map(
+        lambda pair: (pair[0], pair[0] * pair[1])
+    ),
     nodes=st.integers(1, 3),
     replicas=st.integers(1, 32),
 )
 def test_the_best_plan_is_the_best_of_all_fifty_candidates(
-    parameters: tuple[float, ...], phi: float, initial: int, times: int, memory: tuple[int, int], nodes: int, replicas: int
+    parameters: tuple[float, ...],
+    phi: float,
+    initial: int,
+    times: int,
+    memory: tuple[int, int],
+    nodes: int,
+    replicas: int,
 ) -> None:
     largest_total = initial * times
     found = best_plans(
@@ -128,9 +182,19 @@ def test_the_best_plan_is_the_best_of_all_fifty_candidates(
     assert found.goodput[0] == pytest.approx(expected, rel=2e-6)
     if expected > 0:
         plan = found.plan(0)
-        assert plan.total_batch_size == replicas * plan.per_gpu_batch_size * (plan.accumulation_steps + 1)
+        assert plan.total_batch_size == replicas * plan.per_gpu_batch_size * (
+            plan.accumulation_steps + 1
+        )
         assert memory[0] <= plan.per_gpu_batch_size <= memory[1]
-        made = scalar_goodput(parameters, phi, initial, nodes, replicas, plan.per_gpu_batch_size, plan.accumulation_steps)
+        made = scalar_goodput(
+            parameters,
+            phi,
+            initial,
+            nodes,
+            replicas,
+            plan.per_gpu_batch_size,
+            plan.accumulation_steps,
+        )
         assert made == pytest.approx(found.goodput[0], rel=2e-6)
 
 
@@ -146,11 +210,17 @@ def test_many_pairs_are_planned_as_each_would_be_alone() -> None:
         "replica_count": rng.integers(1, 32, pairs).astype(float),
     }
     low = columns["initial_batch_size"]
-    batch_limits = BatchLimits(low, low * 32, np.ones(pairs), rng.integers(1, 64, pairs).astype(float))
+    batch_limits = BatchLimits(
+        low, low * 32, np.ones(pairs), rng.integers(1, 64, pairs).astype(float)
+    )
     together = best_plans(parameters, limits=batch_limits, **columns)
     for i in (0, 511, 512, 1023, 1024, 1299):
         one = slice(i, i + 1)
-        alone = best_plans(parameters[one], limits=BatchLimits(*(x[one] for x in batch_limits)), **{k: v[one] for k, v in columns.items()})
+        alone = best_plans(
+            parameters[one],
+            limits=BatchLimits(*(x[one] for x in batch_limits)),
+            **{k: v[one] for k, v in columns.items()},
+        )
         assert alone.goodput[0] == together.goodput[i]
         assert alone.plan(0) == together.plan(i)
 

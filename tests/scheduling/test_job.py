@@ -18,23 +18,46 @@ RIGID = {"adaptivity": Adaptivity.RIGID, "batch_size": 64}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"work": -1.0}, r"work: is no finite number of at least zero \(got -1.0\). Give a number from 0 up."),
+        (
+            {"work": -1.0},
+            r"work: is no finite number of at least zero \(got -1.0\). Give a number from 0 up.",
+        ),
         ({"work": math.nan}, r"work: is no finite number .* \(got nan\)"),
         ({"submitted_at": math.inf}, r"submitted_at: is no finite number .* \(got inf\)"),
         ({"weight": -0.5}, r"weight: is no finite number .* \(got -0.5\)"),
-        ({"min_gpus": 0}, r"min_gpus: must be at least 1 \(got 0\). Give a whole number from 1 up."),
+        (
+            {"min_gpus": 0},
+            r"min_gpus: must be at least 1 \(got 0\). Give a whole number from 1 up.",
+        ),
         ({"initial_batch_size": 0}, r"initial_batch_size: must be at least 1"),
         ({"batch_size": 0}, r"batch_size: must be at least 1"),
         ({"gpu_count": -2}, r"gpu_count: must be at least 1 \(got -2\)"),
-        ({"max_batch_size": 31}, r"max_batch_size: is below the initial batch size \(got 31\). Give at least 32."),
-        ({"min_gpus": 4, "max_gpus": 2}, r"max_gpus: is below min_gpus \(got 2\). Give at least 4, or leave it out."),
-        ({"gpu_count": 2, "min_gpus": 4}, r"gpu_count: is not between min_gpus and max_gpus \(got 2\). Give 4 to any number."),
-        ({"gpu_count": 9, "max_gpus": 8}, r"gpu_count: is not between min_gpus and max_gpus \(got 9\). Give 1 to 8."),
+        (
+            {"max_batch_size": 31},
+            r"max_batch_size: is below the initial batch size \(got 31\). Give at least 32.",
+        ),
+        (
+            {"min_gpus": 4, "max_gpus": 2},
+            r"max_gpus: is below min_gpus \(got 2\). Give at least 4, or leave it out.",
+        ),
+        (
+            {"gpu_count": 2, "min_gpus": 4},
+            r"gpu_count: is not between min_gpus and max_gpus \(got 2\). Give 4 to any number.",
+        ),
+        (
+            {"gpu_count": 9, "max_gpus": 8},
+            r"gpu_count: is not between min_gpus and max_gpus \(got 9\). Give 1 to 8.",
+        ),
         (RIGID, r"gpu_count: is missing for a rigid job. Say how many GPUs it needs."),
-        ({"adaptivity": Adaptivity.STRONG_SCALING}, r"batch_size: is missing for a job of fixed batch size"),
+        (
+            {"adaptivity": Adaptivity.STRONG_SCALING},
+            r"batch_size: is missing for a job of fixed batch size",
+        ),
     ],
 )
-def test_a_job_that_could_never_run_is_refused_by_field_value_and_remedy(changes: dict[str, object], message: str) -> None:
+def test_a_job_that_could_never_run_is_refused_by_field_value_and_remedy(
+    changes: dict[str, object], message: str
+) -> None:
     with pytest.raises(JobError, match=message):
         spec(**changes)
 
@@ -57,7 +80,9 @@ def test_the_first_sample_of_a_kind_stays_and_nothing_new_changes_nothing() -> N
     assert again is once
     more = once.with_samples("t4", [Sample(1, 2, 32, 0.2, 0.1)], fitter=fitter)
     assert [s.step_seconds for s in more.by_type["t4"].samples] == [0.1, 0.2]
-    assert once.by_type["t4"].samples == (Sample(1, 1, 32, 0.1, 0.0),), "a belief is a fact: it does not change"
+    assert once.by_type["t4"].samples == (Sample(1, 1, 32, 0.1, 0.0),), (
+        "a belief is a fact: it does not change"
+    )
 
 
 def test_the_same_samples_are_fitted_once() -> None:

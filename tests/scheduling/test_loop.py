@@ -51,10 +51,17 @@ def placed(**gpus: Sequence[int]) -> PlacementResult:
     return PlacementResult(Placement.of(gpus))
 
 
-def kinds(*jobs: Job, batch: BatchPlan | None = None, **gpus: Sequence[int]) -> dict[str, ChangeKind]:
+def kinds(
+    *jobs: Job, batch: BatchPlan | None = None, **gpus: Sequence[int]
+) -> dict[str, ChangeKind]:
     round_input = round_of(CLUSTER, *jobs)
-    grants = {name: Grant(CLUSTER.type_names[CLUSTER.gpu_type_of[held[0]]], len(held), batch=batch) for name, held in gpus.items()}
-    return {c.job_id: c.kind for c in difference(round_input, decided(**grants), placed(**gpus)).items}
+    grants = {
+        name: Grant(CLUSTER.type_names[CLUSTER.gpu_type_of[held[0]]], len(held), batch=batch)
+        for name, held in gpus.items()
+    }
+    return {
+        c.job_id: c.kind for c in difference(round_input, decided(**grants), placed(**gpus)).items
+    }
 
 
 # ---- what a round changes ---------------------------------------------------------------------------------------------------------
@@ -67,7 +74,10 @@ def test_changes_are_named_for_what_happens_to_the_job() -> None:
         job(spec("stops"), held=(1,), started_at=0.0),
         job(spec("waits")),
     ]
-    assert kinds(*jobs, new=(2, 3), stays=(0,)) == {"new": ChangeKind.START, "stops": ChangeKind.PREEMPT}
+    assert kinds(*jobs, new=(2, 3), stays=(0,)) == {
+        "new": ChangeKind.START,
+        "stops": ChangeKind.PREEMPT,
+    }
 
 
 def test_more_gpus_of_a_type_are_a_rescale_and_others_or_another_type_a_migration() -> None:
@@ -90,19 +100,27 @@ def test_a_change_holds_what_was_before_and_what_is_after() -> None:
     round_input = round_of(CLUSTER, job(spec("x"), held=(0,), started_at=0.0))
     grant = Grant("t4", 2)
     (change,) = difference(round_input, decided(x=grant), placed(x=(0, 1))).items
-    assert change == Change("x", ChangeKind.RESCALE, Allocation("t4", (0,)), Allocation("t4", (0, 1)), grant)
+    assert change == Change(
+        "x", ChangeKind.RESCALE, Allocation("t4", (0,)), Allocation("t4", (0, 1)), grant
+    )
 
 
 # ---- pins and checks --------------------------------------------------------------------------------------------------------------
 
 
-def evicted(grants: dict[str, Grant], gpus: dict[str, Sequence[int]], *jobs: Job, cluster: Cluster = CLUSTER) -> tuple[str, ...]:
+def evicted(
+    grants: dict[str, Grant], gpus: dict[str, Sequence[int]], *jobs: Job, cluster: Cluster = CLUSTER
+) -> tuple[str, ...]:
     round_input = round_of(cluster, *jobs)
     found, where = decided(**grants), placed(**gpus)
-    return RoundResult(round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)).evicted
+    return RoundResult(
+        round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)
+    ).evicted
 
 
-def test_a_job_is_evicted_where_it_was_granted_what_it_holds_and_placed_elsewhere_or_granted_gpus_and_placed_nowhere() -> None:
+def test_a_job_is_evicted_where_it_was_granted_what_it_holds_and_placed_elsewhere_or_granted_gpus_and_placed_nowhere() -> (
+    None
+):
     holder = job(spec("a"), held=(0,))
     one = {"a": Grant("t4", 1)}
     assert evicted(one, {"a": (1,)}, holder) == ("a",)
@@ -118,10 +136,14 @@ def test_a_job_that_the_policy_moves_preempts_or_leaves_is_not_evicted() -> None
     assert evicted({"a": Grant("t4", 1)}, {}, job(spec("a"))) == ()
 
 
-def moved_by_placer(grant: Grant, gpus: dict[str, Sequence[int]], *, cluster: Cluster = CLUSTER) -> tuple[str, ...]:
+def moved_by_placer(
+    grant: Grant, gpus: dict[str, Sequence[int]], *, cluster: Cluster = CLUSTER
+) -> tuple[str, ...]:
     round_input = round_of(cluster, job(spec("a"), held=(0,)))
     found, where = decided(a=grant), placed(**gpus)
-    return RoundResult(round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)).moved_by_placer
+    return RoundResult(
+        round_input, found, where, difference(round_input, found, where), RoundSeconds(0.0, 0.0)
+    ).moved_by_placer
 
 
 def test_a_job_is_moved_by_the_placer_where_the_policy_left_it_and_it_is_placed_elsewhere() -> None:
@@ -131,7 +153,9 @@ def test_a_job_is_moved_by_the_placer_where_the_policy_left_it_and_it_is_placed_
     assert moved_by_placer(replace(same, gpus=(0,)), {"a": (1,)}) == ("a",)
 
 
-def test_a_job_that_stays_gets_nothing_or_whose_policy_chose_other_gpus_is_not_moved_by_the_placer() -> None:
+def test_a_job_that_stays_gets_nothing_or_whose_policy_chose_other_gpus_is_not_moved_by_the_placer() -> (
+    None
+):
     same = Grant("t4", 1)
     assert moved_by_placer(same, {"a": (0,)}) == ()
     assert moved_by_placer(same, {}) == ()
@@ -143,7 +167,9 @@ def test_a_job_that_stays_gets_nothing_or_whose_policy_chose_other_gpus_is_not_m
 
 def test_a_job_whose_gpu_is_out_of_service_is_not_evicted() -> None:
     broken = Cluster.of([Node("t4-0", "t4", 4, drained=frozenset({0}))])
-    assert evicted({"a": Grant("t4", 1)}, {"a": (1,)}, job(spec("a"), held=(0,)), cluster=broken) == ()
+    assert (
+        evicted({"a": Grant("t4", 1)}, {"a": (1,)}, job(spec("a"), held=(0,)), cluster=broken) == ()
+    )
 
 
 def test_jobs_that_restart_or_may_not_be_preempted_are_pinned_while_they_hold_gpus() -> None:
@@ -169,14 +195,22 @@ def test_jobs_that_restart_or_may_not_be_preempted_are_pinned_while_they_hold_gp
         ({"x": Grant("t4", 1)}, "outside its 2 to 3"),
         ({"x": Grant("t4", 4)}, "outside its 2 to 3"),
         ({"x": Grant("rtx", 3)}, "limit capacity:rtx allows 2 places; the decision takes 3"),
-        ({"x": Grant("t4", 3), "held": Grant("t4", 1, node_count=1)}, "limit quota allows 2 places"),
+        (
+            {"x": Grant("t4", 3), "held": Grant("t4", 1, node_count=1)},
+            "limit quota allows 2 places",
+        ),
     ],
 )
 def test_a_decision_that_breaks_a_rule_is_stopped(grants: dict[str, Grant], message: str) -> None:
     quota = Limit("quota", LimitKind.QUOTA, 2, gpu_type="t4")
-    jobs = [job(spec("x", min_gpus=2, max_gpus=3, gpu_types=("t4", "rtx"))), job(spec("held", preemptible=False), held=(0,))]
+    jobs = [
+        job(spec("x", min_gpus=2, max_gpus=3, gpu_types=("t4", "rtx"))),
+        job(spec("held", preemptible=False), held=(0,)),
+    ]
     with pytest.raises(ContractViolation, match=message):
-        check_decision(decided(**{"held": Grant("t4", 1), **grants}), round_of(CLUSTER, *jobs, limits=[quota]))
+        check_decision(
+            decided(**{"held": Grant("t4", 1), **grants}), round_of(CLUSTER, *jobs, limits=[quota])
+        )
 
 
 def test_a_decision_that_moves_a_pinned_job_is_stopped() -> None:
@@ -195,9 +229,13 @@ def test_a_decision_that_moves_a_pinned_job_is_stopped() -> None:
         ({}, r"granted, neither placed nor explained: \['x'\]"),
     ],
 )
-def test_a_placement_that_breaks_a_rule_is_stopped(gpus: dict[str, Sequence[int]], message: str) -> None:
+def test_a_placement_that_breaks_a_rule_is_stopped(
+    gpus: dict[str, Sequence[int]], message: str
+) -> None:
     with pytest.raises(ContractViolation, match=message):
-        check_placement(placed(**gpus), decided(x=Grant("t4", 2)), round_of(CLUSTER, job(spec("x"))))
+        check_placement(
+            placed(**gpus), decided(x=Grant("t4", 2)), round_of(CLUSTER, job(spec("x")))
+        )
 
 
 def test_state_left_by_another_policy_or_other_parameters_is_not_read() -> None:
@@ -214,9 +252,14 @@ def test_chance_of_a_round_is_the_same_each_time_it_is_planned() -> None:
 
 
 def test_a_job_that_could_not_be_placed_is_told_by_the_placer() -> None:
-    held = [job(spec("a", preemptible=False), held=(0,)), job(spec("b", preemptible=False), held=(2,))]
+    held = [
+        job(spec("a", preemptible=False), held=(0,)),
+        job(spec("b", preemptible=False), held=(2,)),
+    ]
     wide = job(spec("wide", gpu_count=2, gpu_types=("t4",)), belief(t4=0.5))
-    result = plan_round(round_of(CLUSTER, *held, wide), POLICIES.build("fifo"), PLACERS.build("whole-node"))
+    result = plan_round(
+        round_of(CLUSTER, *held, wide), POLICIES.build("fifo"), PLACERS.build("whole-node")
+    )
     assert result.reasons["wide"].primary is ReasonCode.FRAGMENTED
     assert result.reasons["a"].primary is ReasonCode.PINNED
 
@@ -269,7 +312,12 @@ class Bench:
 
 def loop_on(bench: Bench) -> RoundLoop:
     return RoundLoop(
-        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed-sticky"), executor=bench, store=bench, clock=bench, round_seconds=30.0
+        policy=POLICIES.build("fifo"),
+        placer=PLACERS.build("packed-sticky"),
+        executor=bench,
+        store=bench,
+        clock=bench,
+        round_seconds=30.0,
     )
 
 
@@ -328,10 +376,24 @@ class Quiet:
         return self.passes
 
 
-def quietly(bench: Bench, quiet: Quiet, *, policy: str = "fifo", placer: str = "packed-sticky", **others: Any) -> RoundLoop:
+def quietly(
+    bench: Bench,
+    quiet: Quiet,
+    *,
+    policy: str = "fifo",
+    placer: str = "packed-sticky",
+    **others: Any,
+) -> RoundLoop:
     built = POLICIES.build(policy), PLACERS.build(placer)
     return RoundLoop(
-        policy=built[0], placer=built[1], executor=bench, store=bench, clock=bench, round_seconds=30.0, pass_over=quiet, **others
+        policy=built[0],
+        placer=built[1],
+        executor=bench,
+        store=bench,
+        clock=bench,
+        round_seconds=30.0,
+        pass_over=quiet,
+        **others,
     )
 
 
@@ -351,7 +413,12 @@ def test_a_decision_stands_until_the_end_of_the_run_or_the_next_reservation() ->
     bench, quiet = Bench((holder(),)), Quiet()
     reservations = [Reservation("t4", 1, tenant="other", start=100.0, end=140.0)]
     quietly(bench, quiet, reservations=reservations).run(until=200.0)
-    assert quiet.asked == [(30.0, 100.0), (60.0, 100.0), (90.0, 100.0), (180.0, pytest.approx(200.0))]
+    assert quiet.asked == [
+        (30.0, 100.0),
+        (60.0, 100.0),
+        (90.0, 100.0),
+        (180.0, pytest.approx(200.0)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -362,9 +429,16 @@ def test_a_decision_stands_until_the_end_of_the_run_or_the_next_reservation() ->
         (holder(), "fifo", "random"),
         (holder(batch_size=None), "fifo", "packed-sticky"),
     ],
-    ids=["somebody starts", "a policy that does not say", "a placer that draws", "a batch size that was chosen"],
+    ids=[
+        "somebody starts",
+        "a policy that does not say",
+        "a placer that draws",
+        "a batch size that was chosen",
+    ],
 )
-def test_a_round_that_the_next_may_not_repeat_is_followed_by_it(only: Job, policy: str, placer: str) -> None:
+def test_a_round_that_the_next_may_not_repeat_is_followed_by_it(
+    only: Job, policy: str, placer: str
+) -> None:
     bench, quiet = Bench((only,)), Quiet()
     quietly(bench, quiet, policy=policy, placer=placer).run(until=90.0)
     assert quiet.asked == []
@@ -386,7 +460,13 @@ def test_a_round_never_seen_by_the_clock_has_its_number_of_the_grid() -> None:
 
 def test_a_policys_own_interval_holds_unless_another_is_given() -> None:
     bench = Bench(())
-    own = RoundLoop(policy=POLICIES.build("sia"), placer=PLACERS.build("whole-node"), executor=bench, store=bench, clock=bench)
+    own = RoundLoop(
+        policy=POLICIES.build("sia"),
+        placer=PLACERS.build("whole-node"),
+        executor=bench,
+        store=bench,
+        clock=bench,
+    )
     assert own.round_seconds == 60.0
     assert loop_on(bench).round_seconds == 30.0
 
@@ -395,7 +475,12 @@ def test_limits_beyond_the_clusters_own_are_kept_by_every_round() -> None:
     bench = Bench((job(spec("a", gpu_count=2)), job(spec("b", gpu_count=2))))
     quota = Limit("quota", LimitKind.QUOTA, 2, tenant="default")
     loop = RoundLoop(
-        policy=POLICIES.build("fifo"), placer=PLACERS.build("packed-sticky"), executor=bench, store=bench, clock=bench, extra_limits=[quota]
+        policy=POLICIES.build("fifo"),
+        placer=PLACERS.build("packed-sticky"),
+        executor=bench,
+        store=bench,
+        clock=bench,
+        extra_limits=[quota],
     )
     stepped = loop.step()
     assert stepped is not None

@@ -22,11 +22,21 @@ def allowed(one: Job, *, scale_up: int = 64, gpu_type: str = "t4") -> list[int]:
     """GPU counts of a type that the job may have."""
     table = table_for(CLUSTER, [one])
     _, columns = feasible_pairs([one], table, np.array([scale_up]))
-    return [c.gpu_count for c in (table.configurations[column] for column in columns) if c.gpu_type == gpu_type]
+    return [
+        c.gpu_count
+        for c in (table.configurations[column] for column in columns)
+        if c.gpu_type == gpu_type
+    ]
 
 
 def matrix_of(*jobs: Job, cluster: Cluster = CLUSTER) -> GoodputMatrix:
-    return goodput_matrix(jobs, cluster, table_for(cluster, jobs), scale_up=np.full(len(jobs), 64), projection=project_by_profile)
+    return goodput_matrix(
+        jobs,
+        cluster,
+        table_for(cluster, jobs),
+        scale_up=np.full(len(jobs), 64),
+        projection=project_by_profile,
+    )
 
 
 def dense(matrix: GoodputMatrix) -> FloatArray:
@@ -61,7 +71,10 @@ def test_a_rigid_job_may_have_its_count_and_no_other() -> None:
 
 
 def test_a_count_that_a_rigid_job_asks_for_is_none_for_an_elastic_one_beside_it() -> None:
-    rigid, elastic = job(spec("r", adaptivity=Adaptivity.RIGID, gpu_count=3, batch_size=96)), job(spec("e"))
+    rigid, elastic = (
+        job(spec("r", adaptivity=Adaptivity.RIGID, gpu_count=3, batch_size=96)),
+        job(spec("e")),
+    )
     table = table_for(CLUSTER, [rigid, elastic])
     rows, columns = feasible_pairs([rigid, elastic], table, np.array([64, 64]))
     assert rows[columns == table.column("t4", 3)].tolist() == [0]
@@ -91,7 +104,10 @@ def test_no_jobs_make_an_empty_matrix() -> None:
 
 
 def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
-    first, second = job(spec("a"), belief(t4=0.1, a100=0.02)), job(spec("b", initial_batch_size=64), belief(t4=0.4))
+    first, second = (
+        job(spec("a"), belief(t4=0.1, a100=0.02)),
+        job(spec("b", initial_batch_size=64), belief(t4=0.4)),
+    )
     both = dense(matrix_of(first, second))
     assert both[0] == pytest.approx(dense(matrix_of(first))[0], nan_ok=True)
     assert both[1] == pytest.approx(dense(matrix_of(second))[0], nan_ok=True)
@@ -107,11 +123,15 @@ def test_a_batch_that_no_configuration_holds_has_no_goodput() -> None:
 # ---- types on which a job never ran (Sia eq. 1) -----------------------------------------------------------------------------------
 
 
-def test_a_type_measured_on_one_gpu_alone_borrows_the_scaling_of_the_type_that_scaled_furthest() -> None:
+def test_a_type_measured_on_one_gpu_alone_borrows_the_scaling_of_the_type_that_scaled_furthest() -> (
+    None
+):
     known = Belief({"t4": type_belief(0.4, replicas=(1, 2, 4)), "a100": type_belief(0.1)}, None, 4)
     lender, factor = project_by_profile(job(known=known), "a100", CLUSTER.type_names) or ("", 0.0)
     assert lender == "t4"
-    assert factor == pytest.approx((0.4 + 0.256) / (0.1 + 0.256)), "xput_A(1) / xput_B(1) at the largest batch that both hold"
+    assert factor == pytest.approx((0.4 + 0.256) / (0.1 + 0.256)), (
+        "xput_A(1) / xput_B(1) at the largest batch that both hold"
+    )
 
     matrix = matrix_of(job(known=known))
     assert at(matrix, "a100", 4) == pytest.approx(factor * at(matrix, "t4", 4))
@@ -137,20 +157,33 @@ def test_the_published_rule_takes_the_first_type_that_ran_times_a_constant() -> 
     assert rule(job(known=known), "t4", ("t4", "rtx", "a100")) == ("a100", 0.125), (
         "the first that was profiled, however the cluster is written"
     )
-    assert rule(job(known=known), "t4", ("t4", "rtx")) == ("rtx", 0.4), "of the types that the cluster has"
+    assert rule(job(known=known), "t4", ("t4", "rtx")) == ("rtx", 0.4), (
+        "of the types that the cluster has"
+    )
     assert rule(job(known=known), "a100", ("t4", "rtx", "a100")) == ("a100", 1.0)
     assert rule(job(), "t4", ("t4", "rtx", "a100")) is None
 
 
-def test_gpus_beyond_the_largest_batch_size_are_offered_at_their_smallest_batches_only_where_that_is_asked_for() -> None:
+def test_gpus_beyond_the_largest_batch_size_are_offered_at_their_smallest_batches_only_where_that_is_asked_for() -> (
+    None
+):
     wide = job(spec(max_batch_size=64, memory={"a100": MemoryLimits(8, 256)}), belief(a100=0.05))
     table = table_for(CLUSTER, [wide])
 
     def goodput(*, beyond: bool) -> list[bool]:
-        matrix = goodput_matrix([wide], CLUSTER, table, scale_up=np.array([64]), projection=project_by_profile, beyond_largest_batch=beyond)
+        matrix = goodput_matrix(
+            [wide],
+            CLUSTER,
+            table,
+            scale_up=np.array([64]),
+            projection=project_by_profile,
+            beyond_largest_batch=beyond,
+        )
         plans = matrix.pairs.plans
         assert not beyond or plans.total_batch_size[matrix.pairs.gpu_count == 16].tolist() == [128]
         return (plans.goodput[matrix.pairs.gpu_type == 1] > 0).tolist()
 
-    assert goodput(beyond=False) == [True, True, True, True, False], "1, 2, 4, 8 and 16 GPUs; 16 of them cannot run fewer than 128 samples"
+    assert goodput(beyond=False) == [True, True, True, True, False], (
+        "1, 2, 4, 8 and 16 GPUs; 16 of them cannot run fewer than 128 samples"
+    )
     assert goodput(beyond=True) == [True] * 5

@@ -17,7 +17,15 @@ from maat.scheduling.metrics import (
 )
 
 
-def record(name: str, submit: float, start: float | None, finish: float | None, *, restarts: int = 0, gpus: int = 1) -> JobRecord:
+def record(
+    name: str,
+    submit: float,
+    start: float | None,
+    finish: float | None,
+    *,
+    restarts: int = 0,
+    gpus: int = 1,
+) -> JobRecord:
     return JobRecord(name, "m", submit, start, finish, restarts, gpus)
 
 
@@ -52,16 +60,27 @@ def test_means_medians_and_makespan_are_in_hours() -> None:
 
 
 def test_unfinished_jobs_are_counted_and_left_out_of_completion_times() -> None:
-    found = schedule_metrics([record("a", 0.0, 0.0, 3600.0), record("b", 0.0, None, None)], gpu_hours=1.0, rounds=active(2))
+    found = schedule_metrics(
+        [record("a", 0.0, 0.0, 3600.0), record("b", 0.0, None, None)],
+        gpu_hours=1.0,
+        rounds=active(2),
+    )
     assert found.unfinished == 1
     assert found.avg_jct_hours == 1.0
 
 
 def test_waiting_in_all_is_of_the_jobs_that_finished() -> None:
     few = [("small", 4, 3600.0), ("large", 8, 7200.0), ("running", 8, None)]
-    records = [JobRecord(name, "m", 0.0, 0.0, 36000.0, 0, gpus, waited=waited) for name, gpus, waited in few]
+    records = [
+        JobRecord(name, "m", 0.0, 0.0, 36000.0, 0, gpus, waited=waited)
+        for name, gpus, waited in few
+    ]
     found = schedule_metrics(records, gpu_hours=1.0, rounds=active(3))
-    assert (found.avg_waiting_hours, found.avg_waiting_hours_small, found.avg_waiting_hours_large) == (1.5, 1.0, 2.0)
+    assert (
+        found.avg_waiting_hours,
+        found.avg_waiting_hours_small,
+        found.avg_waiting_hours_large,
+    ) == (1.5, 1.0, 2.0)
     assert found.avg_queueing_hours == 0.0
 
 
@@ -97,8 +116,15 @@ def test_utilisation_is_the_share_of_gpus_held_while_jobs_are_there_and_over_the
 
 def test_rounds_alike_count_as_often_as_they_were() -> None:
     records = [record("a", 60.0, 60.0, 120.0), record("b", 360.0, 360.0, 410.0)]
-    busy, idle = RoundUse(60.0, active_jobs=3, held=4, usable=8), RoundUse(120.0, active_jobs=0, held=0, usable=8, rounds=4)
-    found = schedule_metrics(records, gpu_hours=1.0, rounds=[busy, idle, RoundUse(360.0, active_jobs=3, held=4, usable=8)])
+    busy, idle = (
+        RoundUse(60.0, active_jobs=3, held=4, usable=8),
+        RoundUse(120.0, active_jobs=0, held=0, usable=8, rounds=4),
+    )
+    found = schedule_metrics(
+        records,
+        gpu_hours=1.0,
+        rounds=[busy, idle, RoundUse(360.0, active_jobs=3, held=4, usable=8)],
+    )
     assert found.contention_mean == 1.0
     assert found.utilisation == pytest.approx(8 / 48)
     assert found.utilisation_busy == 0.5
@@ -106,7 +132,9 @@ def test_rounds_alike_count_as_often_as_they_were() -> None:
 
 def test_until_an_unfinished_job_ends_the_makespan_goes_on() -> None:
     rounds = [RoundUse(0.0, 1, 4, 4), RoundUse(60.0, 1, 0, 4)]
-    found = schedule_metrics([record("a", 0.0, 0.0, 30.0), record("b", 0.0, None, None)], gpu_hours=1.0, rounds=rounds)
+    found = schedule_metrics(
+        [record("a", 0.0, 0.0, 30.0), record("b", 0.0, None, None)], gpu_hours=1.0, rounds=rounds
+    )
     assert found.utilisation == 0.5
 
 
@@ -134,7 +162,9 @@ def test_p99_of_160_jobs_is_the_second_largest() -> None:
 
 def test_finish_time_fairness_is_the_mean_ratio_weighted_by_gpus() -> None:
     isolated = {"t4": 100.0, "a100": 25.0}
-    assert finish_time_fairness(50.0, isolated, {"t4": 24, "a100": 8}) == pytest.approx(0.75 * 0.5 + 0.25 * 2.0)
+    assert finish_time_fairness(50.0, isolated, {"t4": 24, "a100": 8}) == pytest.approx(
+        0.75 * 0.5 + 0.25 * 2.0
+    )
 
 
 def test_the_published_script_takes_the_ratio_to_the_mean_and_is_never_less_flattering() -> None:

@@ -13,8 +13,20 @@ import pytest
 
 def threads_seen(script: str) -> Any:
     """What a script prints as JSON in a process of its own whose BLAS libraries have two threads."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    ran = subprocess.run([sys.executable, "-c", script], check=False, env=environment, capture_output=True, text=True, timeout=120)
+    environment = {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "2",
+        "OMP_NUM_THREADS": "2",
+        "MKL_NUM_THREADS": "2",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        check=False,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 

@@ -22,11 +22,24 @@ BATCH = 64
 UNREAD = np.full(7, np.nan)  # a model that nobody may look at
 
 
-def asks(name: str, seconds: list[float], *, steps: float = 100.0, batch: int = BATCH, **changes: object) -> Job:
+def asks(
+    name: str, seconds: list[float], *, steps: float = 100.0, batch: int = BATCH, **changes: object
+) -> Job:
     """A job whose step takes seconds[k - 1] on k GPUs of a node of four, as measured."""
-    samples = tuple(Sample(-(-k // 4), k, -(-batch // k), time, 0.0) for k, time in enumerate(seconds, start=1))
-    declared = spec(name, batch_size=batch, initial_batch_size=batch, gpu_count=1, memory={"t4": MemoryLimits(8, 64)}, **changes)
-    return replace(job(declared, Belief({"t4": TypeBelief(samples, UNREAD)})), remaining_steps=steps)
+    samples = tuple(
+        Sample(-(-k // 4), k, -(-batch // k), time, 0.0) for k, time in enumerate(seconds, start=1)
+    )
+    declared = spec(
+        name,
+        batch_size=batch,
+        initial_batch_size=batch,
+        gpu_count=1,
+        memory={"t4": MemoryLimits(8, 64)},
+        **changes,
+    )
+    return replace(
+        job(declared, Belief({"t4": TypeBelief(samples, UNREAD)})), remaining_steps=steps
+    )
 
 
 def counts(decision: Decision) -> dict[str, int]:
@@ -39,7 +52,11 @@ def decide(cluster: str, *jobs: Job, **changes: object) -> Decision:
 
 def test_everybody_gets_one_gpu_before_anybody_gets_two() -> None:
     greedy = asks("greedy", [64.0, 32.0, 16.0, 8.0])
-    assert counts(decide("t4=1x3", greedy, asks("a", [1.0, 0.9]), asks("b", [1.0, 0.9]))) == {"greedy": 1, "a": 1, "b": 1}
+    assert counts(decide("t4=1x3", greedy, asks("a", [1.0, 0.9]), asks("b", [1.0, 0.9]))) == {
+        "greedy": 1,
+        "a": 1,
+        "b": 1,
+    }
 
 
 def test_each_gpu_goes_where_it_shortens_what_is_left_most() -> None:
@@ -62,7 +79,9 @@ def test_nobody_grows_beyond_one_smallest_batch_per_gpu() -> None:
 
 
 def test_the_smallest_are_placed_first() -> None:
-    assert list(counts(decide("t4=1x4", asks("a", [9.0, 5.0, 3.0, 1.0]), asks("b", [1.0, 1.0])))) == ["b", "a"]
+    assert list(
+        counts(decide("t4=1x4", asks("a", [9.0, 5.0, 3.0, 1.0]), asks("b", [1.0, 1.0])))
+    ) == ["b", "a"]
 
 
 def test_a_step_is_as_measured_and_else_as_the_model_says() -> None:
@@ -70,14 +89,18 @@ def test_a_step_is_as_measured_and_else_as_the_model_says() -> None:
     known = TypeBelief((Sample(1, 4, 8, 3.0, 1.0),), UNREAD)
     assert step_time(known, plan, node_count=1, replica_count=4) == 3.0 + (3.0 - 1.0)
     fitted = belief(t4=0.5).by_type["t4"]
-    assert step_time(fitted, plan, node_count=1, replica_count=4) == pytest.approx(0.5 + 0.008 + 0.05 + (0.5 + 0.008), rel=1e-6)
+    assert step_time(fitted, plan, node_count=1, replica_count=4) == pytest.approx(
+        0.5 + 0.008 + 0.05 + (0.5 + 0.008), rel=1e-6
+    )
 
 
 def test_what_is_left_is_reckoned_from_the_gradients_where_nobody_tells() -> None:
     """Noise scale 320 at M0 = 32: a sample of batch 64 is worth (320 + 32) / (320 + 64)."""
     known = job(spec("x", batch_size=64), belief(t4=0.5))
     assert remaining_steps(known) == pytest.approx(1e6 / (64 * 352 / 384))
-    assert remaining_steps(job(spec("x", batch_size=64))) == pytest.approx(1e6 / 32), "nothing known: a larger batch gains nothing"
+    assert remaining_steps(job(spec("x", batch_size=64))) == pytest.approx(1e6 / 32), (
+        "nothing known: a larger batch gains nothing"
+    )
 
 
 def test_a_job_of_which_nothing_is_known_keeps_to_one_gpu() -> None:
@@ -85,7 +108,10 @@ def test_a_job_of_which_nothing_is_known_keeps_to_one_gpu() -> None:
 
 
 def test_a_rigid_job_gets_just_what_it_asks_for() -> None:
-    bound = replace(asks("a", [9.0, 5.0, 3.0, 1.0]), spec=replace(asks("a", []).spec, adaptivity=Adaptivity.RIGID, gpu_count=2))
+    bound = replace(
+        asks("a", [9.0, 5.0, 3.0, 1.0]),
+        spec=replace(asks("a", []).spec, adaptivity=Adaptivity.RIGID, gpu_count=2),
+    )
     assert counts(decide("t4=1x4", bound)) == {"a": 2}
 
 
@@ -100,11 +126,18 @@ def test_a_row_for_large_grants_counts_the_whole_of_one_that_becomes_large() -> 
 
 
 @given(
-    tables=st.lists(st.lists(st.integers(1, 50), min_size=4, max_size=4), min_size=1, max_size=4), gpus=st.integers(1, 8), steps=st.data()
+    tables=st.lists(st.lists(st.integers(1, 50), min_size=4, max_size=4), min_size=1, max_size=4),
+    gpus=st.integers(1, 8),
+    steps=st.data(),
 )
-def test_the_greedy_is_that_of_a_plain_transcription(tables: list[list[int]], gpus: int, steps: st.DataObject) -> None:
+def test_the_greedy_is_that_of_a_plain_transcription(
+    tables: list[list[int]], gpus: int, steps: st.DataObject
+) -> None:
     left = [float(steps.draw(st.integers(1, 100))) for _ in tables]
-    jobs = [asks(f"j{i}", [float(s) for s in table], steps=n, batch=32) for i, (table, n) in enumerate(zip(tables, left, strict=True))]
+    jobs = [
+        asks(f"j{i}", [float(s) for s in table], steps=n, batch=32)
+        for i, (table, n) in enumerate(zip(tables, left, strict=True))
+    ]
     found = counts(decide(f"t4=1x{gpus}", *jobs))
     assert [found.get(f"j{i}", 0) for i in range(len(jobs))] == transcription(tables, left, gpus)
 
@@ -113,7 +146,10 @@ def transcription(tables: list[list[int]], left: list[float], gpus: int) -> list
     """One GPU each in order; then the largest gain, recomputed in full each time."""
     have = [1 if i < gpus else 0 for i in range(len(tables))]
     while sum(have) < gpus:
-        gains = [(t[k - 1] - t[k]) * n if 0 < k < len(t) else 0.0 for t, k, n in zip(tables, have, left, strict=True)]
+        gains = [
+            (t[k - 1] - t[k]) * n if 0 < k < len(t) else 0.0
+            for t, k, n in zip(tables, have, left, strict=True)
+        ]
         if max(gains) <= 0:
             break
         have[gains.index(max(gains))] += 1

@@ -17,9 +17,22 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, RoundInput
 
 
-def asks(name: str, gpus: int, *, submitted: float = 0.0, work: float = 1e6, held: tuple[int, ...] = (), t4: float = 0.5) -> Job:
+def asks(
+    name: str,
+    gpus: int,
+    *,
+    submitted: float = 0.0,
+    work: float = 1e6,
+    held: tuple[int, ...] = (),
+    t4: float = 0.5,
+) -> Job:
     """A job that asks for that many GPUs and knows t4 and a100."""
-    one = job(spec(name, gpu_count=gpus, submitted_at=submitted), belief(t4=t4, a100=t4 / 5), held=held, started_at=0.0 if held else None)
+    one = job(
+        spec(name, gpu_count=gpus, submitted_at=submitted),
+        belief(t4=t4, a100=t4 / 5),
+        held=held,
+        started_at=0.0 if held else None,
+    )
     return replace(one, remaining_work=work)
 
 
@@ -33,37 +46,58 @@ def test_fifo_serves_in_order_of_submission() -> None:
 
 
 def test_fifo_lets_nobody_pass_a_job_that_does_not_fit_unless_told_to() -> None:
-    first, second, third = asks("first", 2, submitted=1.0), asks("second", 3, submitted=2.0), asks("third", 1, submitted=3.0)
+    first, second, third = (
+        asks("first", 2, submitted=1.0),
+        asks("second", 3, submitted=2.0),
+        asks("third", 1, submitted=3.0),
+    )
     waiting = round_of("t4=1x4", first, second, third)
     blocked = decide("fifo", waiting)
     assert set(blocked.grants) == {"first"}
     assert blocked.reasons["second"].primary is ReasonCode.WAITING_CAPACITY
-    assert blocked.reasons["second"].evidence == {"needed_gpus": 3, "free_gpus": 2, "binding_limit": "capacity:t4"}
+    assert blocked.reasons["second"].evidence == {
+        "needed_gpus": 3,
+        "free_gpus": 2,
+        "binding_limit": "capacity:t4",
+    }
     assert blocked.reasons["third"].primary is ReasonCode.BEHIND_IN_ORDER
     assert set(decide("fifo", waiting, head_of_line="backfill").grants) == {"first", "third"}
 
 
 def test_a_job_that_can_never_run_blocks_nobody() -> None:
-    decision = decide("fifo", round_of("t4=1x4", asks("huge", 9, submitted=1.0), asks("small", 1, submitted=2.0)))
+    decision = decide(
+        "fifo", round_of("t4=1x4", asks("huge", 9, submitted=1.0), asks("small", 1, submitted=2.0))
+    )
     assert set(decision.grants) == {"small"}
     assert decision.reasons["huge"].primary is ReasonCode.EXCEEDS_CLUSTER
     assert decision.reasons["huge"].evidence == {"needed_gpus": 9, "largest_type_gpus": 4}
 
 
 def test_fifo_takes_nothing_from_a_running_job() -> None:
-    running, earlier = asks("running", 2, submitted=20.0, held=(0, 1)), asks("earlier", 2, submitted=10.0)
+    running, earlier = (
+        asks("running", 2, submitted=20.0, held=(0, 1)),
+        asks("earlier", 2, submitted=10.0),
+    )
     assert set(decide("fifo", round_of("t4=1x2", running, earlier)).grants) == {"running"}
 
 
 def test_srtf_preempts_for_a_job_that_is_done_sooner() -> None:
-    running, shorter = asks("running", 2, work=1e6, held=(0, 1)), asks("shorter", 2, submitted=50.0, work=1e3)
+    running, shorter = (
+        asks("running", 2, work=1e6, held=(0, 1)),
+        asks("shorter", 2, submitted=50.0, work=1e3),
+    )
     decision = decide("srtf", round_of("t4=1x2", running, shorter))
     assert set(decision.grants) == {"shorter"}
 
 
 def test_srtf_counts_time_not_work() -> None:
-    much_but_fast, little_but_slow = asks("fast", 2, work=2e6, t4=0.01), asks("slow", 2, work=1e6, t4=5.0)
-    assert set(decide("srtf", round_of("t4=1x2", much_but_fast, little_but_slow)).grants) == {"fast"}
+    much_but_fast, little_but_slow = (
+        asks("fast", 2, work=2e6, t4=0.01),
+        asks("slow", 2, work=1e6, t4=5.0),
+    )
+    assert set(decide("srtf", round_of("t4=1x2", much_but_fast, little_but_slow)).grants) == {
+        "fast"
+    }
 
 
 def test_a_new_job_takes_the_fastest_type_with_room() -> None:
@@ -86,7 +120,12 @@ def test_the_batch_size_that_was_asked_for_is_kept() -> None:
 
 def test_a_quota_holds_back_a_tenants_second_job() -> None:
     quota = Limit("quota:default", LimitKind.QUOTA, 2, tenant="default")
-    decision = decide("fifo", round_of("t4=1x4", asks("a", 2, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]))
+    decision = decide(
+        "fifo",
+        round_of(
+            "t4=1x4", asks("a", 2, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]
+        ),
+    )
     assert set(decision.grants) == {"a"}
     assert decision.reasons["b"].primary is ReasonCode.WAITING_QUOTA
     assert decision.reasons["b"].evidence["binding_limit"] == "quota:default"
@@ -94,7 +133,12 @@ def test_a_quota_holds_back_a_tenants_second_job() -> None:
 
 def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
     quota = Limit("quota:default", LimitKind.QUOTA, 2, tenant="default")
-    decision = decide("fifo", round_of("t4=1x4", asks("a", 3, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]))
+    decision = decide(
+        "fifo",
+        round_of(
+            "t4=1x4", asks("a", 3, submitted=1.0), asks("b", 2, submitted=2.0), limits=[quota]
+        ),
+    )
     assert set(decision.grants) == {"b"}
     assert decision.reasons["a"].primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
     assert decision.reasons["a"].evidence == {"binding_limit": "quota:default", "places": 2}
@@ -104,12 +148,18 @@ def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
 
 
 def test_sjf_serves_the_shortest_of_those_that_wait() -> None:
-    long, short = asks("long", 2, submitted=1.0, work=2e6), asks("short", 2, submitted=2.0, work=1e6)
+    long, short = (
+        asks("long", 2, submitted=1.0, work=2e6),
+        asks("short", 2, submitted=2.0, work=1e6),
+    )
     assert set(decide("sjf", round_of("t4=1x2", long, short)).grants) == {"short"}
 
 
 def test_sjf_reckons_time_and_not_work() -> None:
-    quick, slow = asks("quick", 2, submitted=2.0, work=2e6, t4=0.1), asks("slow", 2, submitted=1.0, work=1e6, t4=10.0)
+    quick, slow = (
+        asks("quick", 2, submitted=2.0, work=2e6, t4=0.1),
+        asks("slow", 2, submitted=1.0, work=1e6, t4=10.0),
+    )
     assert set(decide("sjf", round_of("t4=1x2", quick, slow)).grants) == {"quick"}
 
 
@@ -121,22 +171,41 @@ def test_sjf_preempts_nobody() -> None:
 def test_las_preempts_whoever_has_had_most() -> None:
     runs, waits = asks("runs", 2, held=(0, 1)), asks("waits", 2, submitted=2.0)
     runs = replace(runs, attained_gpu_seconds={"t4": 100.0, "a100": 20.0})
-    assert set(decide("las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 110.0}))).grants) == {"waits"}
-    assert set(decide("las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 130.0}))).grants) == {"runs"}
+    assert set(
+        decide(
+            "las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 110.0}))
+        ).grants
+    ) == {"waits"}
+    assert set(
+        decide(
+            "las", round_of("t4=1x2", runs, replace(waits, attained_gpu_seconds={"t4": 130.0}))
+        ).grants
+    ) == {"runs"}
 
 
 def test_las_counts_gpu_time_or_time_alone() -> None:
     wide, narrow = asks("wide", 4), asks("narrow", 1)
-    jobs = (replace(wide, attained_gpu_seconds={"t4": 400.0}), replace(narrow, attained_gpu_seconds={"t4": 200.0}))
+    jobs = (
+        replace(wide, attained_gpu_seconds={"t4": 400.0}),
+        replace(narrow, attained_gpu_seconds={"t4": 200.0}),
+    )
     assert set(decide("las", round_of("t4=1x4", *jobs)).grants) == {"narrow"}
     assert set(decide("las", round_of("t4=1x4", *jobs), service="seconds").grants) == {"wide"}
 
 
 @pytest.mark.parametrize("policy", ["sjf", "srtf", "las", "fifo", "tiresias"])
 def test_the_head_of_the_line_blocks_where_it_is_told_to(policy: str) -> None:
-    first, second, third = asks("first", 2, work=1e3), asks("second", 3, work=2e3, submitted=1.0), asks("third", 1, work=3e3, submitted=2.0)
-    assert set(decide(policy, round_of("t4=1x4", first, second, third), head_of_line="block").grants) == {"first"}
-    assert set(decide(policy, round_of("t4=1x4", first, second, third), head_of_line="backfill").grants) == {"first", "third"}
+    first, second, third = (
+        asks("first", 2, work=1e3),
+        asks("second", 3, work=2e3, submitted=1.0),
+        asks("third", 1, work=3e3, submitted=2.0),
+    )
+    assert set(
+        decide(policy, round_of("t4=1x4", first, second, third), head_of_line="block").grants
+    ) == {"first"}
+    assert set(
+        decide(policy, round_of("t4=1x4", first, second, third), head_of_line="backfill").grants
+    ) == {"first", "third"}
 
 
 # ---- requests are evaluated when they are read ------------------------------------------------------------------------------------
@@ -150,7 +219,9 @@ class Unreadable:
 
 
 def unread(name: str, gpus: int, **changes: object) -> Job:
-    known = Belief({kind: TypeBelief((Sample(1, 1, 32, 0.5, 0.0),), Unreadable()) for kind in ("t4", "a100")})
+    known = Belief(
+        {kind: TypeBelief((Sample(1, 1, 32, 0.5, 0.0),), Unreadable()) for kind in ("t4", "a100")}
+    )
     return job(spec(name, gpu_count=gpus, batch_size=64, **changes), known)
 
 
@@ -166,5 +237,11 @@ def test_the_choice_of_a_type_needs_one() -> None:
 
 
 def test_a_batch_that_memory_has_no_room_for_is_refused_on_one_type_too() -> None:
-    tight = replace(asks("x", 4), spec=spec("x", gpu_count=4, batch_size=64, memory={"t4": MemoryLimits(32, 64)}))
-    assert decide("fifo", round_of("t4=1x4", tight)).reasons["x"].primary is ReasonCode.NO_CONFIGURATION
+    tight = replace(
+        asks("x", 4),
+        spec=spec("x", gpu_count=4, batch_size=64, memory={"t4": MemoryLimits(32, 64)}),
+    )
+    assert (
+        decide("fifo", round_of("t4=1x4", tight)).reasons["x"].primary
+        is ReasonCode.NO_CONFIGURATION
+    )

@@ -57,7 +57,10 @@ def test_parts_that_fit_in_one_way_only_are_found_it() -> None:
     assert pack((8, 8), (4, 3, 3, 2, 2, 2), search=False) is None
     nodes = pack((8, 8), (4, 3, 3, 2, 2, 2))
     assert nodes is not None
-    assert [sum(size for size, node in zip((4, 3, 3, 2, 2, 2), nodes, strict=True) if node == n) for n in (0, 1)] == [8, 8]
+    assert [
+        sum(size for size, node in zip((4, 3, 3, 2, 2, 2), nodes, strict=True) if node == n)
+        for n in (0, 1)
+    ] == [8, 8]
 
 
 @st.composite
@@ -73,18 +76,27 @@ def full_nodes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 def by_trying(rooms: list[int], parts: list[int]) -> bool:
     if not parts:
         return True
-    return any(by_trying([*rooms[:n], rooms[n] - parts[0], *rooms[n + 1 :]], parts[1:]) for n in range(len(rooms)) if rooms[n] >= parts[0])
+    return any(
+        by_trying([*rooms[:n], rooms[n] - parts[0], *rooms[n + 1 :]], parts[1:])
+        for n in range(len(rooms))
+        if rooms[n] >= parts[0]
+    )
 
 
 @settings(max_examples=100, deadline=None)
 @given(case=full_nodes())
-def test_nodes_hold_what_can_be_held_and_a_row_says_why_they_cannot_hold_the_rest(case: tuple[list[int], list[int]]) -> None:
+def test_nodes_hold_what_can_be_held_and_a_row_says_why_they_cannot_hold_the_rest(
+    case: tuple[list[int], list[int]],
+) -> None:
     rooms, parts = case
     nodes, weights = pack(rooms, parts), weights_against(parts, rooms)
     assert (nodes is not None) == by_trying(rooms, sorted(parts, reverse=True))
     assert (weights is None) == (nodes is not None)
     if nodes is not None:
-        assert all(sum(size for size, node in zip(parts, nodes, strict=True) if node == n) <= room for n, room in enumerate(rooms))
+        assert all(
+            sum(size for size, node in zip(parts, nodes, strict=True) if node == n) <= room
+            for n, room in enumerate(rooms)
+        )
 
 
 @settings(max_examples=80, deadline=None)
@@ -93,7 +105,9 @@ def test_nodes_hold_what_can_be_held_and_a_row_says_why_they_cannot_hold_the_res
     crowded=st.lists(st.sampled_from((3, 5, 6, 7)), max_size=6),
     other=st.lists(st.integers(1, 8), max_size=9),
 )
-def test_a_row_against_some_parts_allows_everything_that_the_nodes_can_hold(rooms: list[int], crowded: list[int], other: list[int]) -> None:
+def test_a_row_against_some_parts_allows_everything_that_the_nodes_can_hold(
+    rooms: list[int], crowded: list[int], other: list[int]
+) -> None:
     weights = weights_against(crowded, rooms)
     if weights is not None:
         assert sum(weights[size] for size in crowded) > sum(weights[room] for room in rooms)

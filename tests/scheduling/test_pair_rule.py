@@ -46,19 +46,27 @@ def mean_if_started_after(wait: float, R: float, N: float, xi_R: float, xi_N: fl
 
 
 @given(R=SECONDS, N=SECONDS, xi_R=SLOWDOWNS, xi_N=SLOWDOWNS)
-def test_no_moment_of_starting_beats_the_better_end_point(R: float, N: float, xi_R: float, xi_N: float) -> None:
+def test_no_moment_of_starting_beats_the_better_end_point(
+    R: float, N: float, xi_R: float, xi_N: float
+) -> None:
     ends = min(float(together_mean(R, N, xi_R, xi_N)), float(sequential_mean(R, N)))
     tried = [mean_if_started_after(wait, R, N, xi_R, xi_N) for wait in np.linspace(0.0, R, 201)]
     assert ends == pytest.approx(min(tried), rel=1e-9)
 
 
 @given(R=SECONDS, N=SECONDS, xi_R=SLOWDOWNS, xi_N=SLOWDOWNS)
-def test_starting_at_once_is_what_playing_it_through_gives(R: float, N: float, xi_R: float, xi_N: float) -> None:
-    assert together_mean(R, N, xi_R, xi_N) == pytest.approx(mean_if_started_after(0.0, R, N, xi_R, xi_N), rel=1e-9)
+def test_starting_at_once_is_what_playing_it_through_gives(
+    R: float, N: float, xi_R: float, xi_N: float
+) -> None:
+    assert together_mean(R, N, xi_R, xi_N) == pytest.approx(
+        mean_if_started_after(0.0, R, N, xi_R, xi_N), rel=1e-9
+    )
 
 
 @given(R=SECONDS, N=SECONDS, xi=SLOWDOWNS)
-def test_equal_slowdowns_share_below_one_and_a_half_or_behind_a_long_enough_job(R: float, N: float, xi: float) -> None:
+def test_equal_slowdowns_share_below_one_and_a_half_or_behind_a_long_enough_job(
+    R: float, N: float, xi: float
+) -> None:
     limit = 1.5 if N >= R else (R / N + 2.0) / 2.0
     if abs(xi - limit) > 1e-6:
         assert bool(gains(together_mean(R, N, xi, xi), sequential_mean(R, N))) == (xi < limit)

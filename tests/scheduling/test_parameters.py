@@ -16,25 +16,41 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
 @pytest.mark.parametrize(
     ("policy", "values", "message"),
     [
-        ("sia", {"power": 1}, r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, round_seconds"),
+        (
+            "sia",
+            {"power": 1},
+            r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, round_seconds",
+        ),
         ("sia", {"p": "big"}, r"p: is no number \(got 'big'\). Give a finite number."),
         ("sia", {"p": True}, r"p: is no number \(got True\)"),
         ("sia", {"p": float("nan")}, r"p: is no number \(got nan\)"),
         ("sia", {"p": 99}, r"p: is out of range \(got 99\). Give a value from -10 to 10."),
-        ("sia", {"round_seconds": 0}, r"round_seconds: is out of range \(got 0\). Give a value from 1 to 86400."),
+        (
+            "sia",
+            {"round_seconds": 0},
+            r"round_seconds: is out of range \(got 0\). Give a value from 1 to 86400.",
+        ),
         ("sia", {"utility_decimals": 1.5}, r"utility_decimals: is no integer \(got 1.5\)"),
-        ("sia", {"scale_up_base": "any"}, r"scale_up_base: is not one of its choices \(got 'any'\). Use one of: current, largest."),
+        (
+            "sia",
+            {"scale_up_base": "any"},
+            r"scale_up_base: is not one of its choices \(got 'any'\). Use one of: current, largest.",
+        ),
         ("fifo", {"head_of_line": None}, r"head_of_line: is not one of its choices"),
         ("sia", {"name": "x"}, r"name: is no parameter of sia"),
     ],
 )
-def test_a_bad_parameter_is_refused_by_name_value_and_remedy(policy: str, values: dict[str, object], message: str) -> None:
+def test_a_bad_parameter_is_refused_by_name_value_and_remedy(
+    policy: str, values: dict[str, object], message: str
+) -> None:
     with pytest.raises(ParameterError, match=message):
         POLICIES.build(policy, values)
 
 
 def test_a_flag_takes_no_number() -> None:
-    with pytest.raises(ParameterError, match=r"random_ties: is no boolean \(got 1\). Give a boolean."):
+    with pytest.raises(
+        ParameterError, match=r"random_ties: is no boolean \(got 1\). Give a boolean."
+    ):
         POLICIES.build("sia", {"random_ties": 1})
 
 
@@ -51,10 +67,14 @@ def test_none_may_be_given_where_it_is_the_default() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_names_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match=r"policy: is no policy that Maat has \(got 'lifo'\). Use one of: sia, fifo, srtf"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"policy: is no policy that Maat has \(got 'lifo'\). Use one of: sia, fifo, srtf",
+    ):
         POLICIES.build("lifo")
     with pytest.raises(
-        UnknownNameError, match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed-sticky, packed"
+        UnknownNameError,
+        match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed-sticky, packed",
     ):
         PLACERS.entry("anywhere")
 
@@ -75,8 +95,15 @@ def test_every_knob_with_a_range_has_its_default_within_it() -> None:
     for registry in (POLICIES, PLACERS):
         for entry in registry:
             for parameter in entry.parameters:
-                if isinstance(parameter.default, int | float) and parameter.minimum is not None and parameter.maximum is not None:
-                    assert parameter.minimum <= parameter.default <= parameter.maximum, (entry.name, parameter.name)
+                if (
+                    isinstance(parameter.default, int | float)
+                    and parameter.minimum is not None
+                    and parameter.maximum is not None
+                ):
+                    assert parameter.minimum <= parameter.default <= parameter.maximum, (
+                        entry.name,
+                        parameter.name,
+                    )
 
 
 def test_a_form_learns_type_range_unit_and_source() -> None:

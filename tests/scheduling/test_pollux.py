@@ -25,7 +25,13 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.pollux.homogeneous_view import virtual_nodes
 from maat.scheduling.policies.pollux.moves import repair
 from maat.scheduling.policies.pollux.policy import MOST_STATE_NUMBERS, Pollux, in_priority
-from maat.scheduling.policies.pollux.problem import Quota, SearchProblem, fitness, power_mean, speedups
+from maat.scheduling.policies.pollux.problem import (
+    Quota,
+    SearchProblem,
+    fitness,
+    power_mean,
+    speedups,
+)
 from maat.scheduling.policies.pollux.search import SearchOptions, improved, search
 from maat.scheduling.rounds import Decision, RoundInput
 
@@ -41,8 +47,16 @@ def problems(draw: DrawFn) -> SearchProblem:
     most = max(int(room.sum()), 1)
     count = np.arange(most + 1)
     allowed = np.array([_some_counts(rng, count) for _ in range(jobs)])
-    speedup = np.where(allowed[:, :, None], rng.random((jobs, 1, 2)) * count[None, :, None] ** rng.random((jobs, 1, 2)), 0.0)
-    quotas = (Quota(rng.random(jobs) < 0.5, rng.random(nodes) < 0.7, int(rng.integers(0, 5))),) if draw(st.booleans()) else ()
+    speedup = np.where(
+        allowed[:, :, None],
+        rng.random((jobs, 1, 2)) * count[None, :, None] ** rng.random((jobs, 1, 2)),
+        0.0,
+    )
+    quotas = (
+        (Quota(rng.random(jobs) < 0.5, rng.random(nodes) < 0.7, int(rng.integers(0, 5))),)
+        if draw(st.booleans())
+        else ()
+    )
     return SearchProblem(
         room=room,
         most_on_node=np.where(rng.random((jobs, nodes)) < 0.8, room, 0).astype(np.int32),
@@ -58,7 +72,11 @@ def problems(draw: DrawFn) -> SearchProblem:
 
 
 def _some_counts(rng: np.random.Generator, count: IntArray) -> np.ndarray:
-    allowed = (count % rng.integers(1, 4) == 0) & (count >= rng.integers(0, 3)) if rng.random() < 0.7 else count == rng.integers(1, 9)
+    allowed = (
+        (count % rng.integers(1, 4) == 0) & (count >= rng.integers(0, 3))
+        if rng.random() < 0.7
+        else count == rng.integers(1, 9)
+    )
     allowed[0] = True
     return np.asarray(allowed)
 
@@ -79,7 +97,9 @@ def check_rules(problem: SearchProblem, individual: IntArray) -> None:
 
 @settings(max_examples=60)
 @given(problem=problems(), seed=st.integers(0, 1000))
-def test_repair_makes_any_population_keep_every_rule_and_leaves_it_so(problem: SearchProblem, seed: int) -> None:
+def test_repair_makes_any_population_keep_every_rule_and_leaves_it_so(
+    problem: SearchProblem, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     wild = rng.integers(0, 7, size=(8, *problem.present.shape)).astype(np.int32)
     repaired = repair(problem, wild, rng)
@@ -91,8 +111,14 @@ def test_repair_makes_any_population_keep_every_rule_and_leaves_it_so(problem: S
 
 @settings(max_examples=40)
 @given(problem=problems(), seed=st.integers(0, 1000))
-def test_a_search_keeps_the_rules_beats_what_it_started_from_and_knows_its_ceiling(problem: SearchProblem, seed: int) -> None:
-    start = np.random.default_rng(seed).integers(0, 4, size=(3, *problem.present.shape)).astype(np.int32)
+def test_a_search_keeps_the_rules_beats_what_it_started_from_and_knows_its_ceiling(
+    problem: SearchProblem, seed: int
+) -> None:
+    start = (
+        np.random.default_rng(seed)
+        .integers(0, 4, size=(3, *problem.present.shape))
+        .astype(np.int32)
+    )
     found = search(problem, start, options=SearchOptions(10, 6, 6), rng=np.random.default_rng(seed))
     for individual in found.population:
         check_rules(problem, individual)
@@ -106,17 +132,27 @@ def test_a_search_keeps_the_rules_beats_what_it_started_from_and_knows_its_ceili
 
 @settings(max_examples=40)
 @given(problem=problems(), seed=st.integers(0, 1000))
-def test_fitness_is_the_power_mean_of_discounted_speedups(problem: SearchProblem, seed: int) -> None:
+def test_fitness_is_the_power_mean_of_discounted_speedups(
+    problem: SearchProblem, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
-    population = repair(problem, rng.integers(0, 5, size=(4, *problem.present.shape)).astype(np.int32), rng)
-    for individual, value, by_job in zip(population, fitness(problem, population), speedups(problem, population), strict=True):
+    population = repair(
+        problem, rng.integers(0, 5, size=(4, *problem.present.shape)).astype(np.int32), rng
+    )
+    for individual, value, by_job in zip(
+        population, fitness(problem, population), speedups(problem, population), strict=True
+    ):
         terms = []
         for j, row in enumerate(individual):
             gained = problem.speedup[j, row.sum(), int(np.count_nonzero(row) > 1)]
             gained *= 1.0 if (row == problem.present[j]).all() else problem.change_factor[j]
             assert by_job[j] == pytest.approx(gained)
             terms.append(gained + problem.least_speedup)
-        expected = np.exp(np.mean(np.log(terms))) if problem.p == 0 else np.mean(np.power(terms, problem.p)) ** (1 / problem.p)
+        expected = (
+            np.exp(np.mean(np.log(terms)))
+            if problem.p == 0
+            else np.mean(np.power(terms, problem.p)) ** (1 / problem.p)
+        )
         assert value == pytest.approx(expected)
 
 
@@ -145,8 +181,12 @@ def even(jobs: int, nodes: int, most: int, **changes: object) -> SearchProblem:
 
 def test_alike_jobs_share_the_nodes_evenly_and_none_is_split() -> None:
     problem = even(4, 4, 16)
-    found = search(problem, problem.present[None], options=SearchOptions(), rng=np.random.default_rng(0))
-    assert sorted(map(tuple, found.population[0].tolist())) == sorted(map(tuple, (4 * np.eye(4, dtype=int)).tolist()))
+    found = search(
+        problem, problem.present[None], options=SearchOptions(), rng=np.random.default_rng(0)
+    )
+    assert sorted(map(tuple, found.population[0].tolist())) == sorted(
+        map(tuple, (4 * np.eye(4, dtype=int)).tolist())
+    )
 
 
 def test_without_interference_avoidance_two_jobs_may_span_the_same_nodes() -> None:
@@ -158,19 +198,29 @@ def test_without_interference_avoidance_two_jobs_may_span_the_same_nodes() -> No
 
 
 def test_exchanges_move_gpus_to_the_job_that_gains_more() -> None:
-    problem = even(2, 1, 4, speedup=np.array([[0, 1, 1.1, 1.15, 1.2], [0, 1, 2, 3, 4]])[:, :, None].repeat(2, axis=2))
+    problem = even(
+        2,
+        1,
+        4,
+        speedup=np.array([[0, 1, 1.1, 1.15, 1.2], [0, 1, 2, 3, 4]])[:, :, None].repeat(2, axis=2),
+    )
     better = improved(problem, np.array([[3], [1]], dtype=np.int32), np.random.default_rng(0))
     assert better.tolist() == [[1], [3]]
 
 
-def test_what_an_exchange_leaves_goes_to_who_is_worst_off_though_each_exchange_between_two_would_bar_the_way() -> None:
+def test_what_an_exchange_leaves_goes_to_who_is_worst_off_though_each_exchange_between_two_would_bar_the_way() -> (
+    None
+):
     """Four jobs of a round on four nodes. The last shall leave the second node for the second job, and its GPU be the first's: any two of
     them alone do better with another exchange, after which no exchange of two helps."""
     one_node, several = np.zeros((4, 7)), np.zeros((4, 7))
     one_node[0, 1] = 0.486
     one_node[1, 1:3], several[1, 2] = (0.251, 0.502), 0.502
     one_node[2, 1:5], several[2, 2:] = (0.262, 0.51, 0.756, 1.0), (0.517, 0.766, 1.012, 1.25, 1.479)
-    one_node[3, 1:5], several[3, 2:] = (0.256, 0.51, 0.757, 1.0), (0.509, 0.755, 0.995, 1.224, 1.443)
+    one_node[3, 1:5], several[3, 2:] = (
+        (0.256, 0.51, 0.757, 1.0),
+        (0.509, 0.755, 0.995, 1.224, 1.443),
+    )
     speedup = np.stack((one_node, several), axis=2)
     problem = SearchProblem(
         room=np.array([4, 2, 2, 4]),
@@ -187,8 +237,14 @@ def test_what_an_exchange_leaves_goes_to_who_is_worst_off_though_each_exchange_b
 
 @settings(max_examples=40)
 @given(problem=problems(), seed=st.integers(0, 1000))
-def test_a_search_is_no_worse_than_improving_what_there_was(problem: SearchProblem, seed: int) -> None:
-    start = np.random.default_rng(seed).integers(0, 4, size=(3, *problem.present.shape)).astype(np.int32)
+def test_a_search_is_no_worse_than_improving_what_there_was(
+    problem: SearchProblem, seed: int
+) -> None:
+    start = (
+        np.random.default_rng(seed)
+        .integers(0, 4, size=(3, *problem.present.shape))
+        .astype(np.int32)
+    )
     found = search(problem, start, options=SearchOptions(10, 0, 1), rng=np.random.default_rng(seed))
     held = repair(problem, problem.present[None], np.random.default_rng(seed))[0]
     if (held == problem.present).all() and not problem.quotas:
@@ -206,29 +262,47 @@ def decide(round_input: RoundInput, **parameters: object) -> Decision:
 def grown(name: str, *, peak: int = 64, held: tuple[int, ...] = (), **changes: object) -> Job:
     """A job that scales well on t4, and has had `peak` GPUs."""
     noisy = replace(belief(peak, t4=0.5), gradient=GradientStatistics(1.0, 1e4))
-    return job(spec(name, **{"max_batch_size": 65536, **changes}), noisy, held=held, started_at=0.0 if held else None)
+    return job(
+        spec(name, **{"max_batch_size": 65536, **changes}),
+        noisy,
+        held=held,
+        started_at=0.0 if held else None,
+    )
 
 
 def test_a_job_that_never_ran_gets_one_gpu_and_a_known_one_at_most_twice_its_peak() -> None:
     decision = decide(round_of("t4=4x4", job(spec("new"), Belief()), grown("known", peak=3)))
     assert decision.grants["new"].gpu_count == 1
     assert decision.grants["known"].gpu_count == 6
-    assert decide(round_of("t4=4x4", grown("known", peak=3)), scale_up_factor=3.0).grants["known"].gpu_count == 9
+    assert (
+        decide(round_of("t4=4x4", grown("known", peak=3)), scale_up_factor=3.0)
+        .grants["known"]
+        .gpu_count
+        == 9
+    )
 
 
 def seen(*samples: Sample, peak: int, across_over_within: float = ACROSS_OVER_WITHIN) -> Job:
     """A job of which just these step times are known, and that has had `peak` GPUs."""
     known = TypeBelief(samples, fit_throughput(samples, across_over_within=across_over_within))
-    return job(spec("a", max_batch_size=256), Belief({"t4": known}, GradientStatistics(1.0, 1e4), peak))
+    return job(
+        spec("a", max_batch_size=256), Belief({"t4": known}, GradientStatistics(1.0, 1e4), peak)
+    )
 
 
-def test_who_has_run_on_one_gpu_alone_is_given_two_to_find_out_and_gives_up_what_did_not_pay() -> None:
+def test_who_has_run_on_one_gpu_alone_is_given_two_to_find_out_and_gives_up_what_did_not_pay() -> (
+    None
+):
     alone = [Sample(1, 1, batch, 0.1 + batch / 1000, 0.0) for batch in (32, 64, 128, 256)]
     assert decide(round_of("t4=4x4", seen(*alone, peak=1))).grants["a"].gpu_count == 2
     dear = [Sample(1, 2, batch, 20.0 + batch / 1000, 19.9) for batch in (32, 64, 128, 256)]
     assert decide(round_of("t4=4x4", seen(*alone, *dear, peak=2))).grants["a"].gpu_count == 1
-    paper = decide(round_of("t4=4x4", seen(*alone, *dear, peak=2, across_over_within=0.0))).grants["a"]
-    assert paper.node_count == 2, "by the paper's prior it is tried on several nodes before it gives up"
+    paper = decide(round_of("t4=4x4", seen(*alone, *dear, peak=2, across_over_within=0.0))).grants[
+        "a"
+    ]
+    assert paper.node_count == 2, (
+        "by the paper's prior it is tried on several nodes before it gives up"
+    )
 
 
 def test_a_grant_names_its_nodes_and_the_placer_honours_them() -> None:
@@ -237,7 +311,10 @@ def test_a_grant_names_its_nodes_and_the_placer_honours_them() -> None:
     nodes = round_input.cluster.nodes
     for job_id, gpus in result.placement.placement.by_job.items():
         wanted = result.decision.grants[job_id].gpus_by_node
-        got = {name: sum(nodes[round_input.cluster.gpu_node[g]].id == name for g in gpus) for name in wanted or {}}
+        got = {
+            name: sum(nodes[round_input.cluster.gpu_node[g]].id == name for g in gpus)
+            for name in wanted or {}
+        }
         assert got == wanted
 
 
@@ -248,16 +325,33 @@ def test_a_job_that_restarted_too_often_stays_where_it_is_though_more_is_free() 
     assert decide(round_of("t4=4x4", weary)).grants["a"].gpu_count == 1
 
 
-def test_a_job_that_came_this_very_second_starts_on_what_is_free_and_takes_nothing_from_others() -> None:
-    decision = decide(round_of("t4=1x4", grown("old", held=(0, 1, 2), max_gpus=3), job(spec("young", submitted_at=100_000.0), Belief())))
+def test_a_job_that_came_this_very_second_starts_on_what_is_free_and_takes_nothing_from_others() -> (
+    None
+):
+    decision = decide(
+        round_of(
+            "t4=1x4",
+            grown("old", held=(0, 1, 2), max_gpus=3),
+            job(spec("young", submitted_at=100_000.0), Belief()),
+        )
+    )
     assert (decision.grants["old"].gpu_count, decision.grants["young"].gpu_count) == (3, 1)
-    assert decide(round_of("t4=1x4", job(spec("first"), Belief()), now=0.0)).grants["first"].gpu_count == 1
+    assert (
+        decide(round_of("t4=1x4", job(spec("first"), Belief()), now=0.0)).grants["first"].gpu_count
+        == 1
+    )
 
 
 def test_two_jobs_that_span_nodes_never_meet_on_one() -> None:
-    decision = decide(round_of("t4=3x4", *(grown(name, peak=6) for name in ("a", "b", "c"))), generations=20)
+    decision = decide(
+        round_of("t4=3x4", *(grown(name, peak=6) for name in ("a", "b", "c"))), generations=20
+    )
     for node in ("t4-0", "t4-1", "t4-2"):
-        spanning = [g for g in decision.grants.values() if g.gpus_by_node and len(g.gpus_by_node) > 1 and node in g.gpus_by_node]
+        spanning = [
+            g
+            for g in decision.grants.values()
+            if g.gpus_by_node and len(g.gpus_by_node) > 1 and node in g.gpus_by_node
+        ]
         assert len(spanning) <= 1
 
 
@@ -274,7 +368,9 @@ def test_a_quota_is_kept_and_named() -> None:
     decision = decide(round_of("t4=4x4", *mine, limits=[quota]))
     assert sum(grant.gpu_count for grant in decision.grants.values()) == 4
     waiting = [job_id for job_id in ("mine-0", "mine-1", "mine-2") if job_id not in decision.grants]
-    assert [decision.reasons[job_id].primary for job_id in waiting] == [ReasonCode.WAITING_QUOTA] * len(waiting)
+    assert [decision.reasons[job_id].primary for job_id in waiting] == [
+        ReasonCode.WAITING_QUOTA
+    ] * len(waiting)
     assert len(waiting) == 1
 
 
@@ -283,7 +379,9 @@ def test_a_search_starts_from_what_the_last_round_found() -> None:
     first = decide(round_input)
     again = decide(replace(round_input, state=first.state, round_number=2), generations=0)
     without = decide(round_input, generations=0)
-    assert json.loads(json.dumps(dict(first.state.data))) == dict(first.state.data), "state is JSON data"
+    assert json.loads(json.dumps(dict(first.state.data))) == dict(first.state.data), (
+        "state is JSON data"
+    )
     assert again.report.objective < first.report.objective, "state of other parameters is not read"
     same = Pollux().allocate(replace(round_input, state=first.state, round_number=2))
     assert same.report.objective >= first.report.objective > without.report.objective
@@ -299,7 +397,9 @@ def test_a_job_that_no_generation_was_run_for_is_not_told_that_others_gain_more(
 
 def test_nothing_need_be_remembered() -> None:
     first = decide(round_of("t4=2x4", grown("a"), grown("b")), remembered=0)
-    again = Pollux(remembered=0).allocate(replace(round_of("t4=2x4", grown("a"), grown("b")), state=first.state, round_number=2))
+    again = Pollux(remembered=0).allocate(
+        replace(round_of("t4=2x4", grown("a"), grown("b")), state=first.state, round_number=2)
+    )
     assert set(first.grants) == set(again.grants) == {"a", "b"}
 
 
@@ -313,7 +413,11 @@ def test_what_is_remembered_stays_below_a_megabyte() -> None:
 def test_jobs_with_least_service_come_first() -> None:
     served = replace(grown("served"), attained_gpu_seconds={"t4": 10.0})
     later = grown("later", submitted_at=5.0)
-    assert [j.id for j in in_priority([served, later, grown("early")])] == ["early", "later", "served"]
+    assert [j.id for j in in_priority([served, later, grown("early")])] == [
+        "early",
+        "later",
+        "served",
+    ]
 
 
 # ---- mixed clusters -------------------------------------------------------------------------------------------------------------------
@@ -343,12 +447,23 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
 
 def serving(name: str, seconds: float, *, held: tuple[int, ...] = (), **alphas: float) -> Job:
     """It promises 16 answers in so many seconds; a type with `alpha` takes that and 0.016 s on one GPU."""
-    promise = {"workload_kind": WorkloadKind.LATENCY_INFERENCE, "batch_size": 16, "promised_seconds": seconds}
+    promise = {
+        "workload_kind": WorkloadKind.LATENCY_INFERENCE,
+        "batch_size": 16,
+        "promised_seconds": seconds,
+    }
     known = replace(belief(64, **alphas), gradient=GradientStatistics(1.0, 1e4))
-    return job(spec(name, gpu_types=tuple(alphas) or None, **promise), known, held=held, started_at=0.0 if held else None)
+    return job(
+        spec(name, gpu_types=tuple(alphas) or None, **promise),
+        known,
+        held=held,
+        started_at=0.0 if held else None,
+    )
 
 
-@pytest.mark.parametrize("cluster", ["t4=1x4,a100=1x4", "a100=1x4,t4=1x4", "rtx=1x4,a100=1x4,t4=1x4"])
+@pytest.mark.parametrize(
+    "cluster", ["t4=1x4,a100=1x4", "a100=1x4,t4=1x4", "rtx=1x4,a100=1x4,t4=1x4"]
+)
 def test_a_promise_is_kept_by_one_gpu_of_a_type_that_keeps_it(cluster: str) -> None:
     grant = decide(round_of(cluster, serving("a", 0.2, rtx=0.5, t4=0.5, a100=0.1))).grants["a"]
     assert (grant.gpu_type, grant.gpu_count) == ("a100", 1)
@@ -356,7 +471,9 @@ def test_a_promise_is_kept_by_one_gpu_of_a_type_that_keeps_it(cluster: str) -> N
 
 @pytest.mark.parametrize("cluster", ["t4=1x4,a100=1x4", "a100=1x4,t4=1x4"])
 @pytest.mark.parametrize("busy", [2, 7])
-def test_a_promise_is_kept_while_as_many_jobs_in_training_as_there_is_room_for_want_the_gpus(cluster: str, busy: int) -> None:
+def test_a_promise_is_kept_while_as_many_jobs_in_training_as_there_is_room_for_want_the_gpus(
+    cluster: str, busy: int
+) -> None:
     known = replace(belief(64, t4=0.5, a100=0.1), gradient=GradientStatistics(1.0, 1e4))
     training = [job(spec(f"j{n:02d}", max_batch_size=65536), known) for n in range(busy)]
     decision = decide(round_of(cluster, *training, serving("a", 0.2, t4=0.5, a100=0.1)))
@@ -366,20 +483,32 @@ def test_a_promise_is_kept_while_as_many_jobs_in_training_as_there_is_room_for_w
 def test_a_promise_gets_its_gpu_from_jobs_that_hold_them_all() -> None:
     held = grown("a", held=(0, 1)), grown("b", held=(2, 3))
     decision = decide(round_of("t4=1x4", *held, serving("s", 0.7, t4=0.5)))
-    assert {name: grant.gpu_count for name, grant in decision.grants.items()} in ({"a": 1, "b": 2, "s": 1}, {"a": 2, "b": 1, "s": 1})
+    assert {name: grant.gpu_count for name, grant in decision.grants.items()} in (
+        {"a": 1, "b": 2, "s": 1},
+        {"a": 2, "b": 1, "s": 1},
+    )
 
 
 def test_a_promise_takes_no_more_gpus_than_keep_it() -> None:
     assert decide(round_of("a100=1x4", serving("a", 0.2, a100=0.1))).grants["a"].gpu_count == 1
-    assert decide(round_of("a100=1x4", serving("a", 0.2, held=(0, 1, 2, 3), a100=0.1))).grants["a"].gpu_count == 1
+    assert (
+        decide(round_of("a100=1x4", serving("a", 0.2, held=(0, 1, 2, 3), a100=0.1)))
+        .grants["a"]
+        .gpu_count
+        == 1
+    )
 
 
 def test_of_two_types_that_keep_a_promise_either_serves_and_what_is_held_is_kept() -> None:
     both = {"t4": 0.15, "a100": 0.05}
-    decision = decide(round_of("t4=1x1,a100=1x1", serving("a", 0.2, **both), serving("b", 0.2, **both)))
+    decision = decide(
+        round_of("t4=1x1,a100=1x1", serving("a", 0.2, **both), serving("b", 0.2, **both))
+    )
     assert {grant.gpu_type for grant in decision.grants.values()} == {"t4", "a100"}
     for gpu, name in ((2, "t4"), (5, "a100")):
-        grant = decide(round_of("t4=1x4,a100=1x4", serving("a", 0.2, held=(gpu,), **both))).grants["a"]
+        grant = decide(round_of("t4=1x4,a100=1x4", serving("a", 0.2, held=(gpu,), **both))).grants[
+            "a"
+        ]
         assert (grant.gpu_type, grant.gpu_count) == (name, 1)
 
 
@@ -411,5 +540,9 @@ def test_a_job_that_no_gpu_here_can_run_is_told_so() -> None:
 def test_a_type_that_is_wholly_out_of_service_counts_for_nothing() -> None:
     cluster = Cluster.of([Node("a", "t4", 8), Node("b", "a100", 2, frozenset({0, 1}))])
     wide = spec("a", gpus_per_replica={"t4": 4, "a100": 2}, max_batch_size=65536)
-    decision = decide(round_of(cluster, job(wide, replace(belief(64, t4=0.5), gradient=GradientStatistics(1.0, 1e4)))))
+    decision = decide(
+        round_of(
+            cluster, job(wide, replace(belief(64, t4=0.5), gradient=GradientStatistics(1.0, 1e4)))
+        )
+    )
     assert (decision.grants["a"].gpu_type, decision.grants["a"].gpu_count % 4) == ("t4", 0)

@@ -28,12 +28,18 @@ def test_a_granted_job_learns_what_it_got_and_what_came_second() -> None:
     reason = why(round_of("t4=1x2,rtx=1x1", known("x")), "x")
     assert reason.primary is ReasonCode.GRANTED
     assert (reason.evidence["gpu_type"], reason.evidence["gpu_count"]) == ("t4", 2)
-    assert (reason.evidence["runner_up_gpu_type"], reason.evidence["runner_up_gpu_count"]) == ("rtx", 1)
+    assert (reason.evidence["runner_up_gpu_type"], reason.evidence["runner_up_gpu_count"]) == (
+        "rtx",
+        1,
+    )
     best, second = reason.evidence["value"], reason.evidence["runner_up_value"]
     assert isinstance(best, float)
     assert isinstance(second, float)
     assert best > second
-    assert reason.evidence["goodput_samples_per_second"] > reason.evidence["runner_up_goodput_samples_per_second"]  # type: ignore[operator]
+    assert (
+        reason.evidence["goodput_samples_per_second"]
+        > reason.evidence["runner_up_goodput_samples_per_second"]
+    )  # type: ignore[operator]
 
 
 def test_a_job_without_an_alternative_has_no_runner_up() -> None:
@@ -42,11 +48,15 @@ def test_a_job_without_an_alternative_has_no_runner_up() -> None:
 
 
 def test_a_job_of_which_nothing_is_known_claims_no_goodput() -> None:
-    assert why(round_of("t4=1x1", job(spec("x"))), "x").evidence["goodput_samples_per_second"] is None
+    assert (
+        why(round_of("t4=1x1", job(spec("x"))), "x").evidence["goodput_samples_per_second"] is None
+    )
 
 
 @pytest.mark.parametrize(("given", "value"), [(0.0, "0"), (0.5, "0.5")])
-def test_a_job_that_is_worth_no_gpus_to_the_objective_learns_which_parameter_keeps_it_idle(given: float, value: str) -> None:
+def test_a_job_that_is_worth_no_gpus_to_the_objective_learns_which_parameter_keeps_it_idle(
+    given: float, value: str
+) -> None:
     round_input = round_of("t4=1x2,rtx=1x1", known("x"))
     decision = Sia(idle_penalty=given).allocate(round_input)
     reason = decision.reasons["x"]
@@ -67,13 +77,17 @@ def test_a_job_of_no_weight_is_not_told_to_change_a_parameter() -> None:
 
 
 def test_a_job_that_others_outbid_waits_for_capacity_whatever_the_idle_penalty() -> None:
-    decision = Sia(p=0.5, idle_penalty=0.0).allocate(round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",))))
+    decision = Sia(p=0.5, idle_penalty=0.0).allocate(
+        round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",)))
+    )
     (waiting,) = {"a", "b"} - set(decision.grants)
     assert decision.reasons[waiting].primary is ReasonCode.WAITING_CAPACITY
 
 
 def test_a_waiting_job_learns_which_limit_binds_and_at_what_price() -> None:
-    decision = Sia().allocate(round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",))))
+    decision = Sia().allocate(
+        round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",)))
+    )
     (waiting,) = {"a", "b"} - set(decision.grants)
     reason = decision.reasons[waiting]
     assert reason.primary is ReasonCode.WAITING_CAPACITY
@@ -97,11 +111,15 @@ def test_a_job_that_needs_more_than_its_tenant_may_ever_hold_is_told_so() -> Non
     assert reason.evidence["binding_limit"] == "quota:default"
 
 
-def test_a_wide_job_runs_across_the_pieces_that_drained_nodes_leave_where_the_policy_may_scatter_it() -> None:
+def test_a_wide_job_runs_across_the_pieces_that_drained_nodes_leave_where_the_policy_may_scatter_it() -> (
+    None
+):
     halves = Cluster.of([Node(f"n{i}", "t4", 4, drained=frozenset({3})) for i in range(3)])
     wide = known("x", adaptivity=Adaptivity.RIGID, gpu_count=8, batch_size=320)
     for policy in ("fifo", "srtf"):
-        placed = plan_round(round_of(halves, wide), POLICIES.build(policy), PLACERS.build("packed-sticky")).placement.placement
+        placed = plan_round(
+            round_of(halves, wide), POLICIES.build(policy), PLACERS.build("packed-sticky")
+        ).placement.placement
         assert len(placed.by_job["x"]) == 8
 
 
@@ -109,11 +127,18 @@ def test_a_count_that_no_batch_size_fits_is_told_apart_from_a_cluster_that_is_to
     narrow = known("x", adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=2)
     reason = why(round_of("t4=1x4", narrow), "x")
     assert reason.primary is ReasonCode.NO_CONFIGURATION
-    assert (reason.evidence["needed_gpus"], reason.evidence["largest_type_gpus"], reason.evidence["batch_size"]) == (4, 4, 2)
+    assert (
+        reason.evidence["needed_gpus"],
+        reason.evidence["largest_type_gpus"],
+        reason.evidence["batch_size"],
+    ) == (4, 4, 2)
 
 
 def test_a_job_too_large_for_the_pieces_that_drained_nodes_leave_is_told_so() -> None:
-    halves = Cluster.of([Node(f"n{i}", "t4", 4, drained=frozenset({1, 2, 3})) for i in range(3)] + [Node("n3", "t4", 2)])
+    halves = Cluster.of(
+        [Node(f"n{i}", "t4", 4, drained=frozenset({1, 2, 3})) for i in range(3)]
+        + [Node("n3", "t4", 2)]
+    )
     rigid = known("x", adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=320)
     reason = why(round_of(halves, rigid), "x")
     assert reason.primary in {ReasonCode.NO_CONFIGURATION, ReasonCode.WAITING_CAPACITY}
@@ -129,7 +154,9 @@ def test_a_job_behind_pinned_ones_waits_for_capacity() -> None:
 
 @pytest.mark.parametrize("changes", [{"restarting": True}, {}])
 def test_a_pinned_job_learns_why_it_is_pinned(changes: dict[str, bool]) -> None:
-    held = job(spec("x", preemptible=bool(changes)), belief(t4=0.5), held=(0,), started_at=0.0, **changes)
+    held = job(
+        spec("x", preemptible=bool(changes)), belief(t4=0.5), held=(0,), started_at=0.0, **changes
+    )
     reason = why(round_of("t4=1x2", held), "x")
     assert reason.primary is ReasonCode.PINNED
     assert reason.evidence == {"restarting": int(bool(changes)), "preemptible": int(bool(changes))}
@@ -142,9 +169,13 @@ def test_a_job_that_no_type_can_run_learns_which_types_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"min_gpus": 5}, {"adaptivity": Adaptivity.RIGID, "gpu_count": 5, "batch_size": 320}], ids=["minimum", "rigid"]
+    "changes",
+    [{"min_gpus": 5}, {"adaptivity": Adaptivity.RIGID, "gpu_count": 5, "batch_size": 320}],
+    ids=["minimum", "rigid"],
 )
-def test_a_job_larger_than_any_type_learns_how_large_the_largest_is(changes: dict[str, object]) -> None:
+def test_a_job_larger_than_any_type_learns_how_large_the_largest_is(
+    changes: dict[str, object],
+) -> None:
     reason = why(round_of("t4=1x4,rtx=1x1", known("x", **changes)), "x")
     assert reason.primary is ReasonCode.EXCEEDS_CLUSTER
     assert reason.evidence == {"needed_gpus": 5, "largest_type_gpus": 4}
@@ -159,5 +190,10 @@ def test_every_reason_has_a_sentence(code: ReasonCode) -> None:
 def test_a_reservation_that_keeps_a_job_out_is_named_by_its_holders() -> None:
     stored = {"binding_limit": "reservation:a100:tenant vision + job j1", "places": 0}
     named = sentence_of(ReasonCode.WAITING_RESERVATION.value, stored)
-    assert named == "GPUs that it could use are reserved for others: a100 for tenant vision + job j1."
-    assert sentence_of(ReasonCode.WAITING_CAPACITY.value, stored) == Reasons(ReasonCode.WAITING_CAPACITY).sentence
+    assert (
+        named == "GPUs that it could use are reserved for others: a100 for tenant vision + job j1."
+    )
+    assert (
+        sentence_of(ReasonCode.WAITING_CAPACITY.value, stored)
+        == Reasons(ReasonCode.WAITING_CAPACITY).sentence
+    )

@@ -35,19 +35,33 @@ def test_others_leave_what_is_reserved_and_the_holder_does_not_count() -> None:
 
 def test_a_reservation_binds_from_its_start_until_its_end() -> None:
     one = [Reservation("t4", 3, tenant="vision", start=100.0, end=200.0)]
-    assert [len(reservation_limits(CLUSTER, one, now)) for now in (99.0, 100.0, 199.0, 200.0)] == [0, 1, 1, 0]
+    assert [len(reservation_limits(CLUSTER, one, now)) for now in (99.0, 100.0, 199.0, 200.0)] == [
+        0,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_those_who_hold_no_reservation_leave_all_that_is_reserved_by_anybody() -> None:
-    both = [Reservation("t4", 3, tenant="vision"), Reservation("t4", 2, tenant="speech"), Reservation("t4", 1, tenant="vision")]
+    both = [
+        Reservation("t4", 3, tenant="vision"),
+        Reservation("t4", 2, tenant="speech"),
+        Reservation("t4", 1, tenant="vision"),
+    ]
     limits = reservation_limits(CLUSTER, both, 0.0)
     tenants = ("vision", "speech", "default")
-    most = {t: min((x.places for x in limits if x.counts(spec("a", tenant=t), "t4", 1)), default=8) for t in tenants}
+    most = {
+        t: min((x.places for x in limits if x.counts(spec("a", tenant=t), "t4", 1)), default=8)
+        for t in tenants
+    }
     assert most == {"vision": 6, "speech": 4, "default": 2}
 
 
 def test_more_than_is_in_service_reserves_all_of_it_and_other_types_none() -> None:
-    assert [x.places for x in reservation_limits(CLUSTER, [Reservation("t4", 99, tenant="vision")], 0.0)] == [0]
+    assert [
+        x.places for x in reservation_limits(CLUSTER, [Reservation("t4", 99, tenant="vision")], 0.0)
+    ] == [0]
     assert reservation_limits(CLUSTER, [Reservation("a100", 1, tenant="vision")], 0.0) == ()
 
 
@@ -75,10 +89,15 @@ def decided(policy: str, *reservations: Reservation) -> Decision:
     """Two rigid jobs of six and two GPUs on eight."""
     known = belief(t4=0.1)
     jobs = [
-        job(spec(name, tenant=name, adaptivity=Adaptivity.RIGID, gpu_count=count, batch_size=192), known)
+        job(
+            spec(name, tenant=name, adaptivity=Adaptivity.RIGID, gpu_count=count, batch_size=192),
+            known,
+        )
         for name, count in (("a", 6), ("b", 2))
     ]
-    return POLICIES.build(policy).allocate(round_of(CLUSTER, *jobs, limits=reservation_limits(CLUSTER, reservations, 0.0)))
+    return POLICIES.build(policy).allocate(
+        round_of(CLUSTER, *jobs, limits=reservation_limits(CLUSTER, reservations, 0.0))
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
@@ -89,7 +108,10 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
     assert set(found.grants) == {"b"}
     assert found.reasons["a"].primary is ReasonCode.WAITING_RESERVATION
     assert str(found.reasons["a"].evidence["binding_limit"]).startswith("reservation:t4:job b")
-    assert found.reasons["a"].sentence == "GPUs that it could use are reserved for others: t4 for job b."
+    assert (
+        found.reasons["a"].sentence
+        == "GPUs that it could use are reserved for others: t4 for job b."
+    )
 
 
 # ---- in a simulation --------------------------------------------------------------------------------------------------------------
@@ -97,7 +119,10 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
 
 def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> SimulationResult:
     """One job from the beginning, which wants all, and one that comes after ten minutes."""
-    jobs = (TraceJob("early", 0.0, "cifar10", 4, 512, 0.5), TraceJob("late", 600.0, "cifar10", 2, 256, 0.1))
+    jobs = (
+        TraceJob("early", 0.0, "cifar10", 4, 512, 0.5),
+        TraceJob("late", 600.0, "cifar10", 2, 256, 0.1),
+    )
     workload = Workload("two", jobs, "sia")
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     return simulate(
@@ -127,12 +152,17 @@ def test_whom_a_reservation_keeps_out_runs_when_it_ends(policy: str) -> None:
 
 
 def test_a_reservation_of_a_type_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ClusterError, match=r"reservation.gpu_type: is no GPU type of this cluster \(got 'h100'\)"):
+    with pytest.raises(
+        ClusterError, match=r"reservation.gpu_type: is no GPU type of this cluster \(got 'h100'\)"
+    ):
         played("fifo", Reservation("h100", 1, tenant="x"))
 
 
 def test_reservations_of_one_time_together_are_for_no_more_gpus_than_there_are() -> None:
-    first, second = Reservation("t4", 5, tenant="vision", end=100.0), Reservation("t4", 4, tenant="speech", start=50.0)
+    first, second = (
+        Reservation("t4", 5, tenant="vision", end=100.0),
+        Reservation("t4", 4, tenant="speech", start=50.0),
+    )
     check_reservations([first, Reservation("t4", 4, tenant="speech", start=100.0)], CLUSTER)
     with pytest.raises(ParameterError, match=r"of which there are 8 \(got 9\)"):
         check_reservations([first, second], CLUSTER)

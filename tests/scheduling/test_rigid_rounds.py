@@ -23,7 +23,13 @@ SIA, WHOLE_NODE = Sia(), PLACERS.build("whole-node")
 def crowd(seed: int, *, jobs: int = 25, largest: int = 14) -> RoundInput:
     """Rigid jobs of 1 to `largest` GPUs that wait, each with speeds of its own."""
     rng = np.random.default_rng(seed)
-    return round_of(CLUSTER, *(rigid(f"job-{i}", int(rng.integers(1, largest + 1)), *rng.uniform(0.02, 1.0, 3)) for i in range(jobs)))
+    return round_of(
+        CLUSTER,
+        *(
+            rigid(f"job-{i}", int(rng.integers(1, largest + 1)), *rng.uniform(0.02, 1.0, 3))
+            for i in range(jobs)
+        ),
+    )
 
 
 def rigid(job_id: str, gpu_count: int, t4: float = 0.6, rtx: float = 0.3, a100: float = 0.1) -> Job:
@@ -40,10 +46,23 @@ def an_hour_later(result: RoundResult, seed: int) -> RoundInput:
         if gpus and rng.random() < 0.4:
             continue
         held = Allocation(cluster.type_names[cluster.gpu_type_of[gpus[0]]], gpus) if gpus else None
-        jobs.append(replace(one, allocation=held, started_at=0.0 if gpus else None, restarting=bool(gpus) and rng.random() < 0.2))
-    jobs += [rigid(f"late-{seed}-{i}", int(rng.integers(1, 15)), *rng.uniform(0.02, 1.0, 3)) for i in range(5)]
+        jobs.append(
+            replace(
+                one,
+                allocation=held,
+                started_at=0.0 if gpus else None,
+                restarting=bool(gpus) and rng.random() < 0.2,
+            )
+        )
+    jobs += [
+        rigid(f"late-{seed}-{i}", int(rng.integers(1, 15)), *rng.uniform(0.02, 1.0, 3))
+        for i in range(5)
+    ]
     return replace(
-        result.round_input, jobs=tuple(jobs), pinned=pinned_grants(jobs, cluster), round_number=result.round_input.round_number + 1
+        result.round_input,
+        jobs=tuple(jobs),
+        pinned=pinned_grants(jobs, cluster),
+        round_number=result.round_input.round_number + 1,
     )
 
 
@@ -62,7 +81,10 @@ def assert_small_jobs_are_together(result: RoundResult) -> None:
 
 def test_what_is_granted_to_rigid_jobs_is_placed_and_small_ones_on_one_node() -> None:
     results = [plan_round(crowd(seed), SIA, WHOLE_NODE) for seed in range(12)]
-    granted, placed = sum(map(granted_gpus, results)), sum(len(result.placement.placement.gpus) for result in results)
+    granted, placed = (
+        sum(map(granted_gpus, results)),
+        sum(len(result.placement.placement.gpus) for result in results),
+    )
     assert placed >= 0.99 * granted
     assert granted >= 0.95 * 12 * 64, "nor is a place found for all by granting little"
     for result in results:
@@ -75,7 +97,10 @@ def test_what_is_granted_is_placed_beside_jobs_that_run_and_jobs_that_may_not_mo
         result = plan_round(crowd(seed), SIA, WHOLE_NODE)
         for later in range(4):
             result = plan_round(an_hour_later(result, 10 * seed + later), SIA, WHOLE_NODE)
-            granted, placed = granted + granted_gpus(result), placed + len(result.placement.placement.gpus)
+            granted, placed = (
+                granted + granted_gpus(result),
+                placed + len(result.placement.placement.gpus),
+            )
             assert_small_jobs_are_together(result)
     assert placed >= 0.99 * granted
     assert granted >= 0.9 * 12 * 64
@@ -102,17 +127,24 @@ def test_nodes_hold_one_job_of_more_than_half_a_node_each_though_there_are_gpus_
 
 
 def test_what_a_waiting_job_frees_goes_to_one_that_fits() -> None:
-    round_input = round_of("a100=2x8", rigid("x", 5), rigid("y", 5), rigid("z", 5), rigid("pair", 3), rigid("other", 3))
+    round_input = round_of(
+        "a100=2x8", rigid("x", 5), rigid("y", 5), rigid("z", 5), rigid("pair", 3), rigid("other", 3)
+    )
     result = plan_round(round_input, SIA, WHOLE_NODE)
     assert sorted(grant.gpu_count for grant in result.decision.grants.values()) == [3, 3, 5, 5]
     assert dict(result.placement.unplaced) == {}
 
 
 def test_grants_that_a_pinned_job_leaves_no_room_for_are_not_made() -> None:
-    stays = replace(rigid("stays", 2), allocation=Allocation("", (2, 3)), restarting=True, started_at=0.0)
+    stays = replace(
+        rigid("stays", 2), allocation=Allocation("", (2, 3)), restarting=True, started_at=0.0
+    )
     round_input = round_of("a100=1x8", stays, rigid("large", 8), rigid("fits", 6))
     result = plan_round(round_input, SIA, WHOLE_NODE)
-    assert result.decision.grants == {"stays": Grant("a100", 2, node_count=1), "fits": Grant("a100", 6, node_count=1)}
+    assert result.decision.grants == {
+        "stays": Grant("a100", 2, node_count=1),
+        "fits": Grant("a100", 6, node_count=1),
+    }
     assert result.placement.placement.by_job["fits"] == (0, 1, 4, 5, 6, 7)
 
 

@@ -51,14 +51,31 @@ def job(
         gpu_count=gpus,
         batch_size=per_gpu * gpus,
     )
-    belief = Belief({"t4": TypeBelief((Sample(1, 1, 8, 1.0, 0.0),), lambda samples: ONE_SECOND)} if known else {})
+    belief = Belief(
+        {"t4": TypeBelief((Sample(1, 1, 8, 1.0, 0.0),), lambda samples: ONE_SECOND)}
+        if known
+        else {}
+    )
     allocation = None if held is None else Allocation("t4", held)
-    return Job(spec, belief, 1.0, allocation=allocation, started_at=None if held is None else 0.0, remaining_steps=seconds)
+    return Job(
+        spec,
+        belief,
+        1.0,
+        allocation=allocation,
+        started_at=None if held is None else 0.0,
+        remaining_steps=seconds,
+    )
 
 
-def given_jobs(*jobs: Job, xi: float | Mapping[tuple[str, str, int], float] = 1.2, cluster: Cluster = CLUSTER) -> RoundInput:
+def given_jobs(
+    *jobs: Job, xi: float | Mapping[tuple[str, str, int], float] = 1.2, cluster: Cluster = CLUSTER
+) -> RoundInput:
     models = {one.spec.model for one in jobs}
-    table = {(a, b, n): xi for a in models for b in models for n in range(1, 9)} if isinstance(xi, float) else xi
+    table = (
+        {(a, b, n): xi for a in models for b in models for n in range(1, 9)}
+        if isinstance(xi, float)
+        else xi
+    )
     limits = standing_limits(cluster)
     return RoundInput(0.0, 1, 10.0, jobs, cluster, limits, interference=table)
 
@@ -76,70 +93,116 @@ BOTH = pytest.mark.parametrize("policy", ["sjf-ffs", "sjf-bsbf"])
 
 @BOTH
 def test_idle_gpus_go_to_the_shortest_first_and_are_shared_with_nobody(policy: str) -> None:
-    placed = planned(policy, given_jobs(job("long", 100.0, gpus=2), job("short", 10.0, gpus=2))).placement.placement
+    placed = planned(
+        policy, given_jobs(job("long", 100.0, gpus=2), job("short", 10.0, gpus=2))
+    ).placement.placement
     assert placed.by_job == {"short": (0, 1), "long": (2, 3)}
 
 
 @BOTH
 def test_what_runs_is_neither_preempted_nor_moved_for_something_shorter(policy: str) -> None:
-    result = planned(policy, given_jobs(job("long", 1e6, gpus=4, held=(0, 1, 2, 3)), job("short", 1.0, gpus=4), xi=6.0))
+    result = planned(
+        policy,
+        given_jobs(job("long", 1e6, gpus=4, held=(0, 1, 2, 3)), job("short", 1.0, gpus=4), xi=6.0),
+    )
     assert result.placement.placement.by_job["long"] == (0, 1, 2, 3)
-    assert not [change for change in result.changes.items if change.job_id == "long" and change.after != change.before]
+    assert not [
+        change
+        for change in result.changes.items
+        if change.job_id == "long" and change.after != change.before
+    ]
 
 
 @pytest.mark.parametrize(("newcomer", "joins"), [(40.0, True), (60.0, False), (50.0, False)])
-def test_bsbf_shares_where_the_pair_ends_sooner_on_average_than_by_waiting(newcomer: float, joins: bool) -> None:
+def test_bsbf_shares_where_the_pair_ends_sooner_on_average_than_by_waiting(
+    newcomer: float, joins: bool
+) -> None:
     """100 s left of the running job, both at half speed together: 110 s against 120 s for 40 s, 140 against 130 for 60, a tie for 50."""
-    decision = decide("sjf-bsbf", given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", newcomer, gpus=2), xi=2.0))
+    decision = decide(
+        "sjf-bsbf",
+        given_jobs(
+            job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", newcomer, gpus=2), xi=2.0
+        ),
+    )
     assert ("new" in decision.grants) is joins
-    assert decision.reasons["new"].primary is (ReasonCode.GRANTED if joins else ReasonCode.SHARING_NO_GAIN)
+    assert decision.reasons["new"].primary is (
+        ReasonCode.GRANTED if joins else ReasonCode.SHARING_NO_GAIN
+    )
     if joins:
         assert decision.grants["new"].share_with == ("old",)
 
 
 def test_ffs_shares_without_asking_what_it_costs() -> None:
-    decision = decide("sjf-ffs", given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", 60.0, gpus=2), xi=6.0))
+    decision = decide(
+        "sjf-ffs",
+        given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", 60.0, gpus=2), xi=6.0),
+    )
     assert decision.grants["new"].share_with == ("old",)
 
 
 def test_bsbf_joins_the_pair_of_least_mean_first_and_ffs_the_first_gpu() -> None:
-    jobs = (job("a", 900.0, gpus=2, held=(0, 1)), job("b", 200.0, gpus=2, held=(2, 3)), job("new", 20.0, gpus=2))
+    jobs = (
+        job("a", 900.0, gpus=2, held=(0, 1)),
+        job("b", 200.0, gpus=2, held=(2, 3)),
+        job("new", 20.0, gpus=2),
+    )
     assert decide("sjf-bsbf", given_jobs(*jobs)).grants["new"].share_with == ("b",)
     assert decide("sjf-ffs", given_jobs(*jobs)).grants["new"].share_with == ("a",)
 
 
 def test_the_slowdown_of_each_with_the_other_at_its_own_count_decides() -> None:
-    xi = {("old", "new", 4): 1.2, ("new", "old", 1): 3.0, ("old", "new", 1): 99.0, ("new", "old", 4): 99.0}
+    xi = {
+        ("old", "new", 4): 1.2,
+        ("new", "old", 1): 3.0,
+        ("old", "new", 1): 99.0,
+        ("new", "old", 4): 99.0,
+    }
     jobs = (job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", 10.0))
     assert "new" in decide("sjf-bsbf", given_jobs(*jobs, xi=xi)).grants
 
 
 @BOTH
 def test_idle_gpus_come_first_and_of_the_partner_no_more_than_lack(policy: str) -> None:
-    placed = planned(policy, given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), job("new", 10.0, gpus=2)))
+    placed = planned(
+        policy, given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), job("new", 10.0, gpus=2))
+    )
     assert placed.decision.grants["new"].shared_gpus == 1
     assert placed.placement.placement.by_job["new"] == (0, 3)
 
 
 @BOTH
 def test_by_the_papers_text_a_job_that_shares_leaves_idle_gpus_alone(policy: str) -> None:
-    decision = decide(policy, given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), job("new", 10.0, gpus=2)), idle_first=False)
+    decision = decide(
+        policy,
+        given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), job("new", 10.0, gpus=2)),
+        idle_first=False,
+    )
     assert decision.grants["new"].shared_gpus == 2
 
 
 @BOTH
 def test_who_finds_too_few_gpus_waits_with_nothing(policy: str) -> None:
     round_input = given_jobs(
-        job("old", 100.0, gpus=2, held=(0, 1)), job("full", 9.0, gpus=2, held=(2, 3), per_gpu=64), job("new", 5.0, gpus=4)
+        job("old", 100.0, gpus=2, held=(0, 1)),
+        job("full", 9.0, gpus=2, held=(2, 3), per_gpu=64),
+        job("new", 5.0, gpus=4),
     )
     decision = decide(policy, round_input)
     assert "new" not in decision.grants
-    assert decision.reasons["new"].evidence == {"needed_gpus": 4, "idle_gpus": 0, "gpus_with_one_job": 4}
+    assert decision.reasons["new"].evidence == {
+        "needed_gpus": 4,
+        "idle_gpus": 0,
+        "gpus_with_one_job": 4,
+    }
 
 
 @BOTH
 def test_several_partners_are_joined_where_one_has_too_few_gpus(policy: str) -> None:
-    round_input = given_jobs(job("a", 100.0, gpus=2, held=(0, 1)), job("b", 90.0, gpus=2, held=(2, 3)), job("new", 5.0, gpus=4))
+    round_input = given_jobs(
+        job("a", 100.0, gpus=2, held=(0, 1)),
+        job("b", 90.0, gpus=2, held=(2, 3)),
+        job("new", 5.0, gpus=4),
+    )
     result = planned(policy, round_input)
     assert set(result.decision.grants["new"].share_with) == {"a", "b"}
     assert result.placement.placement.by_job["new"] == (0, 1, 2, 3)
@@ -147,39 +210,75 @@ def test_several_partners_are_joined_where_one_has_too_few_gpus(policy: str) -> 
 
 @BOTH
 def test_no_gpu_gets_a_third_job(policy: str) -> None:
-    round_input = given_jobs(job("a", 100.0, gpus=4, held=(0, 1, 2, 3)), job("b", 90.0, gpus=4, held=(0, 1, 2, 3)), job("new", 1.0), xi=1.0)
-    assert "new" not in decide(policy, replace(round_input, cluster=replace(CLUSTER, jobs_per_gpu=3))).grants
+    round_input = given_jobs(
+        job("a", 100.0, gpus=4, held=(0, 1, 2, 3)),
+        job("b", 90.0, gpus=4, held=(0, 1, 2, 3)),
+        job("new", 1.0),
+        xi=1.0,
+    )
+    assert (
+        "new"
+        not in decide(policy, replace(round_input, cluster=replace(CLUSTER, jobs_per_gpu=3))).grants
+    )
 
 
 @BOTH
 def test_on_gpus_that_hold_one_job_each_nothing_is_shared(policy: str) -> None:
     alone = Cluster.parse("t4=1x4")
-    assert "new" not in decide(policy, given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", 1.0), cluster=alone)).grants
+    assert (
+        "new"
+        not in decide(
+            policy,
+            given_jobs(
+                job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), job("new", 1.0), cluster=alone
+            ),
+        ).grants
+    )
 
 
 @BOTH
-def test_a_newcomer_halves_its_batch_until_it_fits_beside_its_partner_and_accumulates(policy: str) -> None:
+def test_a_newcomer_halves_its_batch_until_it_fits_beside_its_partner_and_accumulates(
+    policy: str,
+) -> None:
     """48 of 64 samples are taken: of 32, eight times two would fit, and two times sixteen; a second a pass makes the larger the better."""
-    round_input = given_jobs(job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48), job("new", 10.0, gpus=2, per_gpu=32))
+    round_input = given_jobs(
+        job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48),
+        job("new", 10.0, gpus=2, per_gpu=32),
+    )
     assert decide(policy, round_input).grants["new"].batch == BatchPlan(64, 16, 1)
 
 
 @BOTH
-def test_where_memory_has_no_room_even_for_the_smallest_batch_nothing_is_shared(policy: str) -> None:
-    round_input = given_jobs(job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48), job("new", 10.0, gpus=2, per_gpu=32, smallest=17))
+def test_where_memory_has_no_room_even_for_the_smallest_batch_nothing_is_shared(
+    policy: str,
+) -> None:
+    round_input = given_jobs(
+        job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48),
+        job("new", 10.0, gpus=2, per_gpu=32, smallest=17),
+    )
     assert decide(policy, round_input).reasons["new"].primary is ReasonCode.SHARING_NO_GAIN
 
 
 @BOTH
 def test_limits_that_nobody_derived_from_memory_leave_room_for_anybody(policy: str) -> None:
     """Of both the one known batch is the largest; only the table of slowdowns says beside whom they fit."""
-    old, new = (job(name, seconds, gpus=2, per_gpu=LARGEST) for name, seconds in (("old", 1000.0), ("new", 10.0)))
+    old, new = (
+        job(name, seconds, gpus=2, per_gpu=LARGEST)
+        for name, seconds in (("old", 1000.0), ("new", 10.0))
+    )
     limits = {"t4": MemoryLimits(LARGEST, LARGEST, fills_gpu=False)}
-    running = replace(old, spec=replace(old.spec, memory=limits), allocation=Allocation("t4", (0, 1)))
+    running = replace(
+        old, spec=replace(old.spec, memory=limits), allocation=Allocation("t4", (0, 1))
+    )
     newcomer = replace(new, spec=replace(new.spec, memory=limits))
     cluster = replace(Cluster.parse("t4=1x2"), jobs_per_gpu=2)
-    assert decide(policy, given_jobs(running, newcomer, cluster=cluster)).grants["new"].batch == BatchPlan(2 * LARGEST, LARGEST, 0)
-    assert "new" not in decide(policy, given_jobs(running, newcomer, cluster=cluster, xi=math.inf)).grants
+    assert decide(policy, given_jobs(running, newcomer, cluster=cluster)).grants[
+        "new"
+    ].batch == BatchPlan(2 * LARGEST, LARGEST, 0)
+    assert (
+        "new"
+        not in decide(policy, given_jobs(running, newcomer, cluster=cluster, xi=math.inf)).grants
+    )
 
 
 @BOTH
@@ -196,18 +295,39 @@ def test_the_table_is_read_by_the_name_under_which_it_knows_a_job(policy: str) -
     assert "new" not in decide(policy, given_jobs(old, renamed, xi=table)).grants
 
 
-def test_bsbf_reckons_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> None:
+def test_bsbf_reckons_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> (
+    None
+):
     """At xi 1.9 and 100 s, 40 s would share (108.5 < 120); in two passes 40 s become 80 s (136.6), while waiting stays at 120 s."""
     roomy, tight = (job("old", 100.0, gpus=4, held=(0, 1, 2, 3), per_gpu=n) for n in (8, 48))
-    assert "new" in decide("sjf-bsbf", given_jobs(roomy, job("new", 40.0, gpus=2, per_gpu=32), xi=1.9)).grants
-    assert "new" not in decide("sjf-bsbf", given_jobs(tight, job("new", 40.0, gpus=2, per_gpu=32), xi=1.9)).grants
+    assert (
+        "new"
+        in decide(
+            "sjf-bsbf", given_jobs(roomy, job("new", 40.0, gpus=2, per_gpu=32), xi=1.9)
+        ).grants
+    )
+    assert (
+        "new"
+        not in decide(
+            "sjf-bsbf", given_jobs(tight, job("new", 40.0, gpus=2, per_gpu=32), xi=1.9)
+        ).grants
+    )
 
 
 @BOTH
-def test_a_halved_batch_stays_so_while_its_job_runs_and_leaves_room_to_nobody_else(policy: str) -> None:
-    first = given_jobs(job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48), job("new", 10.0, gpus=2, per_gpu=32))
+def test_a_halved_batch_stays_so_while_its_job_runs_and_leaves_room_to_nobody_else(
+    policy: str,
+) -> None:
+    first = given_jobs(
+        job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48),
+        job("new", 10.0, gpus=2, per_gpu=32),
+    )
     began = decide(policy, first)
-    later = replace(first, jobs=(first.jobs[0], replace(first.jobs[1], allocation=Allocation("t4", (0, 1)))), state=began.state)
+    later = replace(
+        first,
+        jobs=(first.jobs[0], replace(first.jobs[1], allocation=Allocation("t4", (0, 1)))),
+        state=began.state,
+    )
     again = decide(policy, later)
     assert again.grants["new"].batch == began.grants["new"].batch == BatchPlan(64, 16, 1)
     assert again.state == began.state
@@ -218,7 +338,9 @@ def test_a_halved_batch_stays_so_while_its_job_runs_and_leaves_room_to_nobody_el
 def test_state_of_other_parameters_is_not_read(policy: str) -> None:
     stranger = PolicyState("srtf", "x", {"halvings": {"new": 2}})
     round_input = given_jobs(job("new", 10.0, gpus=2, per_gpu=32, held=(0, 1)))
-    assert decide(policy, replace(round_input, state=stranger)).grants["new"].batch == BatchPlan(64, 32, 0)
+    assert decide(policy, replace(round_input, state=stranger)).grants["new"].batch == BatchPlan(
+        64, 32, 0
+    )
 
 
 def test_what_sharing_costs_must_be_known_for_a_benefit_but_not_for_first_fit() -> None:
@@ -235,8 +357,16 @@ def test_models_that_do_not_fit_on_one_gpu_are_kept_apart(policy: str) -> None:
 
 def test_a_job_of_unknown_speed_gets_idle_gpus_but_no_partner() -> None:
     unknown = job("new", 10.0, known=False)
-    assert "new" not in decide("sjf-bsbf", given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), unknown)).grants
-    assert "new" in decide("sjf-bsbf", given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), unknown)).grants
+    assert (
+        "new"
+        not in decide(
+            "sjf-bsbf", given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), unknown)
+        ).grants
+    )
+    assert (
+        "new"
+        in decide("sjf-bsbf", given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), unknown)).grants
+    )
 
 
 @BOTH
@@ -245,7 +375,12 @@ def test_who_started_this_round_may_be_joined_in_it(policy: str) -> None:
     assert result.placement.placement.by_job == {"a": (0, 1, 2, 3), "b": (0, 1)}
 
 
-@given(total=st.integers(1, 5000), replicas=st.integers(1, 16), accumulation=st.integers(0, 4), smallest=st.integers(1, 40))
+@given(
+    total=st.integers(1, 5000),
+    replicas=st.integers(1, 16),
+    accumulation=st.integers(0, 4),
+    smallest=st.integers(1, 40),
+)
 def test_every_halving_keeps_the_total_to_whole_samples_and_takes_about_half_the_memory(
     total: int, replicas: int, accumulation: int, smallest: int
 ) -> None:
@@ -258,6 +393,12 @@ def test_every_halving_keeps_the_total_to_whole_samples_and_takes_about_half_the
         passes = one.accumulation_steps + 1
         assert passes == (accumulation + 1) * 2**number
         assert one.total_batch_size == replicas * one.per_gpu_batch_size * passes
-        assert plan.total_batch_size <= one.total_batch_size < plan.total_batch_size + replicas * passes
+        assert (
+            plan.total_batch_size
+            <= one.total_batch_size
+            < plan.total_batch_size + replicas * passes
+        )
         assert one.per_gpu_batch_size >= smallest
-        assert memory_share(one.per_gpu_batch_size, limits) <= memory_share(plans[number - 1].per_gpu_batch_size, limits)
+        assert memory_share(one.per_gpu_batch_size, limits) <= memory_share(
+            plans[number - 1].per_gpu_batch_size, limits
+        )

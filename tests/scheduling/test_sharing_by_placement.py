@@ -27,7 +27,15 @@ TWO_BY_TWO = Cluster.of([Node("t4-0", "t4", 2), Node("t4-1", "t4", 2)], jobs_per
 FULL = 64
 
 
-def job(name: str, seconds: float, *, held: tuple[int, ...] = (), gpus: int = 1, per_gpu: int = 8, preemptible: bool = True) -> Job:
+def job(
+    name: str,
+    seconds: float,
+    *,
+    held: tuple[int, ...] = (),
+    gpus: int = 1,
+    per_gpu: int = 8,
+    preemptible: bool = True,
+) -> Job:
     """A job that takes so many seconds alone on one node, its batch being `per_gpu` samples of the 64 that a GPU holds."""
     count = len(held) or gpus
     spec = JobSpec(
@@ -44,13 +52,23 @@ def job(name: str, seconds: float, *, held: tuple[int, ...] = (), gpus: int = 1,
         preemptible=preemptible,
     )
     belief = Belief({"t4": TypeBelief((Sample(1, 1, 8, 1.0, 0.0),), lambda samples: TWICE_APART)})
-    return Job(spec, belief, 1.0, allocation=Allocation("t4", held) if held else None, remaining_steps=seconds)
+    return Job(
+        spec,
+        belief,
+        1.0,
+        allocation=Allocation("t4", held) if held else None,
+        remaining_steps=seconds,
+    )
 
 
-def planned(*jobs: Job, xi: float, cluster: Cluster = TWO_BY_TWO, **parameters: object) -> RoundResult:
+def planned(
+    *jobs: Job, xi: float, cluster: Cluster = TWO_BY_TWO, **parameters: object
+) -> RoundResult:
     table = {("m", "m", n): xi for n in range(1, 9)}
     pins = pinned_grants(jobs, cluster)
-    round_input = RoundInput(0.0, 1, 10.0, jobs, cluster, standing_limits(cluster), pinned=pins, interference=table)
+    round_input = RoundInput(
+        0.0, 1, 10.0, jobs, cluster, standing_limits(cluster), pinned=pins, interference=table
+    )
     return plan_round(round_input, POLICIES.build("sjf-bsbf", parameters), PLACERS.build("shared"))
 
 
@@ -60,7 +78,12 @@ def gpus_of(result: RoundResult, name: str = "new") -> tuple[int, ...] | None:
 
 def test_a_newcomer_joins_partners_on_one_node_rather_than_those_that_end_soonest_on_two() -> None:
     """Beside c and a, who end soonest, it would take 40 s instead of 20; the nodes cost the same, so it goes where somebody ends soonest."""
-    running = (job("a", 100.0, held=(0,)), job("b", 100.0, held=(1,)), job("c", 50.0, held=(2,)), job("d", 300.0, held=(3,)))
+    running = (
+        job("a", 100.0, held=(0,)),
+        job("b", 100.0, held=(1,)),
+        job("c", 50.0, held=(2,)),
+        job("d", 300.0, held=(3,)),
+    )
     newcomer = job("new", 20.0, gpus=2)
     assert gpus_of(planned(*running, newcomer, xi=1.1)) == (2, 3)
     assert gpus_of(planned(*running, newcomer, xi=1.1, by_placement=False)) == (0, 2)
@@ -85,7 +108,9 @@ def test_a_partner_is_reckoned_with_the_time_that_it_takes_where_it_stands() -> 
 
 def test_an_idle_gpu_makes_up_a_node_with_one_that_a_partner_holds_alone() -> None:
     """Both nodes add 24 s: 22 s for the newcomer and 2 s for whom it meets."""
-    grant = planned(job("a", 100.0, held=(0,)), job("c", 50.0, held=(2, 3)), job("new", 20.0, gpus=2), xi=1.1).decision.grants["new"]
+    grant = planned(
+        job("a", 100.0, held=(0,)), job("c", 50.0, held=(2, 3)), job("new", 20.0, gpus=2), xi=1.1
+    ).decision.grants["new"]
     assert (grant.gpus, grant.share_with, grant.shared_gpus) == ((0, 1), ("a",), 1)
 
 
@@ -96,15 +121,24 @@ def test_by_the_papers_text_idle_gpus_are_left_alone() -> None:
 
 
 def test_more_gpus_than_a_node_has_are_taken_across_nodes() -> None:
-    result = planned(job("a", 100.0, held=(0, 1)), job("c", 90.0, held=(2, 3)), job("new", 5.0, gpus=3), xi=1.1)
+    result = planned(
+        job("a", 100.0, held=(0, 1)), job("c", 90.0, held=(2, 3)), job("new", 5.0, gpus=3), xi=1.1
+    )
     grant = result.decision.grants["new"]
     assert gpus_of(result) == (0, 2, 3)
     assert (set(grant.share_with), grant.shared_gpus) == ({"a", "c"}, 3)
 
 
 def test_a_pinned_job_whose_gpu_is_drained_moves_to_gpus_that_nobody_else_is_granted() -> None:
-    cluster = Cluster.of([Node("t4-0", "t4", 2, drained=frozenset({0})), Node("t4-1", "t4", 2)], jobs_per_gpu=2)
-    result = planned(job("pinned", 100.0, held=(0,), preemptible=False), job("new", 5.0, gpus=2), xi=1.0, cluster=cluster)
+    cluster = Cluster.of(
+        [Node("t4-0", "t4", 2, drained=frozenset({0})), Node("t4-1", "t4", 2)], jobs_per_gpu=2
+    )
+    result = planned(
+        job("pinned", 100.0, held=(0,), preemptible=False),
+        job("new", 5.0, gpus=2),
+        xi=1.0,
+        cluster=cluster,
+    )
     assert gpus_of(result, "pinned") == (1,)
     assert gpus_of(result) == (2, 3)
 
@@ -124,12 +158,16 @@ SLOWDOWNS = st.floats(1.0, 6.0)
 PARTNERS = st.lists(st.tuples(st.floats(1.0, 1e4), SLOWDOWNS, SLOWDOWNS), min_size=1, max_size=5)
 
 
-@given(newcomer=st.floats(1.0, 1e4), running=st.floats(1.0, 1e4), xi=SLOWDOWNS, xi_newcomer=SLOWDOWNS)
+@given(
+    newcomer=st.floats(1.0, 1e4), running=st.floats(1.0, 1e4), xi=SLOWDOWNS, xi_newcomer=SLOWDOWNS
+)
 def test_beside_one_partner_the_added_seconds_are_those_of_the_pair_rule(
     newcomer: float, running: float, xi: float, xi_newcomer: float
 ) -> None:
     mean = together_mean(*(np.asarray(x) for x in (running, newcomer, xi, xi_newcomer)))
-    assert added_seconds(newcomer, [partner("a", running, xi, xi_newcomer)]) == pytest.approx(2.0 * float(mean) - running, abs=1e-6)
+    assert added_seconds(newcomer, [partner("a", running, xi, xi_newcomer)]) == pytest.approx(
+        2.0 * float(mean) - running, abs=1e-6
+    )
 
 
 def ends_one_after_the_other(newcomer: float, partners: list[tuple[float, float, float]]) -> float:
@@ -148,12 +186,18 @@ def ends_one_after_the_other(newcomer: float, partners: list[tuple[float, float,
 
 
 @given(newcomer=st.floats(1.0, 1e4), partners=PARTNERS)
-def test_beside_several_they_are_what_event_by_event_reckoning_gives(newcomer: float, partners: list[tuple[float, float, float]]) -> None:
+def test_beside_several_they_are_what_event_by_event_reckoning_gives(
+    newcomer: float, partners: list[tuple[float, float, float]]
+) -> None:
     known = [partner(str(n), *values) for n, values in enumerate(partners)]
-    assert added_seconds(newcomer, known) == pytest.approx(ends_one_after_the_other(newcomer, partners), rel=1e-6, abs=1e-4)
+    assert added_seconds(newcomer, known) == pytest.approx(
+        ends_one_after_the_other(newcomer, partners), rel=1e-6, abs=1e-4
+    )
 
 
-@given(newcomer=st.floats(1.0, 1e4), partners=PARTNERS, idle=st.integers(0, 2), count=st.integers(1, 3))
+@given(
+    newcomer=st.floats(1.0, 1e4), partners=PARTNERS, idle=st.integers(0, 2), count=st.integers(1, 3)
+)
 def test_the_best_of_many_sets_is_found_without_reckoning_all(
     newcomer: float, partners: list[tuple[float, float, float]], idle: int, count: int
 ) -> None:

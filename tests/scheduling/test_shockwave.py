@@ -19,7 +19,15 @@ from maat.scheduling.job import Adaptivity, Job
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.shockwave.policy import _Estimates
 from maat.scheduling.policies.shockwave.regime_forecast import expected_epochs, forecast
-from maat.scheduling.policies.shockwave.window import BREAKPOINTS, LOG_OF_NOTHING, Window, _solve, order_rounds, share_rounds, spread
+from maat.scheduling.policies.shockwave.window import (
+    BREAKPOINTS,
+    LOG_OF_NOTHING,
+    Window,
+    _solve,
+    order_rounds,
+    share_rounds,
+    spread,
+)
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solving import mixed_highs
@@ -29,7 +37,9 @@ from maat.scheduling.solving.report import SolveStatus
 EXACT = MixedOptions(gap=0.0)
 
 
-def window_of(*jobs: tuple[int, float, float], free: int, rounds: int, k: float = 0.0, **changes: Any) -> Window:
+def window_of(
+    *jobs: tuple[int, float, float], free: int, rounds: int, k: float = 0.0, **changes: Any
+) -> Window:
     """Jobs as (GPUs, share done, rounds that the whole takes)."""
     demand, done, whole = (np.array(column) for column in zip(*jobs, strict=True))
     return Window(
@@ -59,7 +69,11 @@ def worth(window: Window, counts: tuple[int, ...]) -> float:
 
 
 def jobs() -> st.SearchStrategy[list[tuple[int, float, float]]]:
-    return st.lists(st.tuples(st.sampled_from((1, 2, 4)), st.floats(0.0, 0.95), st.floats(0.5, 12.0)), min_size=1, max_size=4)
+    return st.lists(
+        st.tuples(st.sampled_from((1, 2, 4)), st.floats(0.0, 0.95), st.floats(0.5, 12.0)),
+        min_size=1,
+        max_size=4,
+    )
 
 
 # ---- the first programme ----------------------------------------------------------------------------------------------------------
@@ -67,7 +81,9 @@ def jobs() -> st.SearchStrategy[list[tuple[int, float, float]]]:
 
 @settings(max_examples=30)
 @given(given_jobs=jobs(), k=st.sampled_from((0.0, 0.1, 3.0)), free=st.sampled_from((4, 6)))
-def test_no_other_rounds_would_be_worth_more(given_jobs: list[tuple[int, float, float]], k: float, free: int) -> None:
+def test_no_other_rounds_would_be_worth_more(
+    given_jobs: list[tuple[int, float, float]], k: float, free: int
+) -> None:
     window = window_of(*given_jobs, free=free, rounds=3, k=k)
     table, report = share_rounds(window, EXACT)
     assert table is not None
@@ -75,7 +91,9 @@ def test_no_other_rounds_would_be_worth_more(given_jobs: list[tuple[int, float, 
     each = list(product(product((0, 1), repeat=3), repeat=len(window)))
     tables = np.array(each)
     fits = tables[(np.einsum("njr,j->nr", tables, window.demand) <= free).all(axis=1)]
-    best = max(worth(window, counts) for counts in {tuple(counts) for counts in fits.sum(axis=2).tolist()})
+    best = max(
+        worth(window, counts) for counts in {tuple(counts) for counts in fits.sum(axis=2).tolist()}
+    )
     assert worth(window, tuple(table.sum(axis=1).tolist())) == pytest.approx(best, abs=1e-6)
     assert report.objective == pytest.approx(best, abs=1e-6)
 
@@ -116,10 +134,14 @@ def test_a_heavier_makespan_gives_rounds_to_the_longest_job() -> None:
 
 def test_rounds_that_fairness_demands_are_given_or_there_is_no_answer() -> None:
     several = ((1, 0.0, 2.0), (1, 0.5, 400.0))
-    table, _ = share_rounds(window_of(*several, free=1, rounds=4, least=np.array([0.0, 3.0])), EXACT)
+    table, _ = share_rounds(
+        window_of(*several, free=1, rounds=4, least=np.array([0.0, 3.0])), EXACT
+    )
     assert table is not None
     assert table[1].sum() >= 3
-    table, report = share_rounds(window_of(*several, free=1, rounds=4, least=np.array([2.0, 3.0])), EXACT)
+    table, report = share_rounds(
+        window_of(*several, free=1, rounds=4, least=np.array([2.0, 3.0])), EXACT
+    )
     assert table is None
     assert report.fallback
 
@@ -129,7 +151,9 @@ def test_rounds_that_fairness_demands_are_given_or_there_is_no_answer() -> None:
 
 @settings(max_examples=30)
 @given(given_jobs=jobs(), priority=st.lists(st.floats(1.0, 100.0), min_size=4, max_size=4))
-def test_ordering_keeps_how_many_rounds_everybody_has(given_jobs: list[tuple[int, float, float]], priority: list[float]) -> None:
+def test_ordering_keeps_how_many_rounds_everybody_has(
+    given_jobs: list[tuple[int, float, float]], priority: list[float]
+) -> None:
     window = window_of(*given_jobs, free=4, rounds=3)
     table, _ = share_rounds(window, EXACT)
     assert table is not None
@@ -147,7 +171,9 @@ def test_ordering_keeps_how_many_rounds_everybody_has(given_jobs: list[tuple[int
 
 def test_jobs_of_higher_priority_come_first() -> None:
     window = window_of((1, 0.0, 2.0), (1, 0.0, 2.0), free=1, rounds=4)
-    ordered, _ = order_rounds(window, np.array([[1, 0, 1, 0], [0, 1, 0, 1]]), np.array([1.0, 5.0]), EXACT)
+    ordered, _ = order_rounds(
+        window, np.array([[1, 0, 1, 0], [0, 1, 0, 1]]), np.array([1.0, 5.0]), EXACT
+    )
     assert ordered.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
 
 
@@ -157,7 +183,9 @@ def test_jobs_of_higher_priority_come_first() -> None:
 def test_epochs_seen_move_the_expectation_from_the_prior() -> None:
     assert expected_epochs((32, 256), {}, epochs=20.0, left=20.0) == {32: 10.0, 256: 10.0}
     # 10 + 6 and 10 of 26, scaled to 20: 12.3 and 7.7; six of the first are over, 14 of 14 are left.
-    assert expected_epochs((32, 256), {32: 6}, epochs=20.0, left=14.0) == pytest.approx({32: 20 * 16 / 26 - 6, 256: 20 * 10 / 26})
+    assert expected_epochs((32, 256), {32: 6}, epochs=20.0, left=14.0) == pytest.approx(
+        {32: 20 * 16 / 26 - 6, 256: 20 * 10 / 26}
+    )
 
 
 @given(
@@ -166,8 +194,12 @@ def test_epochs_seen_move_the_expectation_from_the_prior() -> None:
     epochs=st.floats(0.1, 100.0),
     left=st.floats(0.0, 1.0),
 )
-def test_expected_epochs_are_as_many_as_are_left(sizes: list[int], begun: list[int], epochs: float, left: float) -> None:
-    found = expected_epochs(sizes, dict(zip(sizes, begun, strict=False)), epochs=epochs, left=left * epochs)
+def test_expected_epochs_are_as_many_as_are_left(
+    sizes: list[int], begun: list[int], epochs: float, left: float
+) -> None:
+    found = expected_epochs(
+        sizes, dict(zip(sizes, begun, strict=False)), epochs=epochs, left=left * epochs
+    )
     assert all(many >= 0 for many in found.values())
     assert sum(found.values()) == pytest.approx(left * epochs)
 
@@ -191,11 +223,15 @@ def adapting(job_id: str = "job", **changes: Any) -> Job:
 def test_measured_speeds_are_believed_before_the_model() -> None:
     found = forecast(round_of("t4=1x4", adapting()))
     assert found.remaining_seconds[0] == pytest.approx(4.5 * 4 + 5.5 * 10, rel=0.1)
-    assert (found.done[0], found.spent_seconds[0], found.paced_seconds[0]) == pytest.approx((0.0, 0.0, 100.0))
+    assert (found.done[0], found.spent_seconds[0], found.paced_seconds[0]) == pytest.approx(
+        (0.0, 0.0, 100.0)
+    )
 
 
 def test_half_way_through_pace_and_rest_follow_from_what_was_seen() -> None:
-    found = forecast(round_of("t4=1x4", adapting(remaining_work=5000.0, epochs_begun={32: 4, 64: 1})))
+    found = forecast(
+        round_of("t4=1x4", adapting(remaining_work=5000.0, epochs_begun={32: 4, 64: 1}))
+    )
     pace = (4 * 10 + 4) / 5
     assert found.done[0] == pytest.approx(0.5)
     assert (found.spent_seconds[0], found.paced_seconds[0]) == pytest.approx((5 * pace, 10 * pace))
@@ -205,7 +241,9 @@ def test_half_way_through_pace_and_rest_follow_from_what_was_seen() -> None:
 
 def test_nothing_is_forecast_of_jobs_whose_speed_nobody_knows_or_that_can_run_nowhere() -> None:
     known, unknown = Job(spec("a"), belief(t4=0.1), 1e6), Job(spec("b"), Belief(), 1e6)
-    nowhere = Job(spec("c", adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=64), belief(t4=0.1), 1e6)
+    nowhere = Job(
+        spec("c", adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=64), belief(t4=0.1), 1e6
+    )
     found = forecast(round_of("t4=1x4", known, unknown, nowhere))
     assert np.isnan(found.remaining_seconds).tolist() == [False, True, False]
     assert np.isinf(found.remaining_seconds).tolist() == [False, False, True]
@@ -236,7 +274,9 @@ def rounds_of(policy: Policy, start: RoundInput, many: int) -> list[Decision]:
     for _ in range(many):
         decisions.append(policy.allocate(current))
         state = replace(decisions[-1].state, data=json.loads(json.dumps(decisions[-1].state.data)))
-        current = replace(current, round_number=current.round_number + 1, now=current.now + 120.0, state=state)
+        current = replace(
+            current, round_number=current.round_number + 1, now=current.now + 120.0, state=state
+        )
     return decisions
 
 
@@ -267,7 +307,10 @@ def test_no_gpu_idles_while_a_job_waits() -> None:
 
 def test_a_late_job_comes_first() -> None:
     """Both have the same to do; one was to be finished long ago."""
-    late, new = adapting("late", submitted_at=0.0, remaining_work=9000.0), adapting("new", submitted_at=5000.0, remaining_work=9000.0)
+    late, new = (
+        adapting("late", submitted_at=0.0, remaining_work=9000.0),
+        adapting("new", submitted_at=5000.0, remaining_work=9000.0),
+    )
     policy, alone = shockwave(), round_of("t4=1x1", late, now=0.0)
     state = policy.allocate(alone).state
     later = replace(round_of("t4=1x1", new, late, now=5000.0), round_number=50, state=state)
@@ -283,7 +326,9 @@ def test_a_finish_target_is_mostly_the_mean_of_past_estimates_over_the_time_they
 def test_what_another_policy_or_other_parameters_left_behind_is_not_read() -> None:
     policy, first = shockwave(), round_of("t4=1x2", *crowd(3), now=0.0)
     fresh = policy.allocate(first)
-    foreign = replace(first, state=PolicyState("gavel", "x", {"jobs": {"job-0": {"received": 3.0}}}))
+    foreign = replace(
+        first, state=PolicyState("gavel", "x", {"jobs": {"job-0": {"received": 3.0}}})
+    )
     assert policy.allocate(foreign).state == fresh.state
     left = replace(first, round_number=2, state=shockwave(window_rounds=10).allocate(first).state)
     assert policy.allocate(left).report.status is not SolveStatus.NOT_NEEDED
@@ -297,14 +342,24 @@ def test_what_it_remembers_of_a_job_is_small() -> None:
 def test_its_searches_end_by_nodes_long_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[MixedOptions] = []
     run = mixed_highs.run_highs
-    monkeypatch.setattr(mixed_highs, "run_highs", lambda programme, options: asked.append(options) or run(programme, options))
+    monkeypatch.setattr(
+        mixed_highs,
+        "run_highs",
+        lambda programme, options: asked.append(options) or run(programme, options),
+    )
     report = shockwave(solver_nodes=7).allocate(round_of("t4=1x2", *crowd(5), now=0.0)).report
     assert {(options.nodes, options.seconds) for options in asked} == {(7, 300.0)}
     assert not report.out_of_time
 
 
-def test_a_plan_whose_search_a_clock_ended_says_so_and_the_rounds_that_follow_it_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_whose_search_a_clock_ended_says_so_and_the_rounds_that_follow_it_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = mixed_highs.run_highs
-    monkeypatch.setattr(mixed_highs, "run_highs", lambda programme, options: replace(run(programme, options), out_of_time=True))
+    monkeypatch.setattr(
+        mixed_highs,
+        "run_highs",
+        lambda programme, options: replace(run(programme, options), out_of_time=True),
+    )
     found = rounds_of(shockwave(), round_of("t4=1x2", *crowd(5), now=0.0), 3)
     assert [decision.report.out_of_time for decision in found] == [True, False, False]

@@ -20,19 +20,34 @@ from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions, MixedProgramme
 
 DEMANDS = (1, 2, 3, 5, 6, 7)
-given_jobs = st.lists(st.tuples(st.sampled_from(DEMANDS), st.floats(0.0, 0.95), st.floats(0.5, 12.0)), min_size=1, max_size=7)
+given_jobs = st.lists(
+    st.tuples(st.sampled_from(DEMANDS), st.floats(0.0, 0.95), st.floats(0.5, 12.0)),
+    min_size=1,
+    max_size=7,
+)
 
 
 def mixed_window(many: int = 24, *, seed: int = 0) -> Window:
     """A window that is short of GPUs, of jobs of which some weigh far more than others."""
     rng = np.random.default_rng(seed)
-    listed = [(int(rng.choice((1, 2, 3, 6, 7, 10, 14))), float(rng.uniform(0, 0.9)), float(rng.uniform(5, 60))) for _ in range(many)]
-    return window_of(*listed, free=64, rounds=20, k=0.12, weight=rng.choice((1.0, 3.0, 40.0), many) / many)
+    listed = [
+        (
+            int(rng.choice((1, 2, 3, 6, 7, 10, 14))),
+            float(rng.uniform(0, 0.9)),
+            float(rng.uniform(5, 60)),
+        )
+        for _ in range(many)
+    ]
+    return window_of(
+        *listed, free=64, rounds=20, k=0.12, weight=rng.choice((1.0, 3.0, 40.0), many) / many
+    )
 
 
 @settings(max_examples=30)
 @given(given_jobs=given_jobs, k=st.sampled_from((0.0, 0.1, 3.0)))
-def test_packed_rounds_fit_and_are_worth_next_to_what_the_best_rounds_are(given_jobs: list[tuple[int, float, float]], k: float) -> None:
+def test_packed_rounds_fit_and_are_worth_next_to_what_the_best_rounds_are(
+    given_jobs: list[tuple[int, float, float]], k: float
+) -> None:
     window = window_of(*given_jobs, free=8, rounds=4, k=k)
     table, report = share_packed(window, EXACT)
     best, exact = share_rounds(window, EXACT)
@@ -41,12 +56,17 @@ def test_packed_rounds_fit_and_are_worth_next_to_what_the_best_rounds_are(given_
     assert set(np.unique(table).tolist()) <= {0, 1}
     assert (window.demand @ table <= 8).all()
     assert window.objective(table.sum(axis=1)) == pytest.approx(report.objective, abs=1e-6)
-    assert report.objective >= exact.objective - PACKING_GAP * max(abs(exact.objective), abs(report.bound)) - 1e-6
+    assert (
+        report.objective
+        >= exact.objective - PACKING_GAP * max(abs(exact.objective), abs(report.bound)) - 1e-6
+    )
     assert report.bound >= exact.objective - 1e-6, "what is proved bounds the best rounds"
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_full_window_is_packed_to_within_a_few_per_cent_of_the_bound_of_its_counts(seed: int) -> None:
+def test_a_full_window_is_packed_to_within_a_few_per_cent_of_the_bound_of_its_counts(
+    seed: int,
+) -> None:
     window = mixed_window(seed=seed)
     count, by_counts = share_counts(window, MixedOptions(gap=1e-3))
     assert count is not None
@@ -75,7 +95,10 @@ def test_earlier_rounds_keep_their_number_and_go_to_who_weighs_more(seed: int, m
     ordered = earliest(replace(window, free=20), table, priority)
     assert (ordered.sum(axis=1) == table.sum(axis=1)).all()
     assert (window.demand @ ordered <= 20).all()
-    mean = [priority @ (rounds @ np.arange(window.rounds) / np.maximum(table.sum(axis=1), 1)) for rounds in (table, ordered)]
+    mean = [
+        priority @ (rounds @ np.arange(window.rounds) / np.maximum(table.sum(axis=1), 1))
+        for rounds in (table, ordered)
+    ]
     assert mean[1] <= mean[0] + 1e-9
 
 
@@ -83,13 +106,22 @@ def crowded_round() -> RoundInput:
     rng = np.random.default_rng(1)
     sizes = [int(rng.choice((1, 2, 3, 5, 6, 7))) for _ in range(20)]
     specs = [
-        spec(f"j{i}", adaptivity=Adaptivity.RIGID, gpu_count=gpus, batch_size=32 * gpus, submitted_at=10.0 * i, work=2e5 + 1e5 * (i % 7))
+        spec(
+            f"j{i}",
+            adaptivity=Adaptivity.RIGID,
+            gpu_count=gpus,
+            batch_size=32 * gpus,
+            submitted_at=10.0 * i,
+            work=2e5 + 1e5 * (i % 7),
+        )
         for i, gpus in enumerate(sizes)
     ]
     return round_of("t4=4x4", *(job(one, belief(t4=0.1)) for one in specs), now=500.0)
 
 
-def test_decisions_do_not_depend_on_how_long_a_search_may_take_or_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_do_not_depend_on_how_long_a_search_may_take_or_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A clock that runs ten times as fast, as on a machine that is busy with other things, changes nothing."""
     build = POLICIES.build("shockwave", {"round_seconds": 120.0})
     on_time = build.allocate(crowded_round())

@@ -28,15 +28,29 @@ from maat.scheduling.solving.assignment_solver import solve
 NOW, LEASE = 100_000.0, 1200.0
 
 
-def asks(name: str, gpus: int = 1, *, held: Sequence[int] = (), work: float = 1e6, age: float = 1000.0, **alphas: float) -> Job:
+def asks(
+    name: str,
+    gpus: int = 1,
+    *,
+    held: Sequence[int] = (),
+    work: float = 1e6,
+    age: float = 1000.0,
+    **alphas: float,
+) -> Job:
     """A job of that many GPUs at a batch of 32 a GPU that starts at no cost, and what it knows of each type."""
-    declared = spec(name, gpu_count=gpus, batch_size=32 * gpus, submitted_at=NOW - age, restart_seconds=0.0)
+    declared = spec(
+        name, gpu_count=gpus, batch_size=32 * gpus, submitted_at=NOW - age, restart_seconds=0.0
+    )
     return replace(job(declared, belief(**(alphas or {"t4": 0.5})), held=held), remaining_work=work)
 
 
-def next_round(decision: Decision, cluster: str, *jobs: Job, after: float, **changes: Any) -> RoundInput:
+def next_round(
+    decision: Decision, cluster: str, *jobs: Job, after: float, **changes: Any
+) -> RoundInput:
     """A later round; who was granted GPUs is given as holding them."""
-    return round_of(cluster, *jobs, now=NOW + after, state=decision.state, round_number=2, **changes)
+    return round_of(
+        cluster, *jobs, now=NOW + after, state=decision.state, round_number=2, **changes
+    )
 
 
 def leases(decision: Decision) -> dict[str, float]:
@@ -52,30 +66,40 @@ def test_who_has_a_lease_keeps_its_gpus_though_others_are_worse_off() -> None:
     first = Themis().allocate(round_of("t4=1x1", asks("early")))
     assert leases(first) == {"early": LEASE}
     worse = asks("worse", age=90_000.0)
-    during = Themis().allocate(next_round(first, "t4=1x1", asks("early", held=(0,)), worse, after=LEASE - 60.0))
+    during = Themis().allocate(
+        next_round(first, "t4=1x1", asks("early", held=(0,)), worse, after=LEASE - 60.0)
+    )
     assert set(during.grants) == {"early"}
     assert during.reasons["early"].evidence["lease_seconds_left"] == pytest.approx(60.0)
     assert leases(during) == {"early": LEASE}
-    ended = Themis(fairness_knob=0.9).allocate(next_round(first, "t4=1x1", asks("early", held=(0,)), worse, after=LEASE))
+    ended = Themis(fairness_knob=0.9).allocate(
+        next_round(first, "t4=1x1", asks("early", held=(0,)), worse, after=LEASE)
+    )
     assert set(ended.grants) == {"worse"}
 
 
 def test_a_lease_of_gpus_that_were_lost_is_none() -> None:
     first = Themis().allocate(round_of("t4=1x1", asks("early")))
-    decision = Themis(fairness_knob=0.9).allocate(next_round(first, "t4=1x1", asks("early"), asks("worse", age=90_000.0), after=60.0))
+    decision = Themis(fairness_knob=0.9).allocate(
+        next_round(first, "t4=1x1", asks("early"), asks("worse", age=90_000.0), after=60.0)
+    )
     assert set(decision.grants) == {"worse"}
 
 
 def test_a_lease_gives_way_to_a_limit_that_came_since() -> None:
     first = Themis().allocate(round_of("t4=1x2", asks("early", 2)))
     quota = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
-    decision = Themis().allocate(next_round(first, "t4=1x2", asks("early", 2, held=(0, 1)), after=60.0, limits=[quota]))
+    decision = Themis().allocate(
+        next_round(first, "t4=1x2", asks("early", 2, held=(0, 1)), after=60.0, limits=[quota])
+    )
     assert dict(decision.grants) == {}
     assert decision.reasons["early"].primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
 
 
 def test_the_lease_is_as_long_as_it_is_set() -> None:
-    assert leases(Themis(lease_seconds=300.0).allocate(round_of("t4=1x1", asks("a")))) == {"a": 300.0}
+    assert leases(Themis(lease_seconds=300.0).allocate(round_of("t4=1x1", asks("a")))) == {
+        "a": 300.0
+    }
 
 
 # ---- who is invited, and who gets the rest ----------------------------------------------------------------------------------------
@@ -110,7 +134,9 @@ def test_what_is_left_goes_to_the_others_by_chance() -> None:
 
 def test_no_gpu_is_idle_while_a_job_fits() -> None:
     jobs = [asks("wide", 4), *(asks(f"j{i}") for i in range(3))]
-    decision = Themis(payment=Payment.BY_CHANCE, fairness_knob=0.0).allocate(round_of("t4=1x4,a100=1x3", *jobs))
+    decision = Themis(payment=Payment.BY_CHANCE, fairness_knob=0.0).allocate(
+        round_of("t4=1x4,a100=1x3", *jobs)
+    )
     free = {"t4": 4, "a100": 3}
     for grant in decision.grants.values():
         free[grant.gpu_type] -= grant.gpu_count
@@ -137,7 +163,9 @@ def test_paying_by_chance_takes_the_whole_of_it_as_often_as_the_part_says() -> N
     policy = Themis(fairness_knob=0.0, payment=Payment.BY_CHANCE)
     winners = []
     for number in range(1, 201):
-        decision = policy.allocate(round_of("t4=1x1", asks("a", work=work), asks("b", work=work), round_number=number))
+        decision = policy.allocate(
+            round_of("t4=1x1", asks("a", work=work), asks("b", work=work), round_number=number)
+        )
         winners += decision.grants
         assert set(leases(decision).values()) == {LEASE}
     # The winner keeps it with 0.625; else one of the two gets it by chance: 0.8125 in all.
@@ -166,36 +194,56 @@ def brute_force(candidates: Candidates, gain: np.ndarray, rows: Sequence[int]) -
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_outcome_is_proportionally_fair_and_every_winner_pays_what_it_costs_the_others(seed: int) -> None:
+def test_the_outcome_is_proportionally_fair_and_every_winner_pays_what_it_costs_the_others(
+    seed: int,
+) -> None:
     rng = np.random.default_rng(seed)
-    jobs = [asks(f"j{i}", int(rng.choice([1, 2, 3])), t4=0.5, a100=0.1) for i in range(rng.integers(1, 6))]
+    jobs = [
+        asks(f"j{i}", int(rng.choice([1, 2, 3])), t4=0.5, a100=0.1)
+        for i in range(rng.integers(1, 6))
+    ]
     round_input = round_of("t4=1x3,a100=1x2", *jobs)
     wanted = requests(round_input)
     candidates = candidates_of(round_input, wanted, wanted.goodput)
     gain = rng.uniform(0.01, 2.0, len(candidates))
     everybody = range(len(jobs))
     options = SolveOptions(tolerance=0.0)
-    found = auction(round_input, candidates, gain, bids=range(len(candidates)), free=candidates.free, options=options)
+    found = auction(
+        round_input,
+        candidates,
+        gain,
+        bids=range(len(candidates)),
+        free=candidates.free,
+        options=options,
+    )
     best = brute_force(candidates, gain, everybody)
     assert float(gain[list(found.won)].sum()) == pytest.approx(best, abs=1e-7)
     for v, kept in zip(found.won, found.kept, strict=True):
         others = [row for row in everybody if row != candidates.members[v, 0]]
-        assert kept == pytest.approx(np.exp(best - gain[v] - brute_force(candidates, gain, others)), rel=1e-6)
+        assert kept == pytest.approx(
+            np.exp(best - gain[v] - brute_force(candidates, gain, others)), rel=1e-6
+        )
         assert 0 < kept <= 1
 
 
-def test_a_clock_that_ends_the_search_for_a_payment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_ends_the_search_for_a_payment_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     round_input = round_of("t4=1x2", asks("a", 2, t4=0.5), asks("b", 2, t4=0.5))
     wanted = requests(round_input)
     candidates = candidates_of(round_input, wanted, wanted.goodput)
 
     def late(problem: AssignmentProblem, options: SolveOptions) -> Assignment:
         answer = solve(problem, options)
-        return replace(answer, report=replace(answer.report, out_of_time=len(problem.value) < len(candidates)))
+        return replace(
+            answer, report=replace(answer.report, out_of_time=len(problem.value) < len(candidates))
+        )
 
     monkeypatch.setattr(auctions, "solve", late)
     gain = np.array([1.0, 0.5])
-    found = auction(round_input, candidates, gain, bids=range(2), free=candidates.free, options=SolveOptions())
+    found = auction(
+        round_input, candidates, gain, bids=range(2), free=candidates.free, options=SolveOptions()
+    )
 
     assert found.kept == pytest.approx((np.exp(-0.5),))
     assert found.report.out_of_time

@@ -28,15 +28,26 @@ def test_applications_fall_into_classes_by_falling_compute_and_a_new_one_into_th
         "gpt2": Utilisation(0.55, 0.55),
     }
     classes = classify(measured, class_count=3)
-    assert dict(classes.members) == {"pagerank": "C", "resnet50": "A", "bert": "B", "vgg19": "A", "gpt2": "B"}
+    assert dict(classes.members) == {
+        "pagerank": "C",
+        "resnet50": "A",
+        "bert": "B",
+        "vgg19": "A",
+        "gpt2": "B",
+    }
     assert classes.nearest(Utilisation(0.8, 0.2)) == "C"
     assert classes.nearest(Utilisation(0.4, 0.85)) == "A"
-    assert dict(classify(dict(reversed(measured.items())), class_count=3, seed=7).members) == dict(classes.members)
+    assert dict(classify(dict(reversed(measured.items())), class_count=3, seed=7).members) == dict(
+        classes.members
+    )
 
 
 def test_more_classes_than_applications_and_shares_beyond_one_are_refused() -> None:
     alike = {"a": Utilisation(0.1, 0.1), "b": Utilisation(0.1, 0.1)}
-    with pytest.raises(ParameterError, match="class_count: is not between 1 and the number of different applications"):
+    with pytest.raises(
+        ParameterError,
+        match="class_count: is not between 1 and the number of different applications",
+    ):
         classify(alike, class_count=2)
     with pytest.raises(ParameterError, match=r"dram: is no share from 0 to 1 \(got 43\)"):
         Utilisation(43, 0.5)
@@ -45,7 +56,9 @@ def test_more_classes_than_applications_and_shares_beyond_one_are_refused() -> N
 # ---- PM scores
 
 
-SCORES = np.concatenate([centre + np.linspace(-0.004, 0.004, 9) for centre in (0.90, 1.00, 1.05)] + [[2.80]])
+SCORES = np.concatenate(
+    [centre + np.linspace(-0.004, 0.004, 9) for centre in (0.90, 1.00, 1.05)] + [[2.80]]
+)
 
 
 def test_bins_are_the_groups_that_lie_apart_and_an_outlier_keeps_its_own_score() -> None:
@@ -68,9 +81,14 @@ def test_gpus_that_are_all_alike_are_one_bin(rule: BinRule) -> None:
 # ---- the L x V matrix
 
 
-def test_the_matrix_of_the_paper_is_walked_by_rising_product_with_the_entry_that_its_list_omits() -> None:
+def test_the_matrix_of_the_paper_is_walked_by_rising_product_with_the_entry_that_its_list_omits() -> (
+    None
+):
     order = traversal((0.89, 0.94, 1.06, 2.55), 1.5)
-    walked = [(1.0 if entry.within_node else 1.5, entry.score, round(entry.slowdown, 3)) for entry in order]
+    walked = [
+        (1.0 if entry.within_node else 1.5, entry.score, round(entry.slowdown, 3))
+        for entry in order
+    ]
     assert walked == [
         (1.0, 0.89, 0.89),
         (1.0, 0.94, 0.94),
@@ -104,10 +122,17 @@ def placed(
     **parameters: object,
 ) -> Mapping[str, tuple[int, ...]]:
     """Where jobs (name, class, GPUs), in the policy's order, are placed on t4 GPUs of these scores."""
-    cluster = replace(Cluster.parse(shape), scores={name: tuple(values) for name, values in scores.items()})
-    jobs = [job(spec(name, variability_class=kind, locality_penalty=penalty)) for name, kind, _ in wanted]
+    cluster = replace(
+        Cluster.parse(shape), scores={name: tuple(values) for name, values in scores.items()}
+    )
+    jobs = [
+        job(spec(name, variability_class=kind, locality_penalty=penalty))
+        for name, kind, _ in wanted
+    ]
     decision = Decision({name: Grant("t4", count) for name, _, count in wanted}, SolveReport(), {})
-    result = PLACERS.build(placer, {"binning": "two", **parameters}).place(decision, round_of(cluster, *jobs))
+    result = PLACERS.build(placer, {"binning": "two", **parameters}).place(
+        decision, round_of(cluster, *jobs)
+    )
     assert not result.unplaced
     return result.placement.by_job
 
@@ -116,8 +141,12 @@ ONE_SLOW = {"A": [1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0], "B": [1.0] * 8}
 
 
 @pytest.mark.parametrize("placer", ["pm-first", "pal"])
-def test_the_most_sensitive_class_chooses_first_and_its_jobs_in_the_policys_order(placer: str) -> None:
-    found = placed(placer, ONE_SLOW, ("none", None, 1), ("b", "B", 1), ("a1", "A", 4), ("a2", "A", 2))
+def test_the_most_sensitive_class_chooses_first_and_its_jobs_in_the_policys_order(
+    placer: str,
+) -> None:
+    found = placed(
+        placer, ONE_SLOW, ("none", None, 1), ("b", "B", 1), ("a1", "A", 4), ("a2", "A", 2)
+    )
     assert found["a1"] == (4, 5, 6, 7)
     assert not {3} & {*found["a1"], *found["a2"]}
     assert found["none"] == (3,)
@@ -130,7 +159,10 @@ def test_pm_first_takes_the_fastest_gpus_wherever_they_are() -> None:
 
 
 def test_of_equally_fast_gpus_pm_first_takes_those_whose_node_fits_best() -> None:
-    assert placed("pm-first", {"A": [1.0] * 8}, ("one", "A", 1), ("three", "A", 3)) == {"one": (0,), "three": (1, 2, 3)}
+    assert placed("pm-first", {"A": [1.0] * 8}, ("one", "A", 1), ("three", "A", 3)) == {
+        "one": (0,),
+        "three": (1, 2, 3),
+    }
 
 
 def test_pal_spreads_a_job_rather_than_let_it_wait_for_a_very_slow_gpu() -> None:
@@ -139,19 +171,26 @@ def test_pal_spreads_a_job_rather_than_let_it_wait_for_a_very_slow_gpu() -> None
     assert placed("pal", scores, ("a", "A", 4), penalty=3.5) == {"a": (4, 5, 6, 7)}
 
 
-def test_on_a_node_pal_takes_the_gpus_whose_slowest_is_fastest_on_the_node_with_most_of_them() -> None:
+def test_on_a_node_pal_takes_the_gpus_whose_slowest_is_fastest_on_the_node_with_most_of_them() -> (
+    None
+):
     scores = {"A": [1.0, 0.9, 1.0, 1.0, 0.9, 1.0, 0.9, 0.9]}
     assert placed("pal", scores, ("a", "A", 2)) == {"a": (4, 6)}
 
 
 def test_of_equally_good_nodes_pal_takes_the_last() -> None:
-    assert placed("pal", {"A": [1.0] * 12}, ("a", "A", 2), ("b", "A", 4), shape="t4=3x4") == {"a": (8, 9), "b": (4, 5, 6, 7)}
+    assert placed("pal", {"A": [1.0] * 12}, ("a", "A", 2), ("b", "A", 4), shape="t4=3x4") == {
+        "a": (8, 9),
+        "b": (4, 5, 6, 7),
+    }
 
 
 def test_pal_places_what_fits_no_node_like_pm_first() -> None:
     scores = {"A": [1.0, 1.0, 1.0, 1.2, 0.9, 1.0, 1.0, 1.0, 1.0, 0.9, 1.0, 1.0]}
     wanted = ("wide", "A", 6)
-    assert placed("pal", scores, wanted, shape="t4=3x4") == placed("pm-first", scores, wanted, shape="t4=3x4")
+    assert placed("pal", scores, wanted, shape="t4=3x4") == placed(
+        "pm-first", scores, wanted, shape="t4=3x4"
+    )
 
 
 def test_a_class_without_scores_is_packed() -> None:

@@ -38,7 +38,9 @@ def goodput(declared: JobSpec) -> list[float]:
 
 def test_the_goodput_of_batch_inference_is_its_throughput() -> None:
     found = goodput(spec(workload_kind=WorkloadKind.BATCH_INFERENCE))
-    assert found[0] == pytest.approx(256 / (0.1 + 0.256), rel=1e-6), "a full memory, without accumulation"
+    assert found[0] == pytest.approx(256 / (0.1 + 0.256), rel=1e-6), (
+        "a full memory, without accumulation"
+    )
     assert found[2] == pytest.approx(4 * 256 / (0.1 + 0.256 + 0.01), rel=1e-6)
     training = goodput(spec())
     assert all(inference > effective for inference, effective in zip(found, training, strict=True))
@@ -48,27 +50,39 @@ def test_the_goodput_of_batch_inference_is_its_throughput() -> None:
     ("promised", "expected"),
     [(0.1, [0, 0, 0]), (0.175, [0, 0, 1]), (0.24, [0, 1, 1]), (0.31, [1, 1, 1])],
 )
-def test_latency_bound_inference_is_worth_one_where_its_promise_holds_and_nothing_elsewhere(promised: float, expected: list[float]) -> None:
+def test_latency_bound_inference_is_worth_one_where_its_promise_holds_and_nothing_elsewhere(
+    promised: float, expected: list[float]
+) -> None:
     """200 requests together take 0.3 s on one GPU, 0.21 s on two, 0.16 s on four."""
-    declared = spec(workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=promised)
+    declared = spec(
+        workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=promised
+    )
     assert goodput(declared) == expected
 
 
 def test_sia_gives_latency_bound_inference_the_fewest_gpus_that_keep_its_promise() -> None:
-    declared = spec(workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.24)
+    declared = spec(
+        workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.24
+    )
     decision = POLICIES.build("sia").allocate(round_of(CLUSTER, job(declared, belief(t4=0.1))))
     assert decision.grants["job"].gpu_count == 2
 
 
 def test_sia_gives_a_new_latency_bound_job_at_once_what_keeps_its_promise() -> None:
-    declared = spec(workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.175)
-    decision = POLICIES.build("sia").allocate(round_of(CLUSTER, job(declared, belief(peak=1, t4=0.1))))
+    declared = spec(
+        workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.175
+    )
+    decision = POLICIES.build("sia").allocate(
+        round_of(CLUSTER, job(declared, belief(peak=1, t4=0.1)))
+    )
     assert decision.grants["job"].gpu_count == 4, "growing towards it would break it until then"
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_promise_that_no_gpu_can_keep_gets_none_and_is_told_so(policy: str) -> None:
-    declared = spec(workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.01)
+    declared = spec(
+        workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.01
+    )
     decision = POLICIES.build(policy).allocate(round_of(CLUSTER, job(declared, belief(t4=0.1))))
     assert dict(decision.grants) == {}
     assert decision.reasons["job"].primary is ReasonCode.NO_COMPATIBLE_GPU_TYPE
@@ -84,7 +98,9 @@ def test_a_promise_that_no_gpu_can_keep_gets_none_and_is_told_so(policy: str) ->
         {"workload_kind": WorkloadKind.LATENCY_INFERENCE, "promised_seconds": 1.0},
     ],
 )
-def test_a_promise_without_a_latency_bound_job_or_the_other_way_round_is_refused(changes: dict[str, object]) -> None:
+def test_a_promise_without_a_latency_bound_job_or_the_other_way_round_is_refused(
+    changes: dict[str, object],
+) -> None:
     with pytest.raises(JobError, match=r"promised_seconds|batch_size"):
         spec(**changes)
 
@@ -93,10 +109,14 @@ def test_simulated_inference_loses_nothing_to_large_batches() -> None:
     model = small.truth(noise_scale=0.0, work=1e6)
     rates = {}
     for kind in (WorkloadKind.TRAINING, WorkloadKind.BATCH_INFERENCE):
-        one = SimulatedJob(small.spec(workload_kind=kind), model, 0.0, model.epoch_ends, model.max_batch_size)
+        one = SimulatedJob(
+            small.spec(workload_kind=kind), model, 0.0, model.epoch_ends, model.max_batch_size
+        )
         one.hold(Allocation("t4", (0, 1, 2, 3)), (4,), None, restarts=False, now=0.0)
         for second in range(5):
-            one.advance(float(second), second + 1.0, fitter=MemoisingFitter(), whole_second_epochs=False)
+            one.advance(
+                float(second), second + 1.0, fitter=MemoisingFitter(), whole_second_epochs=False
+            )
         rates[kind] = one.goodput
     assert rates[WorkloadKind.TRAINING] == pytest.approx(10.0)
     assert rates[WorkloadKind.BATCH_INFERENCE] == pytest.approx(120.0)

@@ -17,7 +17,13 @@ Run = TypeVar("Run", Scenario, Setup)
 LIMITS = MemoryLimits(smallest_per_gpu=1, largest_per_gpu=30)
 
 
-def truth(*, pass_seconds: float = 1.0, noise_scale: float = 0.0, slowdown: float = 1.0, work: float = 1000.0) -> FittedTruth:
+def truth(
+    *,
+    pass_seconds: float = 1.0,
+    noise_scale: float = 0.0,
+    slowdown: float = 1.0,
+    work: float = 1000.0,
+) -> FittedTruth:
     """Four epochs of 250 effective samples; ten samples a step at the start, up to 400."""
     parameters = np.array([pass_seconds, 1e-12, 1e-8, 1e-8, 1e-8, 1e-8, 1.0])
     return FittedTruth(

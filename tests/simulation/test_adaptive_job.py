@@ -16,16 +16,29 @@ FITTER = MemoisingFitter()
 
 
 def running(
-    job_spec: JobSpec | None = None, model: FittedTruth | None = None, *, gpus: int = 1, restart_seconds: float = 0.0
+    job_spec: JobSpec | None = None,
+    model: FittedTruth | None = None,
+    *,
+    gpus: int = 1,
+    restart_seconds: float = 0.0,
 ) -> SimulatedJob:
     """A job on `gpus` t4 GPUs of one node from time 0 on."""
     model = model or truth()
-    one = SimulatedJob(job_spec or spec(), model, restart_seconds, model.epoch_ends, model.max_batch_size)
+    one = SimulatedJob(
+        job_spec or spec(), model, restart_seconds, model.epoch_ends, model.max_batch_size
+    )
     give(one, gpus, now=0.0)
     return one
 
 
-def give(one: SimulatedJob, gpus: int, *, now: float, restarts: bool = True, plan: BatchPlan | None = None) -> None:
+def give(
+    one: SimulatedJob,
+    gpus: int,
+    *,
+    now: float,
+    restarts: bool = True,
+    plan: BatchPlan | None = None,
+) -> None:
     allocation = Allocation("t4", tuple(range(gpus))) if gpus else None
     one.hold(allocation, (gpus,) if gpus else (), plan, restarts=restarts, now=now)
 
@@ -119,7 +132,10 @@ def test_being_preempted_in_a_pause_forgets_the_pause() -> None:
 
 
 def test_whole_second_epochs_round_each_epoch_by_itself() -> None:
-    exact, rounded = running(model=truth(pass_seconds=0.05)), running(model=truth(pass_seconds=0.05))
+    exact, rounded = (
+        running(model=truth(pass_seconds=0.05)),
+        running(model=truth(pass_seconds=0.05)),
+    )
     live(exact, 0.0, 60.0)
     live(rounded, 0.0, 60.0, whole_seconds=True)
     assert exact.finished_at == pytest.approx(5.0), "four epochs of 1.25 s"
@@ -160,9 +176,15 @@ def test_more_passes_than_memory_asks_for_are_run_where_the_policy_fixed_them() 
     assert one.goodput == pytest.approx(10.0 / 4.0)
 
 
-def test_the_steps_left_are_those_that_it_will_take_and_those_after_the_epoch_where_that_is_asked() -> None:
+def test_the_steps_left_are_those_that_it_will_take_and_those_after_the_epoch_where_that_is_asked() -> (
+    None
+):
     """Batches of 40 at noise 30 are worth 40 x 40 / 70: 22.9 samples a step of 2 s on one GPU that holds 30; 1000 samples are 43.75 steps."""
-    one = running(gpus=1, job_spec=spec(batch_size=40, adaptivity="rigid", gpu_count=1), model=truth(noise_scale=30.0))
+    one = running(
+        gpus=1,
+        job_spec=spec(batch_size=40, adaptivity="rigid", gpu_count=1),
+        model=truth(noise_scale=30.0),
+    )
     assert one.steps_left() == pytest.approx(43.75)
     assert one.steps_left(from_epoch_end=True) == pytest.approx(43.75 * 3 / 4)
     live(one, 0.0, 30.0)
@@ -175,7 +197,9 @@ def test_a_new_job_runs_at_the_initial_batch_and_grows_it_once_noise_is_seen() -
     one = running(model=truth(noise_scale=1e6, work=1e6), gpus=4)
     live(one, 0.0, 0.5)
     assert one.plan is not None
-    assert one.plan.total_batch_size == 12, "ten samples do not divide by four GPUs; no fewer than the initial batch are run"
+    assert one.plan.total_batch_size == 12, (
+        "ten samples do not divide by four GPUs; no fewer than the initial batch are run"
+    )
     live(one, 0.5, 1.0)
     assert one.plan.total_batch_size > 100
     assert one.plan.total_batch_size <= 400

@@ -26,7 +26,11 @@ WORKLOAD = generate("philly", jobs=12, hours=0.3, seed=5, work_scale=0.3)
 
 
 def drawn(rigid: float, strong: float, seed: int = 1) -> dict[str, Adaptivity]:
-    return dict(draw_adaptivity(WORKLOAD.jobs, MODELS, rigid_share=rigid, strong_scaling_share=strong, seed=seed))
+    return dict(
+        draw_adaptivity(
+            WORKLOAD.jobs, MODELS, rigid_share=rigid, strong_scaling_share=strong, seed=seed
+        )
+    )
 
 
 @cache
@@ -44,7 +48,11 @@ def played(rigid: float, strong: float) -> SimulationResult:
 
 
 def test_shares_are_of_all_jobs_and_the_others_are_adaptive() -> None:
-    assert Counter(drawn(0.25, 0.5).values()) == {Adaptivity.RIGID: 3, Adaptivity.STRONG_SCALING: 6, Adaptivity.ADAPTIVE: 3}
+    assert Counter(drawn(0.25, 0.5).values()) == {
+        Adaptivity.RIGID: 3,
+        Adaptivity.STRONG_SCALING: 6,
+        Adaptivity.ADAPTIVE: 3,
+    }
     assert set(drawn(0.0, 0.0).values()) == {Adaptivity.ADAPTIVE}
     assert set(drawn(1.0, 0.0).values()) == {Adaptivity.RIGID}
 
@@ -52,13 +60,22 @@ def test_shares_are_of_all_jobs_and_the_others_are_adaptive() -> None:
 def test_the_draw_follows_the_seed_and_a_larger_share_only_adds_rigid_jobs() -> None:
     assert drawn(0.5, 0.2) == drawn(0.5, 0.2)
     assert drawn(0.5, 0.2) != drawn(0.5, 0.2, seed=2)
-    few, many = ({name for name, kind in drawn(share, 0.0).items() if kind is Adaptivity.RIGID} for share in (0.3, 0.7))
+    few, many = (
+        {name for name, kind in drawn(share, 0.0).items() if kind is Adaptivity.RIGID}
+        for share in (0.3, 0.7)
+    )
     assert few < many
 
 
 def test_hybrid_parallel_jobs_stay_adaptive() -> None:
     hybrid = replace(MODELS["bert"], gpus_per_replica={"a100": 2})
-    found = draw_adaptivity((TraceJob("x", 0.0, "bert", 3),), {"bert": hybrid}, rigid_share=1.0, strong_scaling_share=0.0, seed=0)
+    found = draw_adaptivity(
+        (TraceJob("x", 0.0, "bert", 3),),
+        {"bert": hybrid},
+        rigid_share=1.0,
+        strong_scaling_share=0.0,
+        seed=0,
+    )
     assert found == {"x": Adaptivity.ADAPTIVE}
 
 
@@ -78,7 +95,9 @@ def test_what_a_trace_says_of_a_job_stays_and_inference_is_never_drawn() -> None
     }
 
 
-@pytest.mark.parametrize(("rigid", "strong"), [(-0.1, 0.0), (1.1, 0.0), (0.0, float("nan")), (0.6, 0.6)])
+@pytest.mark.parametrize(
+    ("rigid", "strong"), [(-0.1, 0.0), (1.1, 0.0), (0.0, float("nan")), (0.6, 0.6)]
+)
 def test_shares_that_make_no_sense_are_refused(rigid: float, strong: float) -> None:
     with pytest.raises(ParameterError, match="share"):
         drawn(rigid, strong)
@@ -88,7 +107,9 @@ def test_a_bound_job_declares_the_counts_and_batch_of_its_trace() -> None:
     job, paper = TraceJob("x", 0.0, "cifar10", 4, 512), FIDELITIES["paper"]
     rigid = MODELS["cifar10"].job_spec(job, paper, adaptivity=Adaptivity.RIGID)
     assert (rigid.adaptivity, rigid.gpu_count, rigid.batch_size) == (Adaptivity.RIGID, 4, 512)
-    unnamed = MODELS["cifar10"].job_spec(replace(job, batch_size=None), paper, adaptivity=Adaptivity.STRONG_SCALING)
+    unnamed = MODELS["cifar10"].job_spec(
+        replace(job, batch_size=None), paper, adaptivity=Adaptivity.STRONG_SCALING
+    )
     assert unnamed.batch_size == unnamed.initial_batch_size
 
 
@@ -96,7 +117,9 @@ def test_rigid_jobs_hold_what_their_trace_asks_for_or_nothing() -> None:
     asked = {job.name: job.gpu_count for job in WORKLOAD.jobs}
     result = played(1.0, 0.0)
     assert {record.adaptivity for record in result.records} == {Adaptivity.RIGID}
-    assert all(span.gpu_count == asked[span.job] for span in result.spans if span.gpu_type is not None)
+    assert all(
+        span.gpu_count == asked[span.job] for span in result.spans if span.gpu_type is not None
+    )
 
 
 def test_the_same_shares_give_the_same_result() -> None:
@@ -104,8 +127,12 @@ def test_the_same_shares_give_the_same_result() -> None:
     assert simulate(scenario).records == played(1.0, 0.0).records
 
 
-@pytest.mark.parametrize(("rigid", "strong"), [(1.0, 0.0), (0.0, 1.0)], ids=["rigid", "strong-scaling"])
-def test_jobs_that_are_bound_do_no_better_than_adaptive_ones_on_average(rigid: float, strong: float) -> None:
+@pytest.mark.parametrize(
+    ("rigid", "strong"), [(1.0, 0.0), (0.0, 1.0)], ids=["rigid", "strong-scaling"]
+)
+def test_jobs_that_are_bound_do_no_better_than_adaptive_ones_on_average(
+    rigid: float, strong: float
+) -> None:
     bound, adaptive = played(rigid, strong), played(0.0, 0.0)
     assert bound.complete
     assert adaptive.complete

@@ -38,7 +38,10 @@ def scenario(policy: str = "sia", **changes: object) -> Scenario:
     """Ten short jobs within half an hour on a small cluster of three types."""
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     workload = generate("philly", jobs=10, hours=0.5, seed=3, work_scale=0.1)
-    return replace(Scenario(workload, catalog_models(), Cluster.parse(CLUSTER), policy=policy, placer=placer), **changes)
+    return replace(
+        Scenario(workload, catalog_models(), Cluster.parse(CLUSTER), policy=policy, placer=placer),
+        **changes,
+    )
 
 
 @cache
@@ -68,7 +71,11 @@ def test_the_same_scenario_gives_the_same_result(result: SimulationResult) -> No
     again = simulate(scenario(result.scenario.policy))
     assert again.records == result.records
     assert again.spans == result.spans
-    assert (again.round_times, again.contention, again.gpus_by_type) == (result.round_times, result.contention, result.gpus_by_type)
+    assert (again.round_times, again.contention, again.gpus_by_type) == (
+        result.round_times,
+        result.contention,
+        result.gpus_by_type,
+    )
     assert again.metrics == result.metrics
 
 
@@ -85,7 +92,11 @@ def fastest_rate(truth: Truth, kinds: tuple[str, ...]) -> float:
     """More effective samples a second than any configuration of the cluster can give: all batches, no synchronisation, perfect scaling."""
     best = 0.0
     for kind in kinds:
-        for batch in np.unique(np.geomspace(truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, 1), 40).astype(int)):
+        for batch in np.unique(
+            np.geomspace(truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, 1), 40).astype(
+                int
+            )
+        ):
             step = truth.step(kind, (1,), int(batch))
             best = max(best, int(batch) / (step.step_seconds - step.sync_seconds))
     return best * 8 / truth.slowdown
@@ -119,12 +130,18 @@ def test_figures_follow_from_the_records(result: SimulationResult) -> None:
 def test_utilisation_follows_from_the_gpus_held_in_each_round(result: SimulationResult) -> None:
     busy = [r for r, active in enumerate(result.contention) if active]
     held = sum(counts[r] for counts in result.gpus_by_type.values() for r in busy)
-    assert result.metrics.utilisation_busy == pytest.approx(held / (result.scenario.cluster.gpu_count * len(busy)))
+    assert result.metrics.utilisation_busy == pytest.approx(
+        held / (result.scenario.cluster.gpu_count * len(busy))
+    )
     assert 0.0 < result.metrics.utilisation <= 1.0
 
 
 def test_without_failures_none_are_counted(result: SimulationResult) -> None:
-    assert (result.metrics.failures, result.metrics.interruptions, result.metrics.lost_gpu_hours) == (0, 0, 0.0)
+    assert (
+        result.metrics.failures,
+        result.metrics.interruptions,
+        result.metrics.lost_gpu_hours,
+    ) == (0, 0, 0.0)
 
 
 def test_spans_begin_when_jobs_begin_and_tell_every_change(result: SimulationResult) -> None:
@@ -146,24 +163,41 @@ def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
 
 def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None:
     preset = scenario(conditions=Conditions(fidelity("sia-artifact")))
-    published = {"row_unit": RowUnit.REPLICA, "only_placeable": False, "scale_up_base": ScaleUpBase.LARGEST, "utility_decimals": 2}
+    published = {
+        "row_unit": RowUnit.REPLICA,
+        "only_placeable": False,
+        "scale_up_base": ScaleUpBase.LARGEST,
+        "utility_decimals": 2,
+    }
     published["young_move_freely"] = True
     assert build_parts(preset)[0] == Sia(**published, beyond_largest_batch=True, random_ties=True)
     assert build_parts(preset)[1] == WholeNode(evict=Eviction.EVERYBODY, spread=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(**{**published, "utility_decimals": None}, p=0.5, beyond_largest_batch=True, random_ties=True)
+    assert build_parts(own)[0] == Sia(
+        **{**published, "utility_decimals": None},
+        p=0.5,
+        beyond_largest_batch=True,
+        random_ties=True,
+    )
     assert build_parts(scenario())[0] == Sia()
 
 
 def test_the_switches_of_a_fidelity_change_what_happens() -> None:
-    spans = {name: simulate(scenario(conditions=Conditions(FIDELITIES[name]), max_rounds=40)).spans for name in FIDELITIES}
+    spans = {
+        name: simulate(scenario(conditions=Conditions(FIDELITIES[name]), max_rounds=40)).spans
+        for name in FIDELITIES
+    }
     assert len(set(spans.values())) == len(FIDELITIES)
 
 
 def test_an_oracle_needs_no_trial() -> None:
-    knowing = simulate(scenario(conditions=Conditions(replace(fidelity("paper"), profiling=ProfilingMode.ORACLE))))
+    knowing = simulate(
+        scenario(conditions=Conditions(replace(fidelity("paper"), profiling=ProfilingMode.ORACLE)))
+    )
     assert knowing.complete
-    assert min(r.queueing_delay or 0.0 for r in knowing.records) < 20.0, "nobody waits to be profiled"
+    assert min(r.queueing_delay or 0.0 for r in knowing.records) < 20.0, (
+        "nobody waits to be profiled"
+    )
 
 
 def test_the_rounds_of_a_policy_may_be_made_longer() -> None:
@@ -172,7 +206,10 @@ def test_the_rounds_of_a_policy_may_be_made_longer() -> None:
 
 
 def test_an_unknown_fidelity_policy_or_parameter_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match=r"fidelity: is no fidelity that Maat has \(got 'exact'\). Use one of: paper, sia-artifact"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"fidelity: is no fidelity that Maat has \(got 'exact'\). Use one of: paper, sia-artifact",
+    ):
         fidelity("exact")
     with pytest.raises(UnknownNameError, match="policy: is no policy"):
         simulate(scenario("lifo"))
@@ -183,7 +220,9 @@ def test_an_unknown_fidelity_policy_or_parameter_is_refused() -> None:
 # ---- progress, cancelling, and jobs that cannot run -------------------------------------------------------------------------------
 
 
-def test_progress_is_told_after_every_round_that_was_played_and_every_stretch_that_was_not() -> None:
+def test_progress_is_told_after_every_round_that_was_played_and_every_stretch_that_was_not() -> (
+    None
+):
     seen: list[Position] = []
     result = simulate(scenario("fifo"), on_progress=seen.append)
     numbers = [p.round_number for p in seen]
@@ -215,13 +254,21 @@ def workload(*jobs: TraceJob) -> Workload:
 
 def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row() -> None:
     jobs = workload(TraceJob("fine", 0.0, "cifar10", 1), TraceJob("lost", 0.0, "cifar10", 1))
-    with pytest.raises(TraceError, match=r"by hand, row 2: application: cannot run on any GPU type of this cluster \(h100\)"):
+    with pytest.raises(
+        TraceError,
+        match=r"by hand, row 2: application: cannot run on any GPU type of this cluster \(h100\)",
+    ):
         simulate(Scenario(jobs, catalog_models(), Cluster.parse("h100=1x4")))
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf"])
-def test_a_job_that_asks_for_more_than_the_cluster_ends_the_simulation_unfinished(policy: str) -> None:
-    jobs = workload(TraceJob("huge", 0.0, "cifar10", 100, work_scale=0.01), TraceJob("small", 0.0, "cifar10", 1, work_scale=0.01))
+def test_a_job_that_asks_for_more_than_the_cluster_ends_the_simulation_unfinished(
+    policy: str,
+) -> None:
+    jobs = workload(
+        TraceJob("huge", 0.0, "cifar10", 100, work_scale=0.01),
+        TraceJob("small", 0.0, "cifar10", 1, work_scale=0.01),
+    )
     result = simulate(scenario(policy, workload=jobs))
     assert not result.complete
     assert [r.finish is None for r in result.records] == [True, False]
@@ -231,7 +278,9 @@ def test_a_job_that_asks_for_more_than_the_cluster_ends_the_simulation_unfinishe
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_trace_may_ask_for_more_gpus_than_are_of_use_to_a_model(policy: str) -> None:
     jobs = workload(TraceJob("wide", 0.0, "ncf", 80, work_scale=0.01))
-    result = simulate(scenario(policy, workload=jobs, cluster=Cluster.parse("t4=20x8"), max_rounds=200))
+    result = simulate(
+        scenario(policy, workload=jobs, cluster=Cluster.parse("t4=20x8"), max_rounds=200)
+    )
     assert len(result.records) == 1
 
 
@@ -260,10 +309,26 @@ def measured(data_folder: Path) -> Mapping[str, Model]:
 
 
 def published(
-    data_folder: Path, models: Mapping[str, Model], name: str, preset: str, *, cluster: str = PAPER_CLUSTER, seed: int = 0
+    data_folder: Path,
+    models: Mapping[str, Model],
+    name: str,
+    preset: str,
+    *,
+    cluster: str = PAPER_CLUSTER,
+    seed: int = 0,
 ) -> ScheduleMetrics:
-    trace = read_workload(data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models)
-    return simulate(Scenario(trace, models, Cluster.parse(cluster), conditions=Conditions(fidelity=FIDELITIES[preset]), seed=seed)).metrics
+    trace = read_workload(
+        data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models
+    )
+    return simulate(
+        Scenario(
+            trace,
+            models,
+            Cluster.parse(cluster),
+            conditions=Conditions(fidelity=FIDELITIES[preset]),
+            seed=seed,
+        )
+    ).metrics
 
 
 def assert_near(found: ScheduleMetrics, figures: tuple[float, float, float, float, float]) -> None:
@@ -278,7 +343,9 @@ def assert_near(found: ScheduleMetrics, figures: tuple[float, float, float, floa
 
 
 @pytest.mark.needs_data
-def test_the_published_rules_give_the_published_figures(data_folder: Path, measured: Mapping[str, Model]) -> None:
+def test_the_published_rules_give_the_published_figures(
+    data_folder: Path, measured: Mapping[str, Model]
+) -> None:
     found = published(data_folder, measured, "philly/workload-1", "sia-artifact")
     assert_near(found, (0.542, 7.89, 15.53, 4.03, 4.26))
     assert found.contention_mean == pytest.approx(5.6, rel=0.10)
@@ -286,7 +353,9 @@ def test_the_published_rules_give_the_published_figures(data_folder: Path, measu
 
 @pytest.mark.needs_data
 @pytest.mark.long
-def test_the_papers_rules_come_close_to_the_published_figure(data_folder: Path, measured: Mapping[str, Model]) -> None:
+def test_the_papers_rules_come_close_to_the_published_figure(
+    data_folder: Path, measured: Mapping[str, Model]
+) -> None:
     found = published(data_folder, measured, "philly/workload-1", "paper")
     assert found.unfinished == 0
     assert found.avg_jct_hours == pytest.approx(0.542, rel=0.15)
@@ -304,14 +373,19 @@ def test_the_papers_rules_come_close_to_the_published_figure(data_folder: Path, 
     ],
 )
 def test_the_published_rules_give_the_published_figures_on_other_traces(
-    data_folder: Path, measured: Mapping[str, Model], name: str, figures: tuple[float, float, float, float, float]
+    data_folder: Path,
+    measured: Mapping[str, Model],
+    name: str,
+    figures: tuple[float, float, float, float, float],
 ) -> None:
     assert_near(published(data_folder, measured, name, "sia-artifact"), figures)
 
 
 @pytest.mark.needs_data
 @pytest.mark.long
-def test_the_published_rules_give_the_published_figures_on_one_gpu_type(data_folder: Path, measured: Mapping[str, Model]) -> None:
+def test_the_published_rules_give_the_published_figures_on_one_gpu_type(
+    data_folder: Path, measured: Mapping[str, Model]
+) -> None:
     found = published(data_folder, measured, "philly/workload-1", "sia-artifact", cluster="t4=16x4")
     assert found.avg_jct_hours == pytest.approx(1.679, rel=0.05)
     assert found.p99_jct_hours == pytest.approx(16.27, rel=0.20)
@@ -322,34 +396,67 @@ def test_the_published_rules_give_the_published_figures_on_one_gpu_type(data_fol
 def test_a_job_that_never_runs_is_named_with_what_keeps_it_waiting() -> None:
     jobs = (TraceJob("big", 0.0, "bert", 12, 96), TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05))
     result = simulate(
-        Scenario(Workload("two", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy="fifo", placer="packed-sticky")
+        Scenario(
+            Workload("two", jobs, "sia"),
+            catalog_models(),
+            Cluster.parse("t4=2x4"),
+            policy="fifo",
+            placer="packed-sticky",
+        )
     )
 
-    assert dict(result.unfinished_because) == {"big": "It needs more GPUs of one type than this cluster has."}
+    assert dict(result.unfinished_because) == {
+        "big": "It needs more GPUs of one type than this cluster has."
+    }
     summary = result.summary()
     assert summary["avg_jct_hours_large"] is None
     assert summary["avg_jct_hours_small"] == summary["avg_jct_hours"] != 0
 
 
-@pytest.mark.parametrize(("policy", "placer", "many"), [("fifo", "packed-sticky", 0), ("fifo", "pal", 1), ("sjf-bsbf", "pal", 2)])
+@pytest.mark.parametrize(
+    ("policy", "placer", "many"),
+    [("fifo", "packed-sticky", 0), ("fifo", "pal", 1), ("sjf-bsbf", "pal", 2)],
+)
 def test_a_summary_notes_what_a_policy_or_placer_lacks(policy: str, placer: str, many: int) -> None:
     jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.01),)
-    scenario = Scenario(Workload("one", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy=policy, placer=placer)
+    scenario = Scenario(
+        Workload("one", jobs, "sia"),
+        catalog_models(),
+        Cluster.parse("t4=2x4"),
+        policy=policy,
+        placer=placer,
+    )
 
     assert len(simulate(scenario).summary()["notes"]) == many  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("many", [0, 2])
-def test_a_run_says_in_how_many_rounds_a_clock_ended_a_solver(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_says_in_how_many_rounds_a_clock_ended_a_solver(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     decide = Fifo.allocate
     timed = {True: SolveReport(out_of_time=True), False: SolveReport()}
-    monkeypatch.setattr(Fifo, "allocate", lambda self, given: replace(decide(self, given), report=timed[given.round_number <= many]))
+    monkeypatch.setattr(
+        Fifo,
+        "allocate",
+        lambda self, given: replace(decide(self, given), report=timed[given.round_number <= many]),
+    )
     jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05),)
-    scenario = Scenario(Workload("one", jobs, "sia"), catalog_models(), Cluster.parse("t4=2x4"), policy="fifo", placer="packed-sticky")
+    scenario = Scenario(
+        Workload("one", jobs, "sia"),
+        catalog_models(),
+        Cluster.parse("t4=2x4"),
+        policy="fifo",
+        placer="packed-sticky",
+    )
 
     result = simulate(scenario)
 
     assert len(result.round_times) > 2
     assert result.rounds_out_of_time == result.summary()["rounds_out_of_time"] == many
-    notes = [f"The solver's time ran out in {many} rounds: another machine may get another result."] if many else []
+    notes = (
+        [f"The solver's time ran out in {many} rounds: another machine may get another result."]
+        if many
+        else []
+    )
     assert result.summary()["notes"] == notes

@@ -21,7 +21,9 @@ CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")
 QUIET = FIDELITIES["sia-artifact"]
 
 
-def executor_with(fidelity: Fidelity, *, restart_seconds: float = 30.0, **changes: object) -> tuple[SimulatedExecutor, JumpingClock]:
+def executor_with(
+    fidelity: Fidelity, *, restart_seconds: float = 30.0, **changes: object
+) -> tuple[SimulatedExecutor, JumpingClock]:
     """An executor to which one job was submitted."""
     clock = JumpingClock()
     executor = SimulatedExecutor(CLUSTER, clock, fidelity)
@@ -29,7 +31,9 @@ def executor_with(fidelity: Fidelity, *, restart_seconds: float = 30.0, **change
     return executor, clock
 
 
-def move(executor: SimulatedExecutor, number: int, *gpus: int) -> list[tuple[EventKind, JobState | None]]:
+def move(
+    executor: SimulatedExecutor, number: int, *gpus: int
+) -> list[tuple[EventKind, JobState | None]]:
     """Let the job have these GPUs."""
     kind = CLUSTER.type_names[CLUSTER.gpu_type_of[gpus[0]]]
     job = executor.jobs["x"]
@@ -74,17 +78,25 @@ def test_profiling_takes_its_time_is_charged_and_shows_one_gpu_of_every_type() -
 def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
     executor, _ = executor_with(replace(FIDELITIES["paper"], profiling=ProfilingMode.ORACLE))
     (job,) = executor.observe().jobs
-    assert {(s.node_count, s.replica_count) for s in job.belief.by_type["t4"].samples} == {(1, 1), (1, 2), (2, 4)}
+    assert {(s.node_count, s.replica_count) for s in job.belief.by_type["t4"].samples} == {
+        (1, 1),
+        (1, 2),
+        (2, 4),
+    }
     assert executor.jobs["x"].profiling_gpu_seconds == {}
 
 
 def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["paper"].revealing(ProfilingMode.REQUESTED))
+    executor = SimulatedExecutor(
+        CLUSTER, clock, FIDELITIES["paper"].revealing(ProfilingMode.REQUESTED)
+    )
     executor.submit(spec(gpu_count=3, batch_size=120), truth(slowdown=1.5), restart_seconds=0.0)
     (job,) = executor.observe().jobs
     assert {kind: known.samples for kind, known in job.belief.by_type.items()} == {
-        "t4": (pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),)  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
+        "t4": (
+            pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),
+        )  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
     }
     assert executor.jobs["x"].profiling_gpu_seconds == {}
 
@@ -93,15 +105,25 @@ def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
     assert preset.told_to("fifo").profiling is ProfilingMode.ORACLE
     assert preset.told_to("srtf").profiling is ProfilingMode.NO_PROFILE
-    assert preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling is ProfilingMode.BOOTSTRAP
+    assert (
+        preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling
+        is ProfilingMode.BOOTSTRAP
+    )
 
 
-def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_batch_in_truth() -> None:
+def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_batch_in_truth() -> (
+    None
+):
     told = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.REQUESTED})
     assert QUIET.plan_within_trace_batch
-    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [False, True]
+    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [
+        False,
+        True,
+    ]
     model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
-    assert [model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")] == [4096, 2048]
+    assert [
+        model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")
+    ] == [4096, 2048]
 
 
 def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_them() -> None:
@@ -119,12 +141,18 @@ def test_a_job_that_starts_is_starting_until_it_has_loaded() -> None:
     executor.observe()
     assert move(executor, 1, 0) == [(EventKind.STATE, JobState.STARTING)]
     clock.sleep_until(60.0)
-    assert [(event.time, event.state) for event in executor.observe().events] == [(30.0, JobState.RUNNING)]
+    assert [(event.time, event.state) for event in executor.observe().events] == [
+        (30.0, JobState.RUNNING)
+    ]
     assert move(executor, 2, 4) == [(EventKind.STATE, JobState.RESTARTING)]
 
 
-@pytest.mark.parametrize(("gpus", "free"), [((2, 3), True), ((0, 2), False), ((0, 1, 2, 3), False), ((4, 5), False)])
-def test_moves_of_the_same_shape_are_free_in_the_published_simulator_alone(gpus: tuple[int, ...], free: bool) -> None:
+@pytest.mark.parametrize(
+    ("gpus", "free"), [((2, 3), True), ((0, 2), False), ((0, 1, 2, 3), False), ((4, 5), False)]
+)
+def test_moves_of_the_same_shape_are_free_in_the_published_simulator_alone(
+    gpus: tuple[int, ...], free: bool
+) -> None:
     executor, clock = executor_with(QUIET)
     executor.observe()
     move(executor, 1, 0, 1)
@@ -157,8 +185,12 @@ def test_a_share_of_the_standard_training_is_that_much_work() -> None:
 
 
 @pytest.mark.parametrize(("beyond_plan", "most"), [(False, 40), (True, 400)])
-def test_a_job_trains_within_its_declared_batch_size_unless_the_fidelity_lets_it_go_beyond_the_plan(beyond_plan: bool, most: int) -> None:
-    executor, clock = executor_with(replace(FIDELITIES["paper"], plan_within_trace_batch=beyond_plan), max_batch_size=40)
+def test_a_job_trains_within_its_declared_batch_size_unless_the_fidelity_lets_it_go_beyond_the_plan(
+    beyond_plan: bool, most: int
+) -> None:
+    executor, clock = executor_with(
+        replace(FIDELITIES["paper"], plan_within_trace_batch=beyond_plan), max_batch_size=40
+    )
     clock.sleep_until(60.0)
     executor.observe()
     assert executor.jobs["x"].max_batch_size == most

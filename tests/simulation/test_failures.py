@@ -46,7 +46,9 @@ def test_failures_are_the_same_for_the_same_seed_however_they_are_looked_up() ->
 
 
 def test_nodes_fail_by_themselves_after_the_mean_time_in_service() -> None:
-    failures = Outages(CLUSTER, RandomFailures(mtbf_hours=2.0, repair_seconds=3600.0)).between(-1.0, 3600.0 * 30_000)
+    failures = Outages(CLUSTER, RandomFailures(mtbf_hours=2.0, repair_seconds=3600.0)).between(
+        -1.0, 3600.0 * 30_000
+    )
     for node in CLUSTER.nodes:
         mine = [f for f in failures if f.node == node.id]
         up = [b.time - a.repaired_at for a, b in pairwise(mine)]
@@ -55,8 +57,16 @@ def test_nodes_fail_by_themselves_after_the_mean_time_in_service() -> None:
 
 
 def test_a_failed_node_is_out_of_service_until_it_is_repaired() -> None:
-    outages = Outages(CLUSTER, (NodeFailure(100.0, "t4-1", 50.0), NodeFailure(120.0, "a100-0", 10.0)))
-    assert [sorted(outages.down_at(t)) for t in (99.0, 100.0, 125.0, 149.0, 150.0)] == [[], ["t4-1"], ["a100-0", "t4-1"], ["t4-1"], []]
+    outages = Outages(
+        CLUSTER, (NodeFailure(100.0, "t4-1", 50.0), NodeFailure(120.0, "a100-0", 10.0))
+    )
+    assert [sorted(outages.down_at(t)) for t in (99.0, 100.0, 125.0, 149.0, 150.0)] == [
+        [],
+        ["t4-1"],
+        ["a100-0", "t4-1"],
+        ["t4-1"],
+        [],
+    ]
     assert outages.cluster_at(100.0).capacity.tolist() == [2, 2]
     assert outages.cluster_at(100.0) is outages.cluster_at(149.0)
     assert outages.cluster_at(150.0) is CLUSTER
@@ -65,14 +75,32 @@ def test_a_failed_node_is_out_of_service_until_it_is_repaired() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: RandomFailures(0.0), ParameterError, "mtbf_hours: is no time of 0.1 hours or more"),
-        (lambda: RandomFailures(float("nan")), ParameterError, "mtbf_hours: is no time of 0.1 hours or more"),
-        (lambda: RandomFailures(1.0, -1.0), ParameterError, "repair_seconds: is no time from zero up"),
+        (
+            lambda: RandomFailures(0.0),
+            ParameterError,
+            "mtbf_hours: is no time of 0.1 hours or more",
+        ),
+        (
+            lambda: RandomFailures(float("nan")),
+            ParameterError,
+            "mtbf_hours: is no time of 0.1 hours or more",
+        ),
+        (
+            lambda: RandomFailures(1.0, -1.0),
+            ParameterError,
+            "repair_seconds: is no time from zero up",
+        ),
         (lambda: NodeFailure(-1.0, "t4-0", 1.0), ParameterError, "time: is no time from zero up"),
-        (lambda: Outages(CLUSTER, (NodeFailure(1.0, "t4-9", 1.0),)), ClusterError, "failures: is no node of this cluster"),
+        (
+            lambda: Outages(CLUSTER, (NodeFailure(1.0, "t4-9", 1.0),)),
+            ClusterError,
+            "failures: is no node of this cluster",
+        ),
     ],
 )
-def test_failures_that_make_no_sense_are_refused(make: object, error: type[Exception], says: str) -> None:
+def test_failures_that_make_no_sense_are_refused(
+    make: object, error: type[Exception], says: str
+) -> None:
     with pytest.raises(error, match=says):
         make()  # type: ignore[operator]
 
@@ -80,7 +108,9 @@ def test_failures_that_make_no_sense_are_refused(make: object, error: type[Excep
 # ---- what a failure does to a job -------------------------------------------------------------------------------------------------
 
 
-def executor_with(*failures: NodeFailure, restart_seconds: float = 0.0) -> tuple[SimulatedExecutor, JumpingClock]:
+def executor_with(
+    *failures: NodeFailure, restart_seconds: float = 0.0
+) -> tuple[SimulatedExecutor, JumpingClock]:
     """One job of four epochs, 25 s each on one t4 GPU."""
     clock = JumpingClock()
     executor = SimulatedExecutor(CLUSTER, clock, QUIET, outages=Outages(CLUSTER, failures))
@@ -90,10 +120,25 @@ def executor_with(*failures: NodeFailure, restart_seconds: float = 0.0) -> tuple
 
 
 def hold(executor: SimulatedExecutor, number: int, *gpus: int, now: float = 0.0) -> None:
-    job, kind = executor.jobs["x"], CLUSTER.type_names[CLUSTER.gpu_type_of[gpus[0]]] if gpus else "t4"
+    job, kind = (
+        executor.jobs["x"],
+        CLUSTER.type_names[CLUSTER.gpu_type_of[gpus[0]]] if gpus else "t4",
+    )
     after = Allocation(kind, gpus) if gpus else None
-    change = ChangeKind.PREEMPT if after is None else ChangeKind.START if job.allocation is None else ChangeKind.MIGRATE
-    executor.apply(Changes(number, now, (Change("x", change, job.allocation, after, Grant(kind, len(gpus)) if gpus else None),)))
+    change = (
+        ChangeKind.PREEMPT
+        if after is None
+        else ChangeKind.START
+        if job.allocation is None
+        else ChangeKind.MIGRATE
+    )
+    executor.apply(
+        Changes(
+            number,
+            now,
+            (Change("x", change, job.allocation, after, Grant(kind, len(gpus)) if gpus else None),),
+        )
+    )
 
 
 def test_a_job_on_a_failed_node_falls_back_to_the_end_of_its_last_epoch_and_waits() -> None:
@@ -103,12 +148,16 @@ def test_a_job_on_a_failed_node_falls_back_to_the_end_of_its_last_epoch_and_wait
     state = executor.observe()
     (job,) = state.jobs
     assert job.allocation is None
-    assert job.remaining_work == pytest.approx(500.0), "two epochs are kept, ten seconds of the third are not"
+    assert job.remaining_work == pytest.approx(500.0), (
+        "two epochs are kept, ten seconds of the third are not"
+    )
     (event,) = [e for e in state.events if e.state is JobState.PREEMPTED]
     assert (event.time, event.data["cause"], event.data["node"]) == (60.0, "node-failed", "t4-0")
     assert event.data["lost_work"] == pytest.approx(100.0)
     assert executor.jobs["x"].lost_gpu_seconds == pytest.approx(10.0)
-    assert executor.jobs["x"].gpu_seconds == pytest.approx({"t4": 60.0}), "no GPU is held after the failure"
+    assert executor.jobs["x"].gpu_seconds == pytest.approx({"t4": 60.0}), (
+        "no GPU is held after the failure"
+    )
     assert state.cluster.capacity.tolist() == [2, 2]
 
 
@@ -136,7 +185,9 @@ def test_a_preempted_job_has_saved_all_it_did() -> None:
 
 
 def test_a_failure_of_another_node_or_after_its_end_leaves_a_job_alone() -> None:
-    executor, clock = executor_with(NodeFailure(50.0, "t4-1", 10.0), NodeFailure(101.0, "t4-0", 10.0))
+    executor, clock = executor_with(
+        NodeFailure(50.0, "t4-1", 10.0), NodeFailure(101.0, "t4-0", 10.0)
+    )
     hold(executor, 1, 0)
     clock.sleep_until(120.0)
     assert executor.observe().jobs == ()
@@ -163,7 +214,9 @@ def test_to_go_on_after_a_failure_is_a_restart_that_is_paid_for() -> None:
     executor.observe()
     job = executor.finished["x"]
     assert job.restarts == 1
-    assert job.finished_at == pytest.approx(125.0), "10 s to restore, and 50 s of work from the checkpoint at 500 on"
+    assert job.finished_at == pytest.approx(125.0), (
+        "10 s to restore, and 50 s of work from the checkpoint at 500 on"
+    )
 
 
 # ---- whole simulations ------------------------------------------------------------------------------------------------------------
@@ -174,18 +227,32 @@ def played(policy: str, failures: Failures, *, jobs: int = 8, seed: int = 3) -> 
     workload = generate("philly", jobs=jobs, hours=0.5, seed=seed, work_scale=0.05)
     cluster = Cluster.parse("t4=4x4,rtx=2x8,a100=1x8")
     return simulate(
-        Scenario(workload, catalog_models(), cluster, policy=policy, placer=placer, conditions=Conditions(failures=failures), seed=seed)
+        Scenario(
+            workload,
+            catalog_models(),
+            cluster,
+            policy=policy,
+            placer=placer,
+            conditions=Conditions(failures=failures),
+            seed=seed,
+        )
     )
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
-def test_all_jobs_end_though_nodes_fail_and_the_same_seed_gives_the_same_result(policy: str) -> None:
+def test_all_jobs_end_though_nodes_fail_and_the_same_seed_gives_the_same_result(
+    policy: str,
+) -> None:
     failures = RandomFailures(mtbf_hours=0.3, repair_seconds=600.0)
     result, again = played(policy, failures), played(policy, failures)
     assert result.complete
     assert result.metrics.failures > 0
     assert result.metrics.interruptions > 0
-    assert (result.records, result.metrics, result.spans) == (again.records, again.metrics, again.spans)
+    assert (result.records, result.metrics, result.spans) == (
+        again.records,
+        again.metrics,
+        again.spans,
+    )
 
 
 def test_failures_cost_time_and_gpu_hours() -> None:
@@ -196,14 +263,23 @@ def test_failures_cost_time_and_gpu_hours() -> None:
 
 
 @settings(max_examples=6, deadline=None)
-@given(policy=st.sampled_from(POLICIES.names), seed=st.integers(0, 50), mtbf_hours=st.sampled_from((0.3, 1.0, 5.0)))
-def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int, mtbf_hours: float) -> None:
+@given(
+    policy=st.sampled_from(POLICIES.names),
+    seed=st.integers(0, 50),
+    mtbf_hours=st.sampled_from((0.3, 1.0, 5.0)),
+)
+def test_gpus_are_held_by_nobody_while_their_node_is_down(
+    policy: str, seed: int, mtbf_hours: float
+) -> None:
     failures = RandomFailures(mtbf_hours, 900.0)
     result = played(policy, failures, jobs=4, seed=seed)
     outages = Outages(result.scenario.cluster, failures, seed=seed)
     for round_number, at in enumerate(result.round_times):
         capacity = outages.cluster_at(at).capacity.tolist()
-        assert all(c[round_number] <= most for c, most in zip(result.gpus_by_type.values(), capacity, strict=True))
+        assert all(
+            c[round_number] <= most
+            for c, most in zip(result.gpus_by_type.values(), capacity, strict=True)
+        )
     for record in result.records:
         assert record.lost_gpu_seconds <= sum(record.gpu_seconds.values())
         mine = [span for span in result.spans if span.job == record.name]
@@ -212,14 +288,20 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(policy: str, seed: int
         assert [span.start for span in mine] == sorted(span.start for span in mine)
         if record.finish is not None:
             ends = [*(span.start for span in mine[1:]), record.finish]
-            held = sum(end - span.start for span, end in zip(mine, ends, strict=True) if span.gpu_type is not None)
+            held = sum(
+                end - span.start
+                for span, end in zip(mine, ends, strict=True)
+                if span.gpu_type is not None
+            )
             assert record.waited == pytest.approx(record.finish - record.submit - held)
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_job_waits_for_the_repair_of_the_only_node_that_can_run_it(policy: str) -> None:
     workload = Workload("one", (TraceJob("only", 0.0, "cifar10", 4, 512, 0.2),), "sia")
-    one = Scenario(workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky")
+    one = Scenario(
+        workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky"
+    )
     broken = simulate(under(one, failures=(NodeFailure(450.0, "t4-0", 7200.0),)))
     assert broken.complete
     assert broken.records[0].interruptions == 1

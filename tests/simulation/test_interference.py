@@ -15,12 +15,23 @@ from maat.scheduling.errors import InterferenceError
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
-from maat.simulation.interference import Interference, interference, read_interference_text, read_table, synthetic
+from maat.simulation.interference import (
+    Interference,
+    interference,
+    read_interference_text,
+    read_table,
+    synthetic,
+)
 from maat.simulation.interference_builder import synthetic_pairs
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.simulation.world_models import TABLE_RESTART_SECONDS, Model, catalog_models, measured_models
+from maat.simulation.world_models import (
+    TABLE_RESTART_SECONDS,
+    Model,
+    catalog_models,
+    measured_models,
+)
 from maat.workloads.workloads import TraceJob, Workload
 
 SIX = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
@@ -81,7 +92,9 @@ def test_pals_measurements_are_read_in_both_directions_and_only_where_data_paral
     assert pairs["Small", "Small"] == {1: pytest.approx(1 / 0.9)}
 
 
-def test_models_that_pal_measured_but_not_beside_each_other_are_kept_apart_and_its_traces_names_are_known() -> None:
+def test_models_that_pal_measured_but_not_beside_each_other_are_kept_apart_and_its_traces_names_are_known() -> (
+    None
+):
     table = read_table(PAL.replace("Huge", "Bert-Base"), name="pal")
     known = table.between({"BERT", "bert", "Small"}, (4,))
     assert known["BERT", "BERT", 4] == math.inf
@@ -90,22 +103,38 @@ def test_models_that_pal_measured_but_not_beside_each_other_are_kept_apart_and_i
 
 
 @pytest.mark.parametrize(("batch", "size"), [(20, 20), (39, 20), (64, 40), (3, 10)])
-def test_a_job_is_found_by_its_model_and_the_next_smaller_batch_that_was_measured(batch: int, size: int) -> None:
+def test_a_job_is_found_by_its_model_and_the_next_smaller_batch_that_was_measured(
+    batch: int, size: int
+) -> None:
     types = [f"LM (batch size {n})" for n in (10, 20, 40)]
-    table = Interference("types", {(a, b): {1: 1.0} for a in (*types, "A3C") for b in (*types, "A3C")})
+    table = Interference(
+        "types", {(a, b): {1: 1.0} for a in (*types, "A3C") for b in (*types, "A3C")}
+    )
     assert table.called("LM", batch) == f"LM (batch size {size})"
     assert table.called("A3C", batch) == "A3C"
     assert table.called("unknown", batch) == "unknown"
 
 
 def test_a_models_own_name_goes_before_its_types() -> None:
-    table = Interference("both", {("LM", "LM"): {1: 1.0}, ("LM (batch size 5)", "LM (batch size 5)"): {1: 2.0}})
+    table = Interference(
+        "both", {("LM", "LM"): {1: 1.0}, ("LM (batch size 5)", "LM (batch size 5)"): {1: 2.0}}
+    )
     assert table.called("LM", 5) == "LM"
 
 
-def test_gavels_throughputs_are_read_for_one_type_and_speak_of_the_catalogs_models(tmp_path: Path) -> None:
-    small, large, wide = "('ResNet-18 (batch size 64)', 1)", "('ResNet-50 (batch size 64)', 1)", "('ResNet-50 (batch size 64)', 2)"
-    row = {small: {"null": 10.0, large: [5.0, 0.0]}, large: {"null": 4.0, small: [0.0, 5.0]}, wide: {"null": 8.0, wide: [0.0, 0.0]}}
+def test_gavels_throughputs_are_read_for_one_type_and_speak_of_the_catalogs_models(
+    tmp_path: Path,
+) -> None:
+    small, large, wide = (
+        "('ResNet-18 (batch size 64)', 1)",
+        "('ResNet-50 (batch size 64)', 1)",
+        "('ResNet-50 (batch size 64)', 2)",
+    )
+    row = {
+        small: {"null": 10.0, large: [5.0, 0.0]},
+        large: {"null": 4.0, small: [0.0, 5.0]},
+        wide: {"null": 8.0, wide: [0.0, 0.0]},
+    }
     path = tmp_path / "throughputs.json"
     path.write_text(json.dumps({"v100": row, "p100": {}}))
     pairs = interference(str(path)).pairs
@@ -125,7 +154,10 @@ NO_GAVEL = (
     '{"v100": 3}',
     '{"v100": 3, "p100": {"a": {}}}',
     "[" * 100_000,
-    *(GAVEL.replace("ALONE", given) for given in ("NaN", "Infinity", "-1", '"x"', "null", "9" * 400, "9" * 5000)),
+    *(
+        GAVEL.replace("ALONE", given)
+        for given in ("NaN", "Infinity", "-1", '"x"', "null", "9" * 400, "9" * 5000)
+    ),
 )
 
 
@@ -151,27 +183,39 @@ def test_a_text_is_recognised_by_its_contents() -> None:
         read_interference_text(OWN, name="own", gpu_type="p100")
 
 
-def test_the_shipped_table_knows_every_pair_of_the_six_models_and_says_that_it_is_synthetic() -> None:
+def test_the_shipped_table_knows_every_pair_of_the_six_models_and_says_that_it_is_synthetic() -> (
+    None
+):
     table = synthetic()
     assert all(1.0 <= xi <= 6.0 for xi in table.between(SIX, (1, 64)).values())
     assert "not measured" in table.name
 
 
-def test_the_shipped_table_is_what_its_builder_makes_of_the_measured_pairs(data_folder: Path) -> None:
+def test_the_shipped_table_is_what_its_builder_makes_of_the_measured_pairs(
+    data_folder: Path,
+) -> None:
     gavel = interference(str(data_folder / "gavel" / "simulation_throughputs.json"))
     pal = read_table(data_folder / "pal" / "colocation" / "norm_speed.csv")
     built = synthetic_pairs(gavel, pal)
     assert {
-        pair: {1: xi} for victim, row in built.items() for pair, xi in (((victim, p), xi) for p, xi in row.items())
+        pair: {1: xi}
+        for victim, row in built.items()
+        for pair, xi in (((victim, p), xi) for p, xi in row.items())
     } == synthetic().pairs
-    assert gavel.between(("cifar10", "imagenet"), (1,))["imagenet", "imagenet", 1] == pytest.approx(2.01, abs=0.005)
+    assert gavel.between(("cifar10", "imagenet"), (1,))["imagenet", "imagenet", 1] == pytest.approx(
+        2.01, abs=0.005
+    )
     assert pal.pairs["vgg19", "resnet50"][1] == pytest.approx(1.25)
 
 
 def test_two_jobs_on_a_gpu_end_as_late_as_the_table_says_and_the_summary_names_it() -> None:
     """A job that shares its one GPU with another of its kind from the same round on: at xi 2 each takes twice as long."""
-    alone, slowed = (_played(given, jobs_per_gpu=n) for given, n in ((None, 1), (Interference.constant(2.0), 2)))
-    took = [r.finish - r.start for r in slowed.records if r.finish is not None and r.start is not None]
+    alone, slowed = (
+        _played(given, jobs_per_gpu=n) for given, n in ((None, 1), (Interference.constant(2.0), 2))
+    )
+    took = [
+        r.finish - r.start for r in slowed.records if r.finish is not None and r.start is not None
+    ]
     first = alone.records[0]
     assert first.finish is not None
     assert first.start is not None
@@ -196,27 +240,37 @@ def test_jobs_that_do_not_fit_on_one_gpu_are_not_simulated_on_one() -> None:
 def test_jobs_of_pals_traces_share_gpus_as_its_measurements_say(data_folder: Path) -> None:
     """PointNet, 281.25 s, is not slowed by vgg19, 300.610341 s, which does a second's work in 1.087 s until PointNet ends."""
     pal = data_folder / "pal" / "colocation" / "norm_speed.csv"
-    vgg19, pointnet = _times_taken("vgg19", "PointNet", models=shipped_models(), given=pal, work=1000.0)
+    vgg19, pointnet = _times_taken(
+        "vgg19", "PointNet", models=shipped_models(), given=pal, work=1000.0
+    )
     assert pointnet == pytest.approx(281.25)
     assert vgg19 == pytest.approx(281.25 + 300.610341 - 281.25 * 0.92)
 
 
 def test_what_pal_never_ran_together_runs_one_after_the_other(data_folder: Path) -> None:
     pal = data_folder / "pal" / "colocation" / "norm_speed.csv"
-    assert _times_taken("BERT", "GPT2", models=shipped_models(), given=pal, work=1000.0) == pytest.approx([179.0, 3571.4])
+    assert _times_taken(
+        "BERT", "GPT2", models=shipped_models(), given=pal, work=1000.0
+    ) == pytest.approx([179.0, 3571.4])
 
 
 @pytest.mark.parametrize(("batch", "slowdown"), [(20, 1.53166), (80, 1.61483)])
-def test_jobs_of_gavels_types_share_gpus_at_their_own_batch_size(data_folder: Path, batch: int, slowdown: float) -> None:
+def test_jobs_of_gavels_types_share_gpus_at_their_own_batch_size(
+    data_folder: Path, batch: int, slowdown: float
+) -> None:
     """The largest batch that was measured too: the table, not its limits, says whether two fit."""
     gavel = data_folder / "gavel" / "simulation_throughputs.json"
     models = measured_models(gavel)
     (alone,) = _times_taken("LM", models=models, given=gavel, work=10.0, batch=batch)
     took = _times_taken("LM", "LM", models=models, given=gavel, work=10.0, batch=batch)
-    assert took == pytest.approx([TABLE_RESTART_SECONDS + slowdown * (alone - TABLE_RESTART_SECONDS)] * 2, rel=1e-4)
+    assert took == pytest.approx(
+        [TABLE_RESTART_SECONDS + slowdown * (alone - TABLE_RESTART_SECONDS)] * 2, rel=1e-4
+    )
 
 
-def _times_taken(*names: str, models: Mapping[str, Model], given: Path, work: float, batch: int | None = None) -> list[float]:
+def _times_taken(
+    *names: str, models: Mapping[str, Model], given: Path, work: float, batch: int | None = None
+) -> list[float]:
     """From start to end, of jobs that are submitted together to one GPU on which SJF-FFS may put two."""
     jobs = tuple(TraceJob(f"{n}", 0.0, name, 1, batch, work) for n, name in enumerate(names))
     cluster = replace(Cluster.parse("v100=1x1"), jobs_per_gpu=2)
@@ -227,7 +281,9 @@ def _times_taken(*names: str, models: Mapping[str, Model], given: Path, work: fl
         policy="sjf-ffs",
         placer="shared",
         conditions=Conditions(
-            fidelity=replace(fidelity("paper"), calibrated=False), rigid_share=1.0, interference=interference(str(given))
+            fidelity=replace(fidelity("paper"), calibrated=False),
+            rigid_share=1.0,
+            interference=interference(str(given)),
         ),
     )
     records = {record.name: record for record in simulate(scenario).records}
@@ -238,7 +294,13 @@ def _times_taken(*names: str, models: Mapping[str, Model], given: Path, work: fl
 RESTART_SECONDS = 50.0
 
 
-def _played(given: Interference | None, *, jobs_per_gpu: int, policy: str = "sjf-ffs", placer: str = "shared") -> SimulationResult:
+def _played(
+    given: Interference | None,
+    *,
+    jobs_per_gpu: int,
+    policy: str = "sjf-ffs",
+    placer: str = "shared",
+) -> SimulationResult:
     """Two short cifar10 jobs, submitted together, on one GPU."""
     jobs = tuple(TraceJob(f"cifar10-{n}", 0.0, "cifar10", 1, 128, 0.01) for n in (1, 2))
     cluster = replace(Cluster.parse("t4=1x1"), jobs_per_gpu=jobs_per_gpu)

@@ -19,16 +19,30 @@ from maat.simulation.tuned_jobs import TunedJobs, TuningRule
 from maat.simulation.variability import Measurements, Variability
 from maat.workloads.workloads import TraceJob, Workload
 
-JOBS = tuple(TraceJob(name, at, "resnet50", 1, work_scale=2000.0) for name, at in (("a", 0.0), ("b", 90_000.0)))
-SCENARIO = Scenario(Workload("two", JOBS, "pal"), shipped_models(), Cluster.parse("v100=1x4"), "fifo", "packed-sticky")
+JOBS = tuple(
+    TraceJob(name, at, "resnet50", 1, work_scale=2000.0)
+    for name, at in (("a", 0.0), ("b", 90_000.0))
+)
+SCENARIO = Scenario(
+    Workload("two", JOBS, "pal"),
+    shipped_models(),
+    Cluster.parse("v100=1x4"),
+    "fifo",
+    "packed-sticky",
+)
 MEASURED = Measurements(np.array([1.0, 2.0]), np.arange(2))
-UNEQUAL = Variability({("v100", application): MEASURED for application in ("resnet", "bert", "pagerank")})
+UNEQUAL = Variability(
+    {("v100", application): MEASURED for application in ("resnet", "bert", "pagerank")}
+)
 
 
 def test_unequal_gpus_that_nobody_weighs_are_allowed_and_told() -> None:
     (note,) = notes_on(under(SCENARIO, variability=UNEQUAL))
 
-    assert note == "GPUs differ in speed, which neither fifo nor packed-sticky weighs: the jobs bear it."
+    assert (
+        note
+        == "GPUs differ in speed, which neither fifo nor packed-sticky weighs: the jobs bear it."
+    )
     assert notes_on(SCENARIO) == ()
 
 
@@ -42,7 +56,9 @@ def test_a_penalty_of_a_model_that_no_job_is_of_is_told() -> None:
 def test_what_is_declared_is_told() -> None:
     shared = replace(SCENARIO, cluster=replace(SCENARIO.cluster, jobs_per_gpu=2))
 
-    assert notes_on(under(shared, interference=synthetic())) == ("Up to 2 jobs per GPU, interference: synthetic (declared, not measured).",)
+    assert notes_on(under(shared, interference=synthetic())) == (
+        "Up to 2 jobs per GPU, interference: synthetic (declared, not measured).",
+    )
     assert notes_on(under(SCENARIO, tuned=TunedJobs(TuningRule.ANY_PAIR))) == (
         "Jobs are tuned by the rule any-pair, drawn by the seed: not the trace's own GPU counts and batch sizes.",
     )
@@ -59,8 +75,13 @@ def test_very_many_rounds_are_told_before_they_are_played() -> None:
         "round_seconds 0.9 makes 100,000 rounds until the last job of two is submitted, of which those that can change nothing are passed over: "
         "a larger round_seconds takes less time.",
     )
-    late = replace(SCENARIO.workload, jobs=tuple(replace(job, submit_seconds=job.submit_seconds + 1.5e9) for job in JOBS))
-    assert notes_before(late, 1.0) == notes_before(SCENARIO.workload, 1.0) == (), "time counts from the first submission"
+    late = replace(
+        SCENARIO.workload,
+        jobs=tuple(replace(job, submit_seconds=job.submit_seconds + 1.5e9) for job in JOBS),
+    )
+    assert notes_before(late, 1.0) == notes_before(SCENARIO.workload, 1.0) == (), (
+        "time counts from the first submission"
+    )
     assert notes_before(replace(SCENARIO.workload, jobs=()), 1.0) == notes_before(late, None) == ()
 
 
@@ -68,7 +89,9 @@ LONG_JOBS = tuple(TraceJob(name, 0.0, "resnet50", 1, work_scale=2000.0) for name
 LONG = replace(SCENARIO, workload=Workload("two", LONG_JOBS, "pal"))
 
 
-def test_a_placer_that_restarts_jobs_which_the_policy_left_alone_is_told_with_what_keeps_them() -> None:
+def test_a_placer_that_restarts_jobs_which_the_policy_left_alone_is_told_with_what_keeps_them() -> (
+    None
+):
     result = simulate(replace(LONG, placer="random", max_rounds=20))
     kept = simulate(replace(LONG, placer="random-sticky", max_rounds=20))
 
@@ -95,7 +118,9 @@ def test_moves_by_a_placer_are_told_of_several_runs_together_and_not_where_they_
 
     (note,) = notes_on_moves([run(9, 10), run(20, 22), replace(run(0, 50), placer="packed-sticky")])
 
-    assert note.startswith("29 of 32 restarts were moves by the placer pal alone, of jobs that las left as they were: a sticky placer ")
+    assert note.startswith(
+        "29 of 32 restarts were moves by the placer pal alone, of jobs that las left as they were: a sticky placer "
+    )
     assert notes_on_moves([run(4, 4)]) == (), "one of every job at most"
     assert notes_on_moves([run(20, 40)]) == (), "the policy's own are as many"
 

@@ -35,7 +35,9 @@ def test_every_restart_takes_thirty_seconds_and_nothing_is_calibrated() -> None:
     models = {name: model.under(POLLUX) for name, model in catalog_models().items()}
     assert {model.restart_seconds for model in models.values()} == {30.0}
     assert {model.truth.slowdown for model in models.values()} == {1.0}
-    assert models["cifar10"].job_spec(TraceJob("x", 0.0, "cifar10", 2), POLLUX).restart_seconds == 30.0
+    assert (
+        models["cifar10"].job_spec(TraceJob("x", 0.0, "cifar10", 2), POLLUX).restart_seconds == 30.0
+    )
 
 
 def test_a_gpu_holds_eight_samples_of_yolov3_in_truth_and_in_plans() -> None:
@@ -62,7 +64,10 @@ def test_ncf_is_bound_to_what_the_trace_asks_for() -> None:
 def test_a_fidelity_may_reveal_more_to_one_policy() -> None:
     assert POLLUX.told_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
     assert POLLUX.told_to("tiresias").profiling is ProfilingMode.NO_PROFILE
-    assert POLLUX.revealing(ProfilingMode.BOOTSTRAP).told_to("optimus").profiling is ProfilingMode.BOOTSTRAP
+    assert (
+        POLLUX.revealing(ProfilingMode.BOOTSTRAP).told_to("optimus").profiling
+        is ProfilingMode.BOOTSTRAP
+    )
 
 
 def test_a_jobs_nodes_may_count_from_the_one_of_which_it_holds_most() -> None:
@@ -81,7 +86,9 @@ def shown(mode: Fidelity, **declared: object) -> tuple[SimulatedExecutor, Jumpin
     return executor, clock
 
 
-def test_an_oracle_of_every_count_tells_true_steps_of_the_requested_batch_and_what_is_left() -> None:
+def test_an_oracle_of_every_count_tells_true_steps_of_the_requested_batch_and_what_is_left() -> (
+    None
+):
     executor, _ = shown(replace(POLLUX, profiling=ProfilingMode.REQUEST_ORACLE), batch_size=120)
     job = executor.observe().jobs[0]
     samples = job.belief.by_type["t4"].samples
@@ -106,29 +113,44 @@ def test_nobody_else_is_told_the_steps_that_are_left() -> None:
     assert (job.remaining_steps, dict(job.belief.by_type)) == (None, {})
 
 
-def test_steps_are_those_measured_and_without_a_measurement_those_that_the_gradients_foretell() -> None:
+def test_steps_are_those_measured_and_without_a_measurement_those_that_the_gradients_foretell() -> (
+    None
+):
     progress = np.array([[5.0, 10.0], [5.0, 10.0]])
     table = EpochTable(np.array([10, 40]), progress, np.ones((2, 2)), np.full((2, 2), 3.0))
     gain = (3.0 + 1.0) / (3.0 / 4 + 1.0)
     assert table.steps.tolist() == [[5.0, 10.0], [5.0 / gain, 10.0 / gain]]
-    assert replace(table, measured_steps=np.array([[5.0, 10.0], [3.0, 6.0]])).steps[1].tolist() == [3.0, 6.0]
+    assert replace(table, measured_steps=np.array([[5.0, 10.0], [3.0, 6.0]])).steps[1].tolist() == [
+        3.0,
+        6.0,
+    ]
 
 
 def test_steps_at_the_initial_batch_size_are_the_progress_itself() -> None:
     fitted: FittedTruth = truth(noise_scale=50.0)
     assert fitted.steps_after(1, 10) == pytest.approx(50.0)
     assert fitted.steps_after(3, 10) == 0.0
-    assert 5.0 < fitted.steps_after(1, 100) < 50.0, "a larger batch needs fewer steps, though not as many fewer as it is larger"
+    assert 5.0 < fitted.steps_after(1, 100) < 50.0, (
+        "a larger batch needs fewer steps, though not as many fewer as it is larger"
+    )
 
 
 # ---- how a given batch is run -----------------------------------------------------------------------------------------------------
 
 
-def held(plan: BatchPlan | None, gpus: int, **declared: object) -> tuple[SimulatedExecutor, JumpingClock]:
+def held(
+    plan: BatchPlan | None, gpus: int, **declared: object
+) -> tuple[SimulatedExecutor, JumpingClock]:
     executor, clock = shown(POLLUX, **declared)
     executor.observe()
     grant = Grant("t4", gpus, batch=plan)
-    executor.apply(Changes(1, 0.0, (Change("x", ChangeKind.START, None, Allocation("t4", tuple(range(gpus))), grant),)))
+    executor.apply(
+        Changes(
+            1,
+            0.0,
+            (Change("x", ChangeKind.START, None, Allocation("t4", tuple(range(gpus))), grant),),
+        )
+    )
     clock.sleep_until(5.0)
     executor.observe()
     return executor, clock
@@ -146,7 +168,9 @@ def test_a_plan_that_memory_cannot_hold_is_split_anew() -> None:
 
 def test_rounding_never_exceeds_the_largest_batch_of_the_model() -> None:
     """400 samples on seven GPUs are 57.1 each: two passes of 29 would be 406."""
-    assert held(None, 7, batch_size=400, adaptivity=Adaptivity.RIGID, gpu_count=7)[0].jobs["x"].plan == BatchPlan(392, 28, 1)
+    assert held(None, 7, batch_size=400, adaptivity=Adaptivity.RIGID, gpu_count=7)[0].jobs[
+        "x"
+    ].plan == BatchPlan(392, 28, 1)
 
 
 # ---- the published figures (average JCT in seconds) -------------------------------------------------------------------------------
@@ -158,7 +182,9 @@ def measured(data_folder: Path) -> Mapping[str, Model]:
 
 
 def average_jct(data_folder: Path, models: Mapping[str, Model], policy: str, number: int) -> float:
-    trace: Workload = read_workload(data_folder / "pollux" / "workloads" / f"workload-{number}.csv", known_models=models)
+    trace: Workload = read_workload(
+        data_folder / "pollux" / "workloads" / f"workload-{number}.csv", known_models=models
+    )
     scenario = Scenario(
         trace,
         models,
@@ -174,7 +200,9 @@ def average_jct(data_folder: Path, models: Mapping[str, Model], policy: str, num
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("policy", "seconds"), [("tiresias", 3469.69375), ("optimus", 5301.875)])
-def test_the_published_figures_of_workload_6_are_met(data_folder: Path, measured: Mapping[str, Model], policy: str, seconds: float) -> None:
+def test_the_published_figures_of_workload_6_are_met(
+    data_folder: Path, measured: Mapping[str, Model], policy: str, seconds: float
+) -> None:
     assert average_jct(data_folder, measured, policy, 6) == pytest.approx(seconds, rel=1e-9)
 
 

@@ -26,42 +26,73 @@ def measured(data_folder: Path) -> Mapping[str, Model]:
 
 
 def played(
-    data_folder: Path, models: Mapping[str, Model], name: str, policy: str, *, rigid_share: float = 1.0, jobs: int | None = None
+    data_folder: Path,
+    models: Mapping[str, Model],
+    name: str,
+    policy: str,
+    *,
+    rigid_share: float = 1.0,
+    jobs: int | None = None,
 ) -> SimulationResult:
     """A public trace under fidelity `paper`, or its first jobs."""
-    trace = read_workload(data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models)
+    trace = read_workload(
+        data_folder / "sia-artifact" / "workloads" / f"{name}.csv", known_models=models
+    )
     some = replace(trace, jobs=trace.jobs[:jobs])
     conditions = Conditions(rigid_share=rigid_share)
-    return simulate(Scenario(some, models, Cluster.parse(CLUSTER), policy=policy, placer=suiting_placer(policy), conditions=conditions))
+    return simulate(
+        Scenario(
+            some,
+            models,
+            Cluster.parse(CLUSTER),
+            policy=policy,
+            placer=suiting_placer(policy),
+            conditions=conditions,
+        )
+    )
 
 
-def sia_and_gavel(data_folder: Path, models: Mapping[str, Model], name: str, jobs: int | None = None) -> tuple[float, float]:
+def sia_and_gavel(
+    data_folder: Path, models: Mapping[str, Model], name: str, jobs: int | None = None
+) -> tuple[float, float]:
     """Average JCT under each, hours; every job ends."""
-    results = [played(data_folder, models, name, policy, jobs=jobs).metrics for policy in ("sia", "gavel")]
+    results = [
+        played(data_folder, models, name, policy, jobs=jobs).metrics for policy in ("sia", "gavel")
+    ]
     assert [metrics.unfinished for metrics in results] == [0, 0]
     return results[0].avg_jct_hours, results[1].avg_jct_hours
 
 
 @pytest.mark.needs_data
-def test_the_first_rigid_jobs_of_a_trace_end_sooner_under_sia_than_under_gavel(data_folder: Path, measured: Mapping[str, Model]) -> None:
+def test_the_first_rigid_jobs_of_a_trace_end_sooner_under_sia_than_under_gavel(
+    data_folder: Path, measured: Mapping[str, Model]
+) -> None:
     sia, gavel = sia_and_gavel(data_folder, measured, "saturn/workload-1", jobs=12)
     assert sia < gavel
 
 
 @pytest.mark.needs_data
 @pytest.mark.long
-@pytest.mark.parametrize("name", [f"{family}/workload-{number}" for family in ("philly", "saturn") for number in (1, 2, 3)])
-def test_rigid_jobs_end_sooner_under_sia_than_under_gavel(data_folder: Path, measured: Mapping[str, Model], name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [f"{family}/workload-{number}" for family in ("philly", "saturn") for number in (1, 2, 3)],
+)
+def test_rigid_jobs_end_sooner_under_sia_than_under_gavel(
+    data_folder: Path, measured: Mapping[str, Model], name: str
+) -> None:
     sia, gavel = sia_and_gavel(data_folder, measured, name)
     assert sia < gavel
 
 
 @pytest.mark.needs_data
 @pytest.mark.long
-def test_few_jobs_of_an_adaptive_workload_are_evicted(data_folder: Path, measured: Mapping[str, Model]) -> None:
+def test_few_jobs_of_an_adaptive_workload_are_evicted(
+    data_folder: Path, measured: Mapping[str, Model]
+) -> None:
     # Placing everybody of a type anew evicted 62 and 78 jobs of these traces.
     evicted = [
-        played(data_folder, measured, name, "sia", rigid_share=0.0).metrics.evictions for name in ("philly/workload-1", "saturn/workload-1")
+        played(data_folder, measured, name, "sia", rigid_share=0.0).metrics.evictions
+        for name in ("philly/workload-1", "saturn/workload-1")
     ]
     assert evicted[0] <= 62 / 3
     assert evicted[1] <= 78 / 3

@@ -35,17 +35,30 @@ class Shared:
 
 
 def ends_seen(
-    jobs: Sequence[Shared], xi: Mapping[tuple[str, str, int], float], looks: Sequence[float], failures: tuple[NodeFailure, ...] = ()
+    jobs: Sequence[Shared],
+    xi: Mapping[tuple[str, str, int], float],
+    looks: Sequence[float],
+    failures: tuple[NodeFailure, ...] = (),
 ) -> list[float | None]:
     """When each job ended, the executor being looked at at these times."""
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, EXACT, slowdowns=(SharedGpus(xi),), outages=Outages(CLUSTER, failures))
+    executor = SimulatedExecutor(
+        CLUSTER, clock, EXACT, slowdowns=(SharedGpus(xi),), outages=Outages(CLUSTER, failures)
+    )
     for number, job in enumerate(jobs):
-        declared = spec(f"{number}", model=job.model, batch_size=10, gpu_count=len(job.gpus), adaptivity="rigid")
+        declared = spec(
+            f"{number}", model=job.model, batch_size=10, gpu_count=len(job.gpus), adaptivity="rigid"
+        )
         executor.submit(declared, truth(work=10.0 * job.solo_seconds), restart_seconds=0.0)
     executor.observe()
     items = [
-        Change(f"{number}", ChangeKind.START, None, Allocation("t4", job.gpus), Grant("t4", len(job.gpus)))
+        Change(
+            f"{number}",
+            ChangeKind.START,
+            None,
+            Allocation("t4", job.gpus),
+            Grant("t4", len(job.gpus)),
+        )
         for number, job in enumerate(jobs)
     ]
     executor.apply(Changes(1, 0.0, tuple(items)))
@@ -72,7 +85,11 @@ def ends_reckoned(jobs: Sequence[Shared], xi: Mapping[tuple[str, str, int], floa
         first = min(left, key=lambda number: left[number] * slowdown[number])
         passed = left[first] * slowdown[first]
         now += passed
-        left = {number: seconds - passed / slowdown[number] for number, seconds in left.items() if number != first}
+        left = {
+            number: seconds - passed / slowdown[number]
+            for number, seconds in left.items()
+            if number != first
+        }
         ends[first] = now
     return ends
 
@@ -81,7 +98,9 @@ def constant(value: float) -> dict[tuple[str, str, int], float]:
     return {(a, b, n): value for a in MODELS for b in MODELS for n in range(1, GPUS + 1)}
 
 
-def test_when_a_partner_ends_within_a_round_the_other_goes_on_at_full_speed_from_that_moment() -> None:
+def test_when_a_partner_ends_within_a_round_the_other_goes_on_at_full_speed_from_that_moment() -> (
+    None
+):
     """40 s and 100 s of work at twice the time together: the first ends at 80 s, when the other has 60 s left to do alone."""
     jobs = [Shared("light", 40.0, (0,)), Shared("heavy", 100.0, (0,))]
     assert ends_seen(jobs, constant(2.0), [300.0]) == pytest.approx([80.0, 140.0], rel=1e-6)
@@ -93,7 +112,9 @@ def test_a_partner_that_comes_slows_from_that_moment_and_no_longer_when_it_goes(
     executor = SimulatedExecutor(CLUSTER, clock, EXACT, slowdowns=(SharedGpus(constant(2.0)),))
     for name, model, seconds in (("first", "light", 100.0), ("comes", "heavy", 20.0)):
         executor.submit(
-            spec(name, model=model, batch_size=10, gpu_count=1, adaptivity="rigid"), truth(work=10.0 * seconds), restart_seconds=0.0
+            spec(name, model=model, batch_size=10, gpu_count=1, adaptivity="rigid"),
+            truth(work=10.0 * seconds),
+            restart_seconds=0.0,
         )
     executor.observe()
     for number, (name, moment) in enumerate((("first", 0.0), ("comes", 30.0)), start=1):
@@ -103,20 +124,30 @@ def test_a_partner_that_comes_slows_from_that_moment_and_no_longer_when_it_goes(
         executor.apply(Changes(number, moment, (start,)))
     clock.sleep_until(500.0)
     executor.observe()
-    assert [executor.finished[name].finished_at for name in ("comes", "first")] == pytest.approx([70.0, 120.0], rel=1e-6)
+    assert [executor.finished[name].finished_at for name in ("comes", "first")] == pytest.approx(
+        [70.0, 120.0], rel=1e-6
+    )
 
 
-def test_a_job_between_two_partners_is_held_up_by_the_worse_and_speeds_up_when_that_one_ends() -> None:
+def test_a_job_between_two_partners_is_held_up_by_the_worse_and_speeds_up_when_that_one_ends() -> (
+    None
+):
     """b is slowed by 3 through c until c ends at 30 s with 10 s of b done; then by 1.5 through a, which ends at 60 s (30 s done); then alone."""
     xi = constant(1.0) | {("middle", "light", 2): 1.5, ("middle", "heavy", 2): 3.0}
-    jobs = [Shared("light", 60.0, (0,)), Shared("middle", 100.0, (0, 1)), Shared("heavy", 30.0, (1,))]
+    jobs = [
+        Shared("light", 60.0, (0,)),
+        Shared("middle", 100.0, (0, 1)),
+        Shared("heavy", 30.0, (1,)),
+    ]
     assert ends_seen(jobs, xi, [500.0]) == pytest.approx([60.0, 130.0, 30.0], rel=1e-6)
 
 
 def test_a_partner_that_loses_its_node_no_longer_slows_anybody() -> None:
     """The spanning job loses node 1 and so everything at 50 s; its partner on node 0 has done 25 s by then and needs 75 s more."""
     jobs = [Shared("light", 100.0, (0,)), Shared("heavy", 100.0, (0, 2))]
-    ends = ends_seen(jobs, constant(2.0), [500.0], (NodeFailure(50.0, CLUSTER.nodes[1].id, 1000.0),))
+    ends = ends_seen(
+        jobs, constant(2.0), [500.0], (NodeFailure(50.0, CLUSTER.nodes[1].id, 1000.0),)
+    )
     assert ends == [pytest.approx(125.0, rel=1e-6), None]
 
 
@@ -124,10 +155,20 @@ def test_a_partner_that_loses_its_node_no_longer_slows_anybody() -> None:
 def shared_jobs(draw: st.DrawFn) -> list[Shared]:
     jobs: list[Shared] = []
     for _ in range(draw(st.integers(2, 6))):
-        free = [gpu for gpu in range(GPUS) if sum(gpu in job.gpus for job in jobs) < CLUSTER.jobs_per_gpu]
+        free = [
+            gpu
+            for gpu in range(GPUS)
+            if sum(gpu in job.gpus for job in jobs) < CLUSTER.jobs_per_gpu
+        ]
         gpus = draw(st.sets(st.sampled_from(free), min_size=1)) if free else set()
         if gpus:
-            jobs.append(Shared(draw(st.sampled_from(MODELS)), draw(st.integers(1, 60) | st.floats(1.0, 60.0)), tuple(sorted(gpus))))
+            jobs.append(
+                Shared(
+                    draw(st.sampled_from(MODELS)),
+                    draw(st.integers(1, 60) | st.floats(1.0, 60.0)),
+                    tuple(sorted(gpus)),
+                )
+            )
     return jobs
 
 
@@ -136,8 +177,14 @@ def shared_jobs(draw: st.DrawFn) -> list[Shared]:
     slowdowns=st.lists(st.floats(1.0, 4.0), min_size=9, max_size=9),
     gaps=st.lists(st.floats(0.5, 200.0), max_size=8),
 )
-def test_every_end_is_where_event_by_event_reckoning_puts_it(jobs: list[Shared], slowdowns: list[float], gaps: list[float]) -> None:
+def test_every_end_is_where_event_by_event_reckoning_puts_it(
+    jobs: list[Shared], slowdowns: list[float], gaps: list[float]
+) -> None:
     pairs = [(a, b) for a in MODELS for b in MODELS]
-    xi = {(a, b, n): slowdown for (a, b), slowdown in zip(pairs, slowdowns, strict=True) for n in range(1, GPUS + 1)}
+    xi = {
+        (a, b, n): slowdown
+        for (a, b), slowdown in zip(pairs, slowdowns, strict=True)
+        for n in range(1, GPUS + 1)
+    }
     looks = [sum(gaps[: i + 1]) for i in range(len(gaps))]
     assert ends_seen(jobs, xi, [*looks, 1e6]) == pytest.approx(ends_reckoned(jobs, xi), rel=1e-6)

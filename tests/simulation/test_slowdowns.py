@@ -43,7 +43,9 @@ def test_pace_divides_the_work_done() -> None:
     done = {}
     for slowdowns in ((), (Company(),)):
         clock = JumpingClock()
-        executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES["sia-artifact"], slowdowns=slowdowns)
+        executor = SimulatedExecutor(
+            CLUSTER, clock, FIDELITIES["sia-artifact"], slowdowns=slowdowns
+        )
         for name in ("a", "b"):
             executor.submit(spec(name), truth(), restart_seconds=0.0)
         executor.observe()
@@ -60,5 +62,13 @@ def _start(executor: SimulatedExecutor, number: int, gpus_of: dict[str, tuple[in
     for name, gpus in gpus_of.items():
         after = Allocation("t4", gpus) if gpus else None
         kind = ChangeKind.START if gpus else ChangeKind.PREEMPT
-        items.append(Change(name, kind, executor.jobs[name].allocation, after, Grant("t4", len(gpus)) if gpus else None))
+        items.append(
+            Change(
+                name,
+                kind,
+                executor.jobs[name].allocation,
+                after,
+                Grant("t4", len(gpus)) if gpus else None,
+            )
+        )
     executor.apply(Changes(number, 0.0, tuple(items)))

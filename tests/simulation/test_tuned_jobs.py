@@ -39,10 +39,19 @@ TRAINED = sorted(name for name, model in MODELS.items() if not model.gpus_per_re
 def run_seconds(model: Model, gpu_type: str, job: TraceJob, per_node: int) -> float:
     """How long the simulator takes for a training on these GPUs at this batch size, with nothing to pay for starting."""
     declared = model.job_spec(job, FIDELITIES["paper"], adaptivity=Adaptivity.RIGID)
-    lone = SimulatedJob(declared, model.truth, 0.0, epoch_ends(model.truth, 1.0, ()), model.truth.max_batch_size, belief=Belief())
+    lone = SimulatedJob(
+        declared,
+        model.truth,
+        0.0,
+        epoch_ends(model.truth, 1.0, ()),
+        model.truth.max_batch_size,
+        belief=Belief(),
+    )
     whole, rest = divmod(job.gpu_count, per_node)
     shape = (per_node,) * whole + ((rest,) if rest else ())
-    lone.hold(Allocation(gpu_type, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0)
+    lone.hold(
+        Allocation(gpu_type, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0
+    )
     lone.advance(0.0, float("inf"), fitter=lambda _: None, whole_second_epochs=False)  # type: ignore[arg-type, return-value]
     assert lone.finished_at is not None
     return lone.finished_at
@@ -55,15 +64,28 @@ def run_seconds(model: Model, gpu_type: str, job: TraceJob, per_node: int) -> fl
     rule=st.sampled_from(TuningRule),
     seed=st.integers(0, 5),
 )
-def test_every_pair_that_is_drawn_is_within_the_band_as_the_simulator_runs_it(name: str, shape: str, rule: TuningRule, seed: int) -> None:
+def test_every_pair_that_is_drawn_is_within_the_band_as_the_simulator_runs_it(
+    name: str, shape: str, rule: TuningRule, seed: int
+) -> None:
     cluster, model, how = Cluster.parse(shape), MODELS[name], TunedJobs(rule)
     pairs = valid_pairs(model, cluster, how)
     job = tuned([TraceJob("j", 0.0, name, 7, 1)], MODELS, cluster, how, seed=seed)["j"]
-    chosen = next(pair for pair in pairs if (pair.gpu_count, pair.batch_size) == (job.gpu_count, job.batch_size))
+    chosen = next(
+        pair
+        for pair in pairs
+        if (pair.gpu_count, pair.batch_size) == (job.gpu_count, job.batch_size)
+    )
     kind = min(cluster.type_names, key=lambda t: model.memory[t].largest_per_gpu)
     per_node = int(cluster.gpus_per_node[cluster.type_index[kind]])
-    alone = [pair for pair in valid_pairs(model, cluster, TunedJobs(rule, 1, 1e-9, 1e9)) if pair.gpu_count == 1]
-    best = min(run_seconds(model, kind, TraceJob("b", 0.0, name, 1, pair.batch_size), per_node) for pair in alone)
+    alone = [
+        pair
+        for pair in valid_pairs(model, cluster, TunedJobs(rule, 1, 1e-9, 1e9))
+        if pair.gpu_count == 1
+    ]
+    best = min(
+        run_seconds(model, kind, TraceJob("b", 0.0, name, 1, pair.batch_size), per_node)
+        for pair in alone
+    )
     share = best / run_seconds(model, kind, job, per_node) / job.gpu_count
     assert share == pytest.approx(chosen.share, rel=1e-6)
     assert (0.5 <= chosen.share <= 0.8) or len(pairs) == 1
@@ -77,7 +99,9 @@ def test_of_each_count_pollux_looks_at_its_best_batch_size_alone() -> None:
     assert len(set(counts)) == len(counts) > 5
     assert set(best) <= set(every)
     for pair in best:
-        assert pair.share == max(other.share for other in every if other.gpu_count == pair.gpu_count)
+        assert pair.share == max(
+            other.share for other in every if other.gpu_count == pair.gpu_count
+        )
 
 
 def test_a_model_that_never_comes_into_the_band_gets_the_nearest_pair() -> None:
@@ -89,13 +113,18 @@ def test_a_model_that_never_comes_into_the_band_gets_the_nearest_pair() -> None:
 
 def test_the_same_seed_draws_the_same_pairs_and_another_one_others() -> None:
     jobs = [TraceJob(f"j{n}", 0.0, name, 1) for n, name in enumerate(["cifar10", "bert"] * 20)]
-    first, again, other = (tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=seed) for seed in (1, 1, 2)
+    )
     assert first == again
     assert first != other
 
 
 def test_hybrid_parallel_jobs_and_those_that_adapt_themselves_stay_as_they_are() -> None:
-    jobs = [TraceJob("gpt", 0.0, "gpt", 8), TraceJob("own", 0.0, "cifar10", 1, 128, regimes=(Regime(128, 3),))]
+    jobs = [
+        TraceJob("gpt", 0.0, "gpt", 8),
+        TraceJob("own", 0.0, "cifar10", 1, 128, regimes=(Regime(128, 3),)),
+    ]
     assert tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=0) == {}
 
 
@@ -109,10 +138,17 @@ def test_hybrid_parallel_jobs_and_those_that_adapt_themselves_stay_as_they_are()
         {"workload_kind": WorkloadKind.LATENCY_INFERENCE, "promised_seconds": 1.0},
     ],
 )
-def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(bound: dict[str, object]) -> None:
-    job, free = TraceJob("bound", 0.0, "cifar10", 3, 200, **bound), TraceJob("free", 0.0, "cifar10", 3, 200)  # type: ignore[arg-type]
+def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(
+    bound: dict[str, object],
+) -> None:
+    job, free = (
+        TraceJob("bound", 0.0, "cifar10", 3, 200, **bound),
+        TraceJob("free", 0.0, "cifar10", 3, 200),
+    )  # type: ignore[arg-type]
     assert set(tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0)) == {"free"}
-    assert tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0) == tuned([free, free], MODELS, CLUSTER, TunedJobs(), seed=0), "the draw"
+    assert tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0) == tuned(
+        [free, free], MODELS, CLUSTER, TunedJobs(), seed=0
+    ), "the draw"
 
 
 def test_a_tuned_job_stays_within_what_its_owner_lets_anybody_choose() -> None:
@@ -132,14 +168,18 @@ def test_a_tuning_that_nothing_could_meet_is_refused(values: dict[str, float]) -
 
 def scenario(**changes: object) -> Scenario:
     jobs = tuple(TraceJob(f"j{n}", 30.0 * n, "cifar10", 1, 128, work_scale=0.2) for n in range(4))
-    return under(Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER), **{"tuned": TunedJobs(), **changes})
+    return under(
+        Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER), **{"tuned": TunedJobs(), **changes}
+    )
 
 
 def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     submit = SimulatedExecutor.submit
     monkeypatch.setattr(
-        SimulatedExecutor, "submit", lambda self, spec, *rest, **named: (seen.append(spec), submit(self, spec, *rest, **named))
+        SimulatedExecutor,
+        "submit",
+        lambda self, spec, *rest, **named: (seen.append(spec), submit(self, spec, *rest, **named)),
     )
     played = scenario()
     result = simulate(played)
@@ -154,32 +194,87 @@ def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch
 def test_jobs_that_a_study_or_a_fidelity_binds_are_not_tuned_but_run_as_the_trace_says() -> None:
     half = scenario(rigid_share=0.25, strong_scaling_share=0.25)
     assert sorted(half.adaptivity[name] for name in half.tuned_jobs) == [Adaptivity.ADAPTIVE] * 2
-    jobs = (TraceJob("n", 0.0, "ncf", 1, 32768, work_scale=0.1), TraceJob("c", 0.0, "cifar10", 1, 128, work_scale=0.1))
+    jobs = (
+        TraceJob("n", 0.0, "ncf", 1, 32768, work_scale=0.1),
+        TraceJob("c", 0.0, "cifar10", 1, 128, work_scale=0.1),
+    )
     conditions = Conditions(FIDELITIES["pollux-artifact"], tuned=TunedJobs())
-    assert set(Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions).tuned_jobs) == {"c"}
+    assert set(
+        Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions).tuned_jobs
+    ) == {"c"}
 
 
 @pytest.mark.parametrize("family", ["philly", "helios", "newtrace"])
 def test_generated_traces_are_tuned_too(family: str) -> None:
     workload = generate(family, jobs=12, hours=0.5, seed=3, work_scale=0.05)
-    played = Scenario(workload, MODELS, CLUSTER, policy="fifo", placer="packed-sticky", conditions=Conditions(tuned=TunedJobs()))
-    assert set(played.tuned_jobs) == {job.name for job in workload.jobs if not MODELS[job.model].gpus_per_replica}
+    played = Scenario(
+        workload,
+        MODELS,
+        CLUSTER,
+        policy="fifo",
+        placer="packed-sticky",
+        conditions=Conditions(tuned=TunedJobs()),
+    )
+    assert set(played.tuned_jobs) == {
+        job.name for job in workload.jobs if not MODELS[job.model].gpus_per_replica
+    }
     assert simulate(played).complete
 
 
 def test_a_tuned_simulation_is_another_one_and_sweeps_know_it() -> None:
     plain, once = scenario(tuned=None), scenario()
-    assert len({content_key(s) for s in (plain, once, under(once, tuned=TunedJobs(TuningRule.ANY_PAIR)))}) == 3
-    setup = Setup(GivenTrace(plain.workload), MODELS, Cluster.parse("t4=6x4,rtx=3x8,a100=2x8"), conditions=Conditions(tuned=TunedJobs()))
+    assert (
+        len(
+            {
+                content_key(s)
+                for s in (plain, once, under(once, tuned=TunedJobs(TuningRule.ANY_PAIR)))
+            }
+        )
+        == 3
+    )
+    setup = Setup(
+        GivenTrace(plain.workload),
+        MODELS,
+        Cluster.parse("t4=6x4,rtx=3x8,a100=2x8"),
+        conditions=Conditions(tuned=TunedJobs()),
+    )
     assert setup.scenario().conditions.tuned == TunedJobs()
 
 
 def test_the_command_line_tunes_jobs(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
-    trace.write_text("name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.05\n", encoding="utf-8")
-    command = [sys.executable, "-m", "maat", "simulate", str(trace), "--cluster", "t4=4x4", "--policy", "fifo", "--json"]
+    trace.write_text(
+        "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.05\n",
+        encoding="utf-8",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "maat",
+        "simulate",
+        str(trace),
+        "--cluster",
+        "t4=4x4",
+        "--policy",
+        "fifo",
+        "--json",
+    ]
     run = [*command, "--tuned", "best-batch", "--tuned-gpus", "8"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"}, timeout=120)
+    done = subprocess.run(
+        run,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
-    plain = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"}, timeout=120)
+    plain = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+        timeout=120,
+    )
     assert json.loads(done.stdout)["avg_jct_hours"] < json.loads(plain.stdout)["avg_jct_hours"]

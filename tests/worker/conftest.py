@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))  # the databases are the service's
+sys.path.insert(
+    0, str(Path(__file__).resolve().parent.parent / "backend")
+)  # the databases are the service's
 
 from database_fixtures import *  # noqa: F403

@@ -9,7 +9,17 @@ from sqlmodel import col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, JobAllocation, JobEvent, Node, OutboxMessage, Round, Tenant, User
+from backend.models import (
+    Cluster,
+    Job,
+    JobAllocation,
+    JobEvent,
+    Node,
+    OutboxMessage,
+    Round,
+    Tenant,
+    User,
+)
 from maat.scheduling.events import JobState, may_follow
 
 NODES = (("t4-0", "t4", 4), ("t4-1", "t4", 4), ("a100-0", "a100", 8))
@@ -38,7 +48,14 @@ def set_time(database: Database, cluster_id: str, seconds: float) -> None:
         session.add(row)
 
 
-def make_cluster(database: Database, *, speed: float = 1e-9, round_seconds: float = 60.0, name: str = "demo", **fields: Any) -> str:
+def make_cluster(
+    database: Database,
+    *,
+    speed: float = 1e-9,
+    round_seconds: float = 60.0,
+    name: str = "demo",
+    **fields: Any,
+) -> str:
     with database.session_scope() as session:
         settings = {"policy": "sia", "placer": "whole-node", **fields}
         cluster = Cluster(name=name, round_seconds=round_seconds, speed=speed, **settings)
@@ -52,14 +69,28 @@ def make_cluster(database: Database, *, speed: float = 1e-9, round_seconds: floa
 
 
 def submit(
-    database: Database, cluster_id: str, *, count: int = 1, model: str = "cifar10", work_scale: float = 0.3, **fields: Any
+    database: Database,
+    cluster_id: str,
+    *,
+    count: int = 1,
+    model: str = "cifar10",
+    work_scale: float = 0.3,
+    **fields: Any,
 ) -> list[str]:
     """Submit jobs at cluster second 0."""
     owner, tenant = make_owner(database)
     settings = {"adaptivity": "adaptive", "submitted_seconds": 0.0, "remaining_work": 1.0, **fields}
     with database.session_scope() as session:
         rows = [
-            Job(cluster_id=cluster_id, name=f"job-{i}", owner_id=owner, tenant_id=tenant, model=model, work_scale=work_scale, **settings)
+            Job(
+                cluster_id=cluster_id,
+                name=f"job-{i}",
+                owner_id=owner,
+                tenant_id=tenant,
+                model=model,
+                work_scale=work_scale,
+                **settings,
+            )
             for i in range(count)
         ]
         session.add_all(rows)
@@ -68,12 +99,20 @@ def submit(
 
 def round_numbers(database: Database, cluster_id: str) -> list[int]:
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(Round.number).where(Round.cluster_id == cluster_id).order_by(col(Round.number))))
+        return list(
+            session.exec(
+                select(Round.number)
+                .where(Round.cluster_id == cluster_id)
+                .order_by(col(Round.number))
+            )
+        )
 
 
 def jobs_of(database: Database, cluster_id: str) -> list[Job]:
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(Job).where(Job.cluster_id == cluster_id).order_by(col(Job.id))))
+        return list(
+            session.exec(select(Job).where(Job.cluster_id == cluster_id).order_by(col(Job.id)))
+        )
 
 
 def job(database: Database, job_id: str) -> Job:
@@ -83,18 +122,30 @@ def job(database: Database, job_id: str) -> Job:
 
 def states_of(database: Database, job_id: str) -> list[JobState]:
     """The states through which a job passed, as its events tell."""
-    statement = select(JobEvent.state).where(JobEvent.job_id == job_id, col(JobEvent.state).is_not(None)).order_by(col(JobEvent.id))
+    statement = (
+        select(JobEvent.state)
+        .where(JobEvent.job_id == job_id, col(JobEvent.state).is_not(None))
+        .order_by(col(JobEvent.id))
+    )
     with database.session_scope(writes=False) as session:
         return [JobState(state) for state in session.exec(statement)]
 
 
 def spans_of(database: Database, job_id: str) -> list[JobAllocation]:
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(JobAllocation).where(JobAllocation.job_id == job_id).order_by(col(JobAllocation.id))))
+        return list(
+            session.exec(
+                select(JobAllocation)
+                .where(JobAllocation.job_id == job_id)
+                .order_by(col(JobAllocation.id))
+            )
+        )
 
 
 def waiting_messages(database: Database, cluster_id: str) -> list[int]:
-    statement = select(OutboxMessage.round_number).where(OutboxMessage.cluster_id == cluster_id, col(OutboxMessage.applied_at).is_(None))
+    statement = select(OutboxMessage.round_number).where(
+        OutboxMessage.cluster_id == cluster_id, col(OutboxMessage.applied_at).is_(None)
+    )
     with database.session_scope(writes=False) as session:
         return list(session.exec(statement))
 
@@ -107,7 +158,9 @@ def assert_history_is_whole(database: Database, cluster_id: str) -> None:
     held: dict[int, list[tuple[float, float]]] = {}
     for row in jobs_of(database, cluster_id):
         states = [JobState.SUBMITTED, *states_of(database, row.id)]
-        assert all(may_follow(before, after) for before, after in itertools.pairwise(states)), states
+        assert all(may_follow(before, after) for before, after in itertools.pairwise(states)), (
+            states
+        )
         assert states[-1] == row.state
         spans = spans_of(database, row.id)
         assert sum(span.to_seconds is None for span in spans) == (row.gpus is not None)
@@ -116,7 +169,14 @@ def assert_history_is_whole(database: Database, cluster_id: str) -> None:
             assert row.gpus is None
         for span in spans:
             for gpu in span.gpus:
-                held.setdefault(gpu, []).append((span.from_seconds, span.to_seconds if span.to_seconds is not None else float("inf")))
+                held.setdefault(gpu, []).append(
+                    (
+                        span.from_seconds,
+                        span.to_seconds if span.to_seconds is not None else float("inf"),
+                    )
+                )
     for stretches in held.values():
         ordered = sorted(stretches)
-        assert all(before[1] <= after[0] + 1e-6 for before, after in itertools.pairwise(ordered)), ordered
+        assert all(before[1] <= after[0] + 1e-6 for before, after in itertools.pairwise(ordered)), (
+            ordered
+        )

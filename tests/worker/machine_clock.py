@@ -18,7 +18,11 @@ class MachineClock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = self.off_seconds = 0.0
         self._began, self._true_now = datetime.now(UTC), clocktime.utc_now
-        for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in ("backend", "worker")]:
+        for module in [
+            module
+            for name, module in sys.modules.items()
+            if name.partition(".")[0] in ("backend", "worker")
+        ]:
             if getattr(module, "utc_now", None) is self._true_now:
                 monkeypatch.setattr(module, "utc_now", self.wall)
         monkeypatch.setattr(clocktime, "_boot_seconds", lambda: 5000.0 + self.seconds)

@@ -26,18 +26,48 @@ def request_simulation(
     **conditions: Any,
 ) -> str:
     owner, tenant = make_owner(database)
-    runs = [{"policy": policy, "policy_parameters": {}, "placer": "whole-node", "placer_parameters": {}, "seed": 0} for policy in policies]
-    request = {"traces": [SMALL if trace is None else trace], "cluster": cluster, "fidelity": "paper", "round_seconds": None, "runs": runs}
+    runs = [
+        {
+            "policy": policy,
+            "policy_parameters": {},
+            "placer": "whole-node",
+            "placer_parameters": {},
+            "seed": 0,
+        }
+        for policy in policies
+    ]
+    request = {
+        "traces": [SMALL if trace is None else trace],
+        "cluster": cluster,
+        "fidelity": "paper",
+        "round_seconds": None,
+        "runs": runs,
+    }
     request |= conditions
     with database.session_scope() as session:
-        operation = Operation(kind="simulation", owner_id=owner, tenant_id=tenant, total=3.0 * len(policies), unit="jobs")
+        operation = Operation(
+            kind="simulation",
+            owner_id=owner,
+            tenant_id=tenant,
+            total=3.0 * len(policies),
+            unit="jobs",
+        )
         session.add(operation)
         session.flush()
-        simulation = Simulation(name="compare", owner_id=owner, tenant_id=tenant, operation_id=operation.id, request=request)
+        simulation = Simulation(
+            name="compare",
+            owner_id=owner,
+            tenant_id=tenant,
+            operation_id=operation.id,
+            request=request,
+        )
         session.add(simulation)
         session.flush()
         session.add_all(
-            SimulationRun(simulation_id=simulation.id, position=i, policy=policy, placer="whole-node") for i, policy in enumerate(policies)
+            SimulationRun(
+                simulation_id=simulation.id, position=i, policy=policy, placer="whole-node"
+            )
+            for i, policy in enumerate(policies)
         )
     return simulation.id
 
@@ -49,5 +79,9 @@ def operation_of(database: Database, simulation_id: str) -> Operation:
 
 def runs_of(database: Database, simulation_id: str) -> list[SimulationRun]:
     with database.session_scope(writes=False) as session:
-        statement = select(SimulationRun).where(SimulationRun.simulation_id == simulation_id).order_by(col(SimulationRun.position))
+        statement = (
+            select(SimulationRun)
+            .where(SimulationRun.simulation_id == simulation_id)
+            .order_by(col(SimulationRun.position))
+        )
         return list(session.exec(statement))

@@ -45,7 +45,13 @@ def anchored(database: Database, clock: MachineClock) -> str:
 
 def times_of(database: Database, cluster_id: str) -> list[float]:
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(Round.at_seconds).where(Round.cluster_id == cluster_id).order_by(col(Round.number))))
+        return list(
+            session.exec(
+                select(Round.at_seconds)
+                .where(Round.cluster_id == cluster_id)
+                .order_by(col(Round.number))
+            )
+        )
 
 
 def make_rounds(database: Database, clock: MachineClock, count: int) -> None:
@@ -57,7 +63,9 @@ def make_rounds(database: Database, clock: MachineClock, count: int) -> None:
 
 
 @BY_AN_HOUR
-def test_every_round_is_made_and_cluster_time_passes_evenly(database: Database, clock: MachineClock, set_by: float) -> None:
+def test_every_round_is_made_and_cluster_time_passes_evenly(
+    database: Database, clock: MachineClock, set_by: float
+) -> None:
     cluster_id = anchored(database, clock)
     make_rounds(database, clock, 2)
     clock.off_seconds = set_by
@@ -66,7 +74,9 @@ def test_every_round_is_made_and_cluster_time_passes_evenly(database: Database, 
     make_rounds(database, clock, 3)
     times = times_of(database, cluster_id)
     assert round_numbers(database, cluster_id) == list(range(1, 10))
-    assert [later - earlier for earlier, later in itertools.pairwise(times)] == pytest.approx([60.0] * 8)
+    assert [later - earlier for earlier, later in itertools.pairwise(times)] == pytest.approx(
+        [60.0] * 8
+    )
     assert_history_is_whole(database, cluster_id)
 
 
@@ -90,13 +100,20 @@ def test_a_speed_given_while_a_round_is_made_counts_from_then(
         assert (row.speed, row.anchor_seconds) == (1.0, pytest.approx(before + 90.0))
 
 
-def test_where_only_the_wall_clock_tells_the_time_rounds_go_on_from_where_it_was_set_back(database: Database) -> None:
+def test_where_only_the_wall_clock_tells_the_time_rounds_go_on_from_where_it_was_set_back(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database, speed=1e-9)
     assert live.step_cluster(database, cluster_id) == 1
     in_an_hour = utc_now() + timedelta(hours=1)
     with database.session_scope() as session:
         row = session.get_one(Cluster, cluster_id)
-        row.anchor_wall, row.anchor_boot, row.speed, before = in_an_hour, "before the machine started again", 1e6, row.anchor_seconds
+        row.anchor_wall, row.anchor_boot, row.speed, before = (
+            in_an_hour,
+            "before the machine started again",
+            1e6,
+            row.anchor_seconds,
+        )
     live.due_clusters(database)
     assert live.due_clusters(database) == [cluster_id]
     assert live.step_cluster(database, cluster_id) == 2
@@ -104,11 +121,15 @@ def test_where_only_the_wall_clock_tells_the_time_rounds_go_on_from_where_it_was
 
 
 @BY_AN_HOUR
-def test_a_lease_that_a_killed_worker_left_is_taken_over(database: Database, clock: MachineClock, set_by: float) -> None:
+def test_a_lease_that_a_killed_worker_left_is_taken_over(
+    database: Database, clock: MachineClock, set_by: float
+) -> None:
     cluster_id = anchored(database, clock)
     clock.off_seconds = -set_by
     assert take(database, cluster_id) is not None
-    if not database.is_sqlite:  # PostgreSQL's clock cannot be set here: the lease is written as it would stand
+    if (
+        not database.is_sqlite
+    ):  # PostgreSQL's clock cannot be set here: the lease is written as it would stand
         lease_ends(database, cluster_id, clock.wall() + timedelta(seconds=LEASE_SECONDS))
     clock.off_seconds = 0.0
     make_rounds(database, clock, 2)
@@ -117,22 +138,29 @@ def test_a_lease_that_a_killed_worker_left_is_taken_over(database: Database, clo
 
 # Of PostgreSQL alone: all processes on one SQLite have one clock.
 @BY_AN_HOUR
-@pytest.mark.parametrize("database_url", [pytest.param("postgresql", marks=pytest.mark.needs_postgres)], indirect=True)
-def test_a_worker_whose_clock_is_wrong_takes_no_lease_from_its_holder(database: Database, clock: MachineClock, set_by: float) -> None:
+@pytest.mark.parametrize(
+    "database_url", [pytest.param("postgresql", marks=pytest.mark.needs_postgres)], indirect=True
+)
+def test_a_worker_whose_clock_is_wrong_takes_no_lease_from_its_holder(
+    database: Database, clock: MachineClock, set_by: float
+) -> None:
     cluster_id = make_cluster(database)
     assert take(database, cluster_id) is not None
     clock.off_seconds = set_by
     assert take(database, cluster_id) is None
 
 
-def test_health_calls_a_round_of_the_future_stale_until_the_next_is_made(database: Database, clock: MachineClock) -> None:
+def test_health_calls_a_round_of_the_future_stale_until_the_next_is_made(
+    database: Database, clock: MachineClock
+) -> None:
     clock.off_seconds = HOUR
     anchored(database, clock)
     with database.session_scope(writes=False) as session:
         assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "ok"
-        assert worker_health(session, clock.wall() - timedelta(seconds=1), stale_seconds=30.0).state == "ok", (
-            "clocks of two machines differ"
-        )
+        assert (
+            worker_health(session, clock.wall() - timedelta(seconds=1), stale_seconds=30.0).state
+            == "ok"
+        ), "clocks of two machines differ"
         clock.off_seconds = 0.0
         assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "stale"
     make_rounds(database, clock, 1)
@@ -140,7 +168,9 @@ def test_health_calls_a_round_of_the_future_stale_until_the_next_is_made(databas
         assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "ok"
 
 
-def test_a_run_whose_worker_died_before_the_clock_was_set_back_is_played(database: Database, clock: MachineClock) -> None:
+def test_a_run_whose_worker_died_before_the_clock_was_set_back_is_played(
+    database: Database, clock: MachineClock
+) -> None:
     simulation_id = request_simulation(database, policies=("fifo",))
     clock.off_seconds = HOUR
     simulations.join(database, operation_of(database, simulation_id).id)
@@ -153,10 +183,14 @@ def test_a_run_whose_worker_died_before_the_clock_was_set_back_is_played(databas
     assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded"]
 
 
-def test_a_stream_tells_of_operations_that_change_after_the_clock_was_set_back(database: Database, clock: MachineClock) -> None:
+def test_a_stream_tells_of_operations_that_change_after_the_clock_was_set_back(
+    database: Database, clock: MachineClock
+) -> None:
     simulation_id = request_simulation(database, policies=("fifo",))
     with database.session_scope(writes=False) as session:
-        everything = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
+        everything = Principal(
+            "usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN]
+        )
         feed = Feed(present_position(session), frozenset(TOPICS), everything)
         feed.advance(session)
     clock.seconds += 10.0
@@ -167,10 +201,12 @@ def test_a_stream_tells_of_operations_that_change_after_the_clock_was_set_back(d
             operation = session.get_one(Operation, operation_of(database, simulation_id).id)
             operation.message, operation.updated_at = message, clock.wall()
         with database.session_scope(writes=False) as session:
-            assert [change.data["operation_id"] for change in feed.advance(session)] == [operation.id]
-    assert feed.position.operations_ms <= (clock.wall() + timedelta(seconds=5)).timestamp() * 1000, (
-        "a reader that comes back misses nothing"
-    )
+            assert [change.data["operation_id"] for change in feed.advance(session)] == [
+                operation.id
+            ]
+    assert (
+        feed.position.operations_ms <= (clock.wall() + timedelta(seconds=5)).timestamp() * 1000
+    ), "a reader that comes back misses nothing"
 
 
 def test_the_beat_goes_on_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,4 +234,6 @@ def test_the_sign_of_life_of_a_beat_that_died_before_the_clock_was_set_back_is_n
 
 def lease_ends(database: Database, cluster_id: str, at: object) -> None:
     with database.session_scope() as session:
-        session.connection().execute(sa.update(Cluster).where(col(Cluster.id) == cluster_id).values(lease_until=at))
+        session.connection().execute(
+            sa.update(Cluster).where(col(Cluster.id) == cluster_id).values(lease_until=at)
+        )

@@ -37,7 +37,12 @@ def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cluster_id(database: Database, database_url: str, tmp_path: Path) -> str:
-    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, demo_jobs=True))
+    ensure_defaults(
+        database,
+        Settings(
+            _env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, demo_jobs=True
+        ),
+    )
     with database.session_scope() as session:
         row = session.exec(select(Cluster)).one()
         row.speed = 1e-6  # its clock moves by being wound alone
@@ -55,7 +60,9 @@ def external_ids(database: Database) -> list[str | None]:
         return list(session.exec(select(Job.external_id).order_by(col(Job.submitted_seconds))))
 
 
-def test_a_history_of_real_rounds_ends_at_the_clusters_present(database: Database, cluster_id: str) -> None:
+def test_a_history_of_real_rounds_ends_at_the_clusters_present(
+    database: Database, cluster_id: str
+) -> None:
     lived(database, 1)
 
     with database.session_scope(writes=False) as session:
@@ -71,7 +78,9 @@ def test_a_history_of_real_rounds_ends_at_the_clusters_present(database: Databas
     assert cluster.epoch <= cluster.created_at - timedelta(hours=23)
 
 
-def test_no_job_comes_twice_however_often_it_is_asked_for(database: Database, cluster_id: str) -> None:
+def test_no_job_comes_twice_however_often_it_is_asked_for(
+    database: Database, cluster_id: str
+) -> None:
     lived(database, 1)
     once = external_ids(database)
 
@@ -93,7 +102,9 @@ def test_jobs_go_on_arriving_after_the_history(database: Database, cluster_id: s
 
     demo.submit_arrivals(database, cluster_id)
 
-    wanted = {job.body.external_id for job in arrivals(cluster_id, after=later - 600.0, until=later)}
+    wanted = {
+        job.body.external_id for job in arrivals(cluster_id, after=later - 600.0, until=later)
+    }
     assert wanted
     assert wanted <= set(external_ids(database))
 
@@ -109,8 +120,12 @@ def test_the_laboratory_has_its_examples_once(database: Database, cluster_id: st
     assert len(queue.sent) == 3 + 8
 
 
-def test_a_demo_cluster_that_was_made_without_a_history_gets_none(database: Database, database_url: str, tmp_path: Path) -> None:
-    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True))
+def test_a_demo_cluster_that_was_made_without_a_history_gets_none(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    ensure_defaults(
+        database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True)
+    )
     with database.session_scope(writes=False) as session:
         cluster_id = session.exec(select(Cluster.id).where(Cluster.name == DEMO_CLUSTER.name)).one()
 
@@ -125,7 +140,11 @@ def test_without_a_demo_cluster_nothing_happens(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("asked", "beats"), [(True, True), (False, False)])
-def test_the_beat_asks_for_it_only_where_the_settings_do(asked: bool, beats: bool, tmp_path: Path) -> None:
-    settings = Settings(_env_file=None, data_dir=tmp_path, database_url="", broker_url="", demo_jobs=asked)
+def test_the_beat_asks_for_it_only_where_the_settings_do(
+    asked: bool, beats: bool, tmp_path: Path
+) -> None:
+    settings = Settings(
+        _env_file=None, data_dir=tmp_path, database_url="", broker_url="", demo_jobs=asked
+    )
 
     assert ("demo" in create_app(settings).conf.beat_schedule) is beats

@@ -24,30 +24,41 @@ def test_the_deployment_has_its_parts(services: dict[str, dict[str, Any]]) -> No
     assert set(services) == {"postgres", "redis", "migrate", "api", "worker", "simulator", "beat"}
 
 
-def test_every_service_that_stays_up_says_whether_it_is_healthy(services: dict[str, dict[str, Any]]) -> None:
+def test_every_service_that_stays_up_says_whether_it_is_healthy(
+    services: dict[str, dict[str, Any]],
+) -> None:
     for name in set(services) - ENDS:
         check = services[name]["healthcheck"]
         assert check["test"][0] in {"CMD", "CMD-SHELL"}
         assert {"interval", "timeout", "retries"} <= set(check), name
 
 
-def test_every_service_waits_until_what_it_needs_is_healthy_or_has_ended_well(services: dict[str, dict[str, Any]]) -> None:
+def test_every_service_waits_until_what_it_needs_is_healthy_or_has_ended_well(
+    services: dict[str, dict[str, Any]],
+) -> None:
     for name in set(services) - {"postgres", "redis"}:
         needs = services[name]["depends_on"]
         assert "postgres" in needs
         for other, how in needs.items():
-            assert how["condition"] == ("service_completed_successfully" if other in ENDS else "service_healthy")
+            assert how["condition"] == (
+                "service_completed_successfully" if other in ENDS else "service_healthy"
+            )
     for name in ("api", "worker", "simulator", "beat"):
         assert set(services[name]["depends_on"]) == {"postgres", "redis", "migrate"}
 
 
-def test_only_the_services_without_a_name_or_port_of_their_own_are_scaled(services: dict[str, dict[str, Any]]) -> None:
+def test_only_the_services_without_a_name_or_port_of_their_own_are_scaled(
+    services: dict[str, dict[str, Any]],
+) -> None:
     for name in ("worker", "simulator"):
         assert not {"container_name", "ports"} & set(services[name])
 
 
 def test_together_the_workers_serve_every_queue(services: dict[str, dict[str, Any]]) -> None:
-    served = {services[name]["command"][services[name]["command"].index("-Q") + 1] for name in ("worker", "simulator")}
+    served = {
+        services[name]["command"][services[name]["command"].index("-Q") + 1]
+        for name in ("worker", "simulator")
+    }
     assert served == {"rounds", "simulations"}
 
 
@@ -61,25 +72,39 @@ def test_every_setting_that_is_given_exists(services: dict[str, dict[str, Any]])
     for service in services.values():
         given = {name for name in service.get("environment", {}) if name.startswith("MAAT_")}
         assert given <= known
-    named = set(re.findall(r"MAAT_\w+", (ROOT / ".env.example").read_text())) - {"MAAT_PUBLISHED_PORT"}
+    named = set(re.findall(r"MAAT_\w+", (ROOT / ".env.example").read_text())) - {
+        "MAAT_PUBLISHED_PORT"
+    }
     assert named <= known
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
-    listed = dict(re.findall(r"^# MAAT_(\w+)=(.*)$", (ROOT / ".env.example").read_text(), flags=re.MULTILINE))
+    listed = dict(
+        re.findall(r"^# MAAT_(\w+)=(.*)$", (ROOT / ".env.example").read_text(), flags=re.MULTILINE)
+    )
     assert {name.lower() for name in listed} == set(Settings.model_fields)
-    shown_only = {"DATA_DIR", "DATABASE_URL", "BROKER_URL"}  # a path as people write it, and examples of what is empty
+    shown_only = {
+        "DATA_DIR",
+        "DATABASE_URL",
+        "BROKER_URL",
+    }  # a path as people write it, and examples of what is empty
     given = {name.lower(): value for name, value in listed.items() if name not in shown_only}
-    defaults = {name: str(Settings.model_fields[name].default).lower().removesuffix(".0") for name in given}
+    defaults = {
+        name: str(Settings.model_fields[name].default).lower().removesuffix(".0") for name in given
+    }
     assert {name: value.lower() for name, value in given.items()} == defaults
 
 
 def test_no_password_stands_in_the_files(services: dict[str, dict[str, Any]]) -> None:
-    assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+    assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith(
+        "${POSTGRES_PASSWORD:?"
+    )
     assert "\nPOSTGRES_PASSWORD=\n" in (ROOT / ".env.example").read_text()
 
 
 def test_the_image_runs_as_nobody_special() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     assert "USER maat" in lines
-    assert lines.index("USER maat") > max(i for i, line in enumerate(lines) if line.startswith("FROM"))
+    assert lines.index("USER maat") > max(
+        i for i, line in enumerate(lines) if line.startswith("FROM")
+    )

@@ -28,7 +28,9 @@ def test_an_executor_goes_on_across_the_change_to_a_row_per_job(empty_database_u
     before = executor_of(database)
     downgrade(database, "0007")
     with database.engine.connect() as connection:
-        whole = unpack_json(connection.execute(sa.text("SELECT executor_state FROM cluster_states")).scalar_one())
+        whole = unpack_json(
+            connection.execute(sa.text("SELECT executor_state FROM cluster_states")).scalar_one()
+        )
     assert set(whole["executor"]["jobs"]) == set(before[1]) == set(whole["executor"]["applied"])
     assert all(set(job["samples"]) == {"t4", "a100"} for job in whole["executor"]["jobs"].values())
     upgrade(database)
@@ -44,7 +46,9 @@ def executor_of(database: Database) -> tuple[Any, ...]:
     with database.session_scope(writes=False) as session:
         head = session.exec(select(ClusterRuntime.executor_state)).one()
         jobs = {row.job_id: json.loads(row.standing) for row in session.exec(select(ExecutorJob))}
-        samples = {row.job_id: json.loads(row.samples) for row in session.exec(select(ExecutorSamples))}
+        samples = {
+            row.job_id: json.loads(row.samples) for row in session.exec(select(ExecutorSamples))
+        }
     return head, jobs, samples
 
 

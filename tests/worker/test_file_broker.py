@@ -24,7 +24,11 @@ def settings(tmp_path: Path) -> Settings:
 
 def connect(settings: Settings) -> Connection:
     found = broker_configuration(settings)
-    return Connection(settings.celery_broker_url, transport=found["broker_transport"], transport_options=found["broker_transport_options"])
+    return Connection(
+        settings.celery_broker_url,
+        transport=found["broker_transport"],
+        transport_options=found["broker_transport_options"],
+    )
 
 
 def test_each_message_reaches_one_of_several_consumers_whole(settings: Settings) -> None:
@@ -41,7 +45,10 @@ def test_each_message_reaches_one_of_several_consumers_whole(settings: Settings)
 
 def test_queues_do_not_take_each_other_s_messages(settings: Settings) -> None:
     with connect(settings) as connection:
-        rounds, simulations = connection.SimpleQueue("rounds"), connection.SimpleQueue("simulations")
+        rounds, simulations = (
+            connection.SimpleQueue("rounds"),
+            connection.SimpleQueue("simulations"),
+        )
         simulations.put({"for": "simulations"})
         with pytest.raises(Empty):
             rounds.get(block=False)

@@ -14,7 +14,10 @@ from worker import housekeeping, live
 
 
 def test_only_the_rounds_that_a_cluster_wants_are_kept(database: Database) -> None:
-    few, many = make_cluster(database, name="few", keep_rounds=3), make_cluster(database, name="many", keep_rounds=100)
+    few, many = (
+        make_cluster(database, name="few", keep_rounds=3),
+        make_cluster(database, name="many", keep_rounds=100),
+    )
     for cluster_id in (few, many):
         for seconds in range(0, 480, 60):
             set_time(database, cluster_id, seconds + 1.0)
@@ -26,7 +29,9 @@ def test_only_the_rounds_that_a_cluster_wants_are_kept(database: Database) -> No
     assert live.step_cluster(database, few) == 9
 
 
-def test_rounds_are_deleted_in_portions_until_none_is_left_over(database: Database, monkeypatch: object) -> None:
+def test_rounds_are_deleted_in_portions_until_none_is_left_over(
+    database: Database, monkeypatch: object
+) -> None:
     cluster_id = make_cluster(database, keep_rounds=1)
     for seconds in range(0, 420, 60):
         set_time(database, cluster_id, seconds + 1.0)
@@ -42,7 +47,9 @@ def test_rounds_are_deleted_in_portions_until_none_is_left_over(database: Databa
 def test_changes_that_still_wait_for_the_executor_stay(database: Database) -> None:
     cluster_id = make_cluster(database)
     with database.session_scope() as session:
-        done = OutboxMessage(cluster_id=cluster_id, round_number=1, payload={}, applied_at=utc_now())
+        done = OutboxMessage(
+            cluster_id=cluster_id, round_number=1, payload={}, applied_at=utc_now()
+        )
         session.add_all([done, OutboxMessage(cluster_id=cluster_id, round_number=2, payload={})])
     assert housekeeping.prune_outbox(database) == 1
     assert waiting_messages(database, cluster_id) == [2]
@@ -52,7 +59,15 @@ def test_answers_to_repeated_requests_are_kept_for_their_time(database: Database
     ages = {"old": timedelta(hours=25), "young": timedelta(hours=23)}
     with database.session_scope() as session:
         session.add_all(
-            IdempotencyKey(principal="p", route="r", key=key, digest="d", status=201, body={}, created_at=utc_now() - age)
+            IdempotencyKey(
+                principal="p",
+                route="r",
+                key=key,
+                digest="d",
+                status=201,
+                body={},
+                created_at=utc_now() - age,
+            )
             for key, age in ages.items()
         )
     assert housekeeping.prune_idempotency_keys(database, hours=24) == 1

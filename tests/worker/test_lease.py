@@ -54,7 +54,17 @@ def test_a_commit_that_lasts_longer_than_the_lease_keeps_it(database: Database) 
     cluster_id = make_cluster(database)
     fencing = lease.take(database, cluster_id)
     assert fencing is not None
-    assert commit(SqlRoundStore(database, cluster_id, policy="fifo", placer="packed-sticky", fencing=fencing, keeper=Slow(cluster_id)), 1)
+    assert commit(
+        SqlRoundStore(
+            database,
+            cluster_id,
+            policy="fifo",
+            placer="packed-sticky",
+            fencing=fencing,
+            keeper=Slow(cluster_id),
+        ),
+        1,
+    )
     assert lease.take(database, cluster_id) is None
 
 
@@ -67,7 +77,13 @@ class Slow(NothingElse):
 
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
         over = utc_now() - timedelta(seconds=60)
-        return [Write(sa.update(Cluster).where(col(Cluster.id) == self._cluster_id).values(lease_until=over))]
+        return [
+            Write(
+                sa.update(Cluster)
+                .where(col(Cluster.id) == self._cluster_id)
+                .values(lease_until=over)
+            )
+        ]
 
 
 @contextmanager
@@ -75,7 +91,9 @@ def in_the_way(database: Database, cluster_id: str) -> Iterator[None]:
     """SQLite: somebody else writes. PostgreSQL: somebody else holds the row, and the connections that wait for it are killed."""
     stop, killer = threading.Event(), None
     with database.engine.execution_options(maat_begin="BEGIN IMMEDIATE").begin() as connection:
-        connection.execute(sa.update(Cluster).where(col(Cluster.id) == cluster_id).values(name="held"))
+        connection.execute(
+            sa.update(Cluster).where(col(Cluster.id) == cluster_id).values(name="held")
+        )
         if not database.is_sqlite:
             killer = threading.Thread(target=_kill_waiting, args=(database, stop))
             killer.start()

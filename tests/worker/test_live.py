@@ -25,7 +25,16 @@ from backend.accounts.permissions import PERMISSIONS, Role
 from backend.database import Database
 from backend.jobs.explanation import waited_for
 from backend.jobs.resources import show_reason
-from backend.models import Cluster, ClusterReservation, ClusterRuntime, Job, JobEvent, Node, Round, Tenant
+from backend.models import (
+    Cluster,
+    ClusterReservation,
+    ClusterRuntime,
+    Job,
+    JobEvent,
+    Node,
+    Round,
+    Tenant,
+)
 from backend.sight import WHOLE
 from maat.scheduling.events import JobState
 from worker import live
@@ -40,7 +49,9 @@ def step_at(database: Database, cluster_id: str, *times: float) -> list[int | No
     return made
 
 
-def test_a_job_is_profiled_started_run_and_finished_and_leaves_its_history(database: Database) -> None:
+def test_a_job_is_profiled_started_run_and_finished_and_leaves_its_history(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database)
     (job_id,) = submit(database, cluster_id)
     step_at(database, cluster_id, *range(10, 2000, 60))
@@ -48,14 +59,19 @@ def test_a_job_is_profiled_started_run_and_finished_and_leaves_its_history(datab
     assert (row.state, row.progress, row.remaining_work, row.gpus) == ("succeeded", 1.0, 0.0, None)
     assert row.started_seconds is not None
     assert row.finished_seconds is not None
-    assert states_of(database, job_id)[:4] == [JobState.PROFILING, JobState.PENDING, JobState.STARTING, JobState.RUNNING]
+    assert states_of(database, job_id)[:4] == [
+        JobState.PROFILING,
+        JobState.PENDING,
+        JobState.STARTING,
+        JobState.RUNNING,
+    ]
     spans = spans_of(database, job_id)
     assert spans[0].from_seconds == row.started_seconds
     assert spans[-1].to_seconds == row.finished_seconds
     assert all(span.total_batch_size is not None for span in spans)
-    assert sum((span.to_seconds - span.from_seconds) * span.gpu_count for span in spans if span.to_seconds) == pytest.approx(
-        row.gpu_seconds
-    )
+    assert sum(
+        (span.to_seconds - span.from_seconds) * span.gpu_count for span in spans if span.to_seconds
+    ) == pytest.approx(row.gpu_seconds)
     assert_history_is_whole(database, cluster_id)
 
 
@@ -105,7 +121,9 @@ def test_a_cancelled_job_gives_back_its_gpus_at_the_next_round(database: Databas
     assert_history_is_whole(database, cluster_id)
 
 
-def test_a_job_that_can_never_run_fails_and_says_why_while_the_others_go_on(database: Database) -> None:
+def test_a_job_that_can_never_run_fails_and_says_why_while_the_others_go_on(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database)
     (good,) = submit(database, cluster_id)
     (bad,) = submit(database, cluster_id, model="gone-from-the-catalog")
@@ -114,13 +132,21 @@ def test_a_job_that_can_never_run_fails_and_says_why_while_the_others_go_on(data
     assert job(database, good).gpus is not None
     assert_history_is_whole(database, cluster_id)
     with database.session_scope(writes=False) as session:
-        event = session.exec(select(JobEvent).where(JobEvent.job_id == bad, JobEvent.state == "failed")).one()
+        event = session.exec(
+            select(JobEvent).where(JobEvent.job_id == bad, JobEvent.state == "failed")
+        ).one()
     assert event.data["field"] == "model"
 
 
 def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) -> None:
     cluster_id = make_cluster(database)
-    whole: dict[str, Any] = {"adaptivity": "rigid", "gpu_count": 8, "batch_size": 512, "gpu_types": ["a100"], "preemptible": False}
+    whole: dict[str, Any] = {
+        "adaptivity": "rigid",
+        "gpu_count": 8,
+        "batch_size": 512,
+        "gpu_types": ["a100"],
+        "preemptible": False,
+    }
     submit(database, cluster_id, **whole)
     (second,) = submit(database, cluster_id, submitted_seconds=1.0, **whole)
     step_at(database, cluster_id, *range(30, 4000, 60))
@@ -128,7 +154,9 @@ def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) ->
     assert row.state == "succeeded"
 
     with database.session_scope(writes=False) as session:
-        admin = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
+        admin = Principal(
+            "usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN]
+        )
         found = waited_for(session, admin, row)
 
     assert found is not None
@@ -156,10 +184,22 @@ def reserve(database: Database, cluster_id: str, **fields: Any) -> str:
     return row.id
 
 
-def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for_whom_they_are(database: Database) -> None:
+def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for_whom_they_are(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
-    first, second = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
-    reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=second, end_seconds=200.0)
+    first, second = submit(
+        database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8
+    )
+    reserve(
+        database,
+        cluster_id,
+        gpu_type="a100",
+        gpu_count=8,
+        tenant_id=None,
+        job_id=second,
+        end_seconds=200.0,
+    )
     step_at(database, cluster_id, 30)
     assert (job(database, first).gpus, job(database, second).gpus) == (None, list(range(8, 16)))
     why = show_reason(job(database, first), WHOLE)
@@ -170,7 +210,9 @@ def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for
     assert why.evidence["binding_limit"] == f"reservation:a100:job {second}"
 
 
-def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_it_holds(database: Database) -> None:
+def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_it_holds(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
     (mine,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
     with database.session_scope() as session:
@@ -178,17 +220,32 @@ def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_
         session.add(other)
         session.flush()
         other_id = other.id
-    reserve(database, cluster_id, gpu_type="a100", gpu_count=1, tenant_id=other_id, start_seconds=0.0, end_seconds=100.0)
+    reserve(
+        database,
+        cluster_id,
+        gpu_type="a100",
+        gpu_count=1,
+        tenant_id=other_id,
+        start_seconds=0.0,
+        end_seconds=100.0,
+    )
     step_at(database, cluster_id, 30)
     assert job(database, mine).gpus is None
-    assert show_reason(job(database, mine), WHOLE).sentence == "GPUs that it could use are reserved for others: a100 for tenant vision."
+    assert (
+        show_reason(job(database, mine), WHOLE).sentence
+        == "GPUs that it could use are reserved for others: a100 for tenant vision."
+    )
     step_at(database, cluster_id, 130)
     assert job(database, mine).gpus is not None
 
 
-def test_a_reservation_for_a_job_that_has_ended_or_of_a_type_that_is_gone_holds_nobody_up(database: Database) -> None:
+def test_a_reservation_for_a_job_that_has_ended_or_of_a_type_that_is_gone_holds_nobody_up(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
-    waits, gone = submit(database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8)
+    waits, gone = submit(
+        database, cluster_id, count=2, work_scale=100.0, gpu_types=["a100"], gpu_count=8
+    )
     reserve(database, cluster_id, gpu_type="a100", gpu_count=8, tenant_id=None, job_id=gone)
     reserve(database, cluster_id, gpu_type="h100", gpu_count=8)
     with database.session_scope() as session:
@@ -198,16 +255,37 @@ def test_a_reservation_for_a_job_that_has_ended_or_of_a_type_that_is_gone_holds_
     assert job(database, waits).gpus == list(range(8, 16))
 
 
-def test_inference_runs_beside_training_and_a_promise_gets_what_keeps_it(database: Database) -> None:
+def test_inference_runs_beside_training_and_a_promise_gets_what_keeps_it(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database)
     kinds = {"gpu_types": ["a100"], "work_scale": 5.0}
     (batch,) = submit(database, cluster_id, workload_kind="batch-inference", **kinds)
-    (kept,) = submit(database, cluster_id, workload_kind="latency-inference", batch_size=64, promised_seconds=30.0, **kinds)
-    (never,) = submit(database, cluster_id, workload_kind="latency-inference", batch_size=64, promised_seconds=1e-4, **kinds)
+    (kept,) = submit(
+        database,
+        cluster_id,
+        workload_kind="latency-inference",
+        batch_size=64,
+        promised_seconds=30.0,
+        **kinds,
+    )
+    (never,) = submit(
+        database,
+        cluster_id,
+        workload_kind="latency-inference",
+        batch_size=64,
+        promised_seconds=1e-4,
+        **kinds,
+    )
     step_at(database, cluster_id, 30, 90)
     assert job(database, batch).gpus is not None
-    assert len(job(database, kept).gpus or ()) == 1, "one GPU keeps the promise, more would be worth no more"
-    assert (job(database, never).gpus, job(database, never).reason_code) == (None, "NO_COMPATIBLE_GPU_TYPE")
+    assert len(job(database, kept).gpus or ()) == 1, (
+        "one GPU keeps the promise, more would be worth no more"
+    )
+    assert (job(database, never).gpus, job(database, never).reason_code) == (
+        None,
+        "NO_COMPATIBLE_GPU_TYPE",
+    )
     assert job(database, never).reason_evidence["promised_seconds"] == 1e-4
 
 
@@ -237,9 +315,19 @@ def test_a_job_whose_node_goes_is_preempted_and_finds_another_place(database: Da
     assert [span.from_seconds for span in spans_of(database, job_id)] == pytest.approx([30, 210])
 
 
-def test_every_stretch_of_a_moved_job_has_its_batch_even_where_it_is_the_one_before(database: Database) -> None:
+def test_every_stretch_of_a_moved_job_has_its_batch_even_where_it_is_the_one_before(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database)
-    (job_id,) = submit(database, cluster_id, work_scale=100.0, gpu_types=["a100"], adaptivity="rigid", gpu_count=1, batch_size=128)
+    (job_id,) = submit(
+        database,
+        cluster_id,
+        work_scale=100.0,
+        gpu_types=["a100"],
+        adaptivity="rigid",
+        gpu_count=1,
+        batch_size=128,
+    )
     step_at(database, cluster_id, 30, 150)
     with database.session_scope() as session:
         node = session.exec(select(Node).where(Node.name == "a100-0")).one()
@@ -263,17 +351,28 @@ def test_jobs_leave_gpus_that_are_drained(database: Database) -> None:
     step_at(database, cluster_id, 210)
     assert job(database, job_id).gpus != [8]
     with database.session_scope(writes=False) as session:
-        assert session.exec(select(Round).order_by(col(Round.number).desc())).first().gpus_by_type["a100"]["capacity"] == 7  # type: ignore[union-attr]
+        assert (
+            session.exec(select(Round).order_by(col(Round.number).desc()))
+            .first()
+            .gpus_by_type["a100"]["capacity"]
+            == 7
+        )  # type: ignore[union-attr]
 
 
-def test_a_step_that_dies_before_its_commit_leaves_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_dies_before_its_commit_leaves_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster_id = make_cluster(database)
     (job_id,) = submit(database, cluster_id)
     with monkeypatch.context() as patch:
         patch.setattr(SqlRoundStore, "_write_runtime", _die)
         with pytest.raises(Died):
             step_at(database, cluster_id, 30)
-    assert (round_numbers(database, cluster_id), job(database, job_id).state, states_of(database, job_id)) == ([], "submitted", [])
+    assert (
+        round_numbers(database, cluster_id),
+        job(database, job_id).state,
+        states_of(database, job_id),
+    ) == ([], "submitted", [])
     assert step_at(database, cluster_id, 31) == [1]
 
 
@@ -294,7 +393,9 @@ def test_a_step_that_dies_between_commit_and_executor_is_carried_out_by_the_next
     assert_history_is_whole(database, cluster_id)
 
 
-def test_a_history_cut_by_deaths_is_the_history_without_them(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_history_cut_by_deaths_is_the_history_without_them(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, cut = make_cluster(database, name="whole"), make_cluster(database, name="cut")
     for cluster_id in (whole, cut):
         submit(database, cluster_id, count=12, work_scale=0.5)
@@ -308,10 +409,17 @@ def test_a_history_cut_by_deaths_is_the_history_without_them(database: Database,
                     step_at(database, cut, seconds)
         else:
             step_at(database, cut, seconds)
-    shown = [[(r.state, r.progress, r.restarts, r.finished_seconds, r.gpu_seconds) for r in jobs_of(database, c)] for c in (whole, cut)]
-    assert [pytest.approx(row[1:], nan_ok=True) == other[1:] and row[0] == other[0] for row, other in zip(*shown, strict=True)].count(
-        False
-    ) == 0
+    shown = [
+        [
+            (r.state, r.progress, r.restarts, r.finished_seconds, r.gpu_seconds)
+            for r in jobs_of(database, c)
+        ]
+        for c in (whole, cut)
+    ]
+    assert [
+        pytest.approx(row[1:], nan_ok=True) == other[1:] and row[0] == other[0]
+        for row, other in zip(*shown, strict=True)
+    ].count(False) == 0
     assert_history_is_whole(database, cut)
 
 
@@ -325,7 +433,10 @@ def test_a_cluster_may_change_its_policy_between_rounds(database: Database) -> N
         session.add(row)
     step_at(database, cluster_id, 90)
     with database.session_scope(writes=False) as session:
-        assert session.exec(select(Round.policy).order_by(col(Round.number))).all() == ["sia", "srtf"]
+        assert session.exec(select(Round.policy).order_by(col(Round.number))).all() == [
+            "sia",
+            "srtf",
+        ]
         assert session.get_one(ClusterRuntime, cluster_id).round_number == 2
 
 

@@ -43,18 +43,34 @@ def play(database: Database, cluster_id: str, step: Step) -> None:
             submit(database, cluster_id, count=3, work_scale=5.0, submitted_seconds=seconds)
         if number == 6:
             with database.session_scope() as session:
-                first = select(Job).where(Job.cluster_id == cluster_id, col(Job.finished_seconds).is_(None)).order_by(col(Job.id))
+                first = (
+                    select(Job)
+                    .where(Job.cluster_id == cluster_id, col(Job.finished_seconds).is_(None))
+                    .order_by(col(Job.id))
+                )
                 session.exec(first).first().cancel_requested = True  # type: ignore[union-attr]
         if number == 9:
-            change_node(database, cluster_id, "a100-0", lambda session, node: setattr(node, "drained_gpus", [0, 5]))
+            change_node(
+                database,
+                cluster_id,
+                "a100-0",
+                lambda session, node: setattr(node, "drained_gpus", [0, 5]),
+            )
         if number == 12:
             change_node(database, cluster_id, "t4-0", lambda session, node: session.delete(node))
         assert step(cluster_id) == number + 1
 
 
-def change_node(database: Database, cluster_id: str, name: str, change: Callable[[Session, Node], None]) -> None:
+def change_node(
+    database: Database, cluster_id: str, name: str, change: Callable[[Session, Node], None]
+) -> None:
     with database.session_scope() as session:
-        change(session, session.exec(select(Node).where(Node.cluster_id == cluster_id, Node.name == name)).one())
+        change(
+            session,
+            session.exec(
+                select(Node).where(Node.cluster_id == cluster_id, Node.name == name)
+            ).one(),
+        )
 
 
 def history(database: Database, cluster_id: str) -> list[Any]:
@@ -72,7 +88,10 @@ def history(database: Database, cluster_id: str) -> list[Any]:
             row.reason_code,
             row.as_of_round,
         )
-        spans = [(span.from_seconds, span.to_seconds, span.gpus, span.total_batch_size) for span in spans_of(database, row.id)]
+        spans = [
+            (span.from_seconds, span.to_seconds, span.gpus, span.total_batch_size)
+            for span in spans_of(database, row.id)
+        ]
         told.append((*values, states_of(database, row.id), spans))
     return json.loads(json.dumps(told), parse_float=lambda text: round(float(text), 5))  # type: ignore[no-any-return]
 
@@ -85,7 +104,9 @@ def from_rows(database: Database) -> Step:
     return step
 
 
-def test_a_history_made_from_memory_is_the_one_made_from_the_rows(database: Database, built: list[str]) -> None:
+def test_a_history_made_from_memory_is_the_one_made_from_the_rows(
+    database: Database, built: list[str]
+) -> None:
     memory, rows = make_cluster(database, name="memory"), make_cluster(database, name="rows")
     play(database, memory, lambda cluster_id: live.step_cluster(database, cluster_id))
     assert built == [memory] * 3, "made from the rows at the start, and where nodes changed"
@@ -94,8 +115,14 @@ def test_a_history_made_from_memory_is_the_one_made_from_the_rows(database: Data
     assert history(database, memory) == history(database, rows)
 
 
-def test_two_workers_that_take_turns_make_the_history_of_one(database: Database, database_url: str, built: list[str]) -> None:
-    one, turns, other = make_cluster(database, name="one"), make_cluster(database, name="turns"), Database(database_url)
+def test_two_workers_that_take_turns_make_the_history_of_one(
+    database: Database, database_url: str, built: list[str]
+) -> None:
+    one, turns, other = (
+        make_cluster(database, name="one"),
+        make_cluster(database, name="turns"),
+        Database(database_url),
+    )
     play(database, one, from_rows(database))
     workers = [database, database, other]
     built.clear()
@@ -105,12 +132,16 @@ def test_two_workers_that_take_turns_make_the_history_of_one(database: Database,
         return live.step_cluster(workers[0], cluster_id)
 
     play(database, turns, step)
-    assert len(TIMES) / 2 < len(built) < len(TIMES), "each begins from memory only where the other made no round since"
+    assert len(TIMES) / 2 < len(built) < len(TIMES), (
+        "each begins from memory only where the other made no round since"
+    )
     assert history(database, turns) == history(database, one)
     other.dispose()
 
 
-def test_what_is_in_memory_is_not_used_once_somebody_else_has_held_the_lease(database: Database, built: list[str]) -> None:
+def test_what_is_in_memory_is_not_used_once_somebody_else_has_held_the_lease(
+    database: Database, built: list[str]
+) -> None:
     cluster_id = make_cluster(database)
     submit(database, cluster_id, count=2)
     step_at(database, cluster_id, 30.0)
@@ -123,33 +154,51 @@ def test_what_is_in_memory_is_not_used_once_somebody_else_has_held_the_lease(dat
 
 def test_a_look_when_nothing_is_due_costs_no_memory(database: Database, built: list[str]) -> None:
     cluster_id = make_cluster(database)
-    assert [step_at(database, cluster_id, seconds) for seconds in (30.0, 40.0, 50.0, 90.0)] == [1, None, None, 2]
+    assert [step_at(database, cluster_id, seconds) for seconds in (30.0, 40.0, 50.0, 90.0)] == [
+        1,
+        None,
+        None,
+        2,
+    ]
     assert len(built) == 1
 
 
-def test_the_rows_say_after_every_step_how_the_executor_stands(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_say_after_every_step_how_the_executor_stands(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster_id, kept = make_cluster(database), dict[str, LiveCluster]()
-    monkeypatch.setattr(live_memory.LiveMemory, "keep", lambda _memory, _database, cluster, fencing: kept.update({cluster.id: cluster}))
+    monkeypatch.setattr(
+        live_memory.LiveMemory,
+        "keep",
+        lambda _memory, _database, cluster, fencing: kept.update({cluster.id: cluster}),
+    )
 
     def step(cluster_id: str) -> int | None:
         number = live.step_cluster(database, cluster_id)
         jobs = kept[cluster_id].executor.simulated.jobs
         assert standings(database, cluster_id) == {
-            job_id: (dict(standing_of(j)), samples_of(j.belief.by_type)) for job_id, j in jobs.items()
+            job_id: (dict(standing_of(j)), samples_of(j.belief.by_type))
+            for job_id, j in jobs.items()
         }
         return number
 
     play(database, cluster_id, step)
     with database.session_scope(writes=False) as session:
         active = set(session.exec(select(Job.id).where(col(Job.finished_seconds).is_(None))))
-        assert set(session.exec(select(ExecutorJob.job_id))) == set(session.exec(select(ExecutorSamples.job_id))) == active
+        assert (
+            set(session.exec(select(ExecutorJob.job_id)))
+            == set(session.exec(select(ExecutorSamples.job_id)))
+            == active
+        )
 
 
 def standings(database: Database, cluster_id: str) -> dict[JobId, Any]:
     with database.session_scope(writes=False) as session:
         stored = stored_executor(session, session.get(ClusterRuntime, cluster_id))
     assert stored is not None
-    return {job_id: (found.standing, samples_of(found.by_type)) for job_id, found in stored.jobs.items()}
+    return {
+        job_id: (found.standing, samples_of(found.by_type)) for job_id, found in stored.jobs.items()
+    }
 
 
 def test_what_did_not_change_is_not_written(database: Database) -> None:
@@ -161,10 +210,14 @@ def test_what_did_not_change_is_not_written(database: Database) -> None:
     assert [write.rows for write in rows.changes(jobs) if write.rows] == []
     one = next(iter(jobs.values()))
     one.done_work += 1.0
-    assert [[row["of_job"] for row in write.rows] for write in rows.changes(jobs) if write.rows] == [[one.spec.id]]
+    assert [
+        [row["of_job"] for row in write.rows] for write in rows.changes(jobs) if write.rows
+    ] == [[one.spec.id]]
 
 
-def test_no_json_is_made_while_the_writer_holds_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_json_is_made_while_the_writer_holds_the_database(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster_id, writing, made, begun = make_cluster(database), [False], [0], Database.session_scope
     submit(database, cluster_id, count=4, work_scale=100.0)
     set_time(database, cluster_id, 30.0)
@@ -190,7 +243,10 @@ def test_no_json_is_made_while_the_writer_holds_the_database(database: Database,
     assert live.step_cluster(database, cluster_id) == 1
     assert made[0] > 10
     monkeypatch.undo()
-    assert (round_numbers(database, cluster_id), len([row for row in jobs_of(database, cluster_id) if row.gpus])) == ([1], 4)
+    assert (
+        round_numbers(database, cluster_id),
+        len([row for row in jobs_of(database, cluster_id) if row.gpus]),
+    ) == ([1], 4)
 
 
 def test_a_job_that_somebody_else_ended_is_not_carried_on(database: Database) -> None:

@@ -10,7 +10,9 @@ from worker import operations
 from worker.operations import beating
 
 
-def test_a_heartbeat_that_fails_once_goes_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_heartbeat_that_fails_once_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(operations, "HEARTBEAT_SECONDS", 0.01)
     beats, beat_again = [0], threading.Event()
 

@@ -23,11 +23,15 @@ def step_at(database: Database, cluster_id: str, *times: float) -> None:
         assert live.step_cluster(database, cluster_id) is not None
 
 
-def remedies_of(database: Database, job_id: str, finder: RemedyFinder | None = None) -> list[Remedy]:
+def remedies_of(
+    database: Database, job_id: str, finder: RemedyFinder | None = None
+) -> list[Remedy]:
     with database.session_scope(writes=False) as session:
         row = session.get_one(Job, job_id)
         number = session.get_one(Cluster, row.cluster_id).next_round_number
-        return (finder or RemedyFinder(LiveRehearsal())).remedies_of(session, row, next_round=number)
+        return (finder or RemedyFinder(LiveRehearsal())).remedies_of(
+            session, row, next_round=number
+        )
 
 
 def take(database: Database, job_id: str, remedy: Remedy, *, at: float) -> str:
@@ -37,14 +41,29 @@ def take(database: Database, job_id: str, remedy: Remedy, *, at: float) -> str:
         row.cancel_requested = True
         row.version += 1
         session.add(row)
-        declared = ("model", "work_scale", "adaptivity", "gpu_count", "min_gpus", "max_gpus", "batch_size", "gpu_types")
+        declared = (
+            "model",
+            "work_scale",
+            "adaptivity",
+            "gpu_count",
+            "min_gpus",
+            "max_gpus",
+            "batch_size",
+            "gpu_types",
+        )
         fields = {name: getattr(row, name) for name in declared} | remedy.changes
         cluster_id = row.cluster_id
     return submit(database, cluster_id, submitted_seconds=at, **fields)[0]
 
 
 def rigid(count: int, **more: Any) -> dict[str, Any]:
-    return {"adaptivity": "rigid", "gpu_count": count, "batch_size": 512, "work_scale": 100.0, **more}
+    return {
+        "adaptivity": "rigid",
+        "gpu_count": count,
+        "batch_size": 512,
+        "work_scale": 100.0,
+        **more,
+    }
 
 
 def full_but_for_four(database: Database, **cluster: Any) -> tuple[str, str]:
@@ -60,13 +79,18 @@ def full_but_for_four(database: Database, **cluster: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("policy", ["sia", "fifo", "srtf"])
-def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says(database: Database, policy: str) -> None:
+def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says(
+    database: Database, policy: str
+) -> None:
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     cluster_id, waiting = full_but_for_four(database, policy=policy, placer=placer)
     offered = remedies_of(database, waiting)
     assert {"lower_gpu_count", "make_adaptive"} <= {remedy.code for remedy in offered}
     fewer = next(remedy for remedy in offered if remedy.code == "lower_gpu_count")
-    assert fewer.sentence == "Ask for 4 GPUs instead of 8: as the cluster stands, the next round would start it on 4 × t4."
+    assert (
+        fewer.sentence
+        == "Ask for 4 GPUs instead of 8: as the cluster stands, the next round would start it on 4 × t4."
+    )
 
     again, time = waiting, 150.0
     for remedy in offered:
@@ -75,17 +99,24 @@ def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says
         step_at(database, cluster_id, time)
         held = job(database, again)
         assert remedy.starts_with is not None
-        assert (held.gpu_type, len(held.gpus or ())) == (remedy.starts_with.gpu_type, remedy.starts_with.gpu_count), remedy
+        assert (held.gpu_type, len(held.gpus or ())) == (
+            remedy.starts_with.gpu_type,
+            remedy.starts_with.gpu_count,
+        ), remedy
 
 
 def test_another_gpu_type_is_offered_where_it_has_room(database: Database) -> None:
     cluster_id = make_cluster(database)
     submit(database, cluster_id, **rigid(8, gpu_types=["a100"], preemptible=False))
     step_at(database, cluster_id, 30, 90)
-    (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **rigid(4, gpu_types=["a100"]))
+    (waiting,) = submit(
+        database, cluster_id, submitted_seconds=91.0, **rigid(4, gpu_types=["a100"])
+    )
     step_at(database, cluster_id, 150)
 
-    more = next(remedy for remedy in remedies_of(database, waiting) if remedy.code == "allow_more_types")
+    more = next(
+        remedy for remedy in remedies_of(database, waiting) if remedy.code == "allow_more_types"
+    )
     assert more.changes == {"gpu_types": ["a100", "t4"]}
     again = take(database, waiting, more, at=151.0)
     step_at(database, cluster_id, 210)
@@ -112,7 +143,9 @@ def test_a_rehearsal_writes_nothing(database: Database) -> None:
     assert _all_of(database) == before
 
 
-def test_rounds_are_tried_once_for_each_round_of_the_cluster_and_never_where_one_takes_too_long(database: Database) -> None:
+def test_rounds_are_tried_once_for_each_round_of_the_cluster_and_never_where_one_takes_too_long(
+    database: Database,
+) -> None:
     cluster_id, waiting = full_but_for_four(database)
     tried = Counting()
     finder = RemedyFinder(tried)
@@ -127,7 +160,9 @@ def test_rounds_are_tried_once_for_each_round_of_the_cluster_and_never_where_one
     assert remedies_of(database, waiting) == []
 
 
-def test_who_asks_while_another_job_is_looked_at_is_answered_without_remedies(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_while_another_job_is_looked_at_is_answered_without_remedies(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, waiting = full_but_for_four(database)
     monkeypatch.setattr(remedies, "MOST_WAIT_SECONDS", 0.01)
     finder = RemedyFinder(LiveRehearsal())
@@ -156,7 +191,10 @@ class Counting(LiveRehearsal):
 
 def _all_of(database: Database) -> list[Any]:
     with database.session_scope(writes=False) as session:
-        return [[row.model_dump() for row in session.exec(_every(table))] for table in (Job, Cluster, Round, Node)]
+        return [
+            [row.model_dump() for row in session.exec(_every(table))]
+            for table in (Job, Cluster, Round, Node)
+        ]
 
 
 def _every(table: Any) -> Any:
@@ -172,4 +210,8 @@ def _nodes(cluster_id: str) -> Any:
 
 
 def _t4s(session: Any) -> list[int]:
-    return [gpu for row in session.exec(select(Job).where(Job.gpu_type == "t4")) for gpu in row.gpus or ()]
+    return [
+        gpu
+        for row in session.exec(select(Job).where(Job.gpu_type == "t4"))
+        for gpu in row.gpus or ()
+    ]

@@ -24,9 +24,22 @@ from worker.live_executor import LIVE_FIDELITY, FixedClock, job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
 SUBMITTED, FIRST = 90.0, 30.0
-WHO_IT_IS = {"name", "cluster_id", "external_id"}  # of the declaration: a replayed job goes by its id
+WHO_IT_IS = {
+    "name",
+    "cluster_id",
+    "external_id",
+}  # of the declaration: a replayed job goes by its id
 # Of the spec: who it is, when it comes in the trace's own time, and what the rules of a simulation say of the model rather than its owner.
-NOT_ASKED_FOR = {"id", "name", "owner", "submitted_at", "variability_class", "locality_penalty", "shares_as", "regimes"}
+NOT_ASKED_FOR = {
+    "id",
+    "name",
+    "owner",
+    "submitted_at",
+    "variability_class",
+    "locality_penalty",
+    "shares_as",
+    "regimes",
+}
 TRAINS = {
     "model": "cifar10",
     "adaptivity": "strong-scaling",
@@ -39,12 +52,24 @@ TRAINS = {
     "preemptible": False,
     "gpu_types": ["a100", "t4"],
 }
-SERVES = {"model": "bert", "workload_kind": "latency-inference", "batch_size": 16, "promised_seconds": 0.5}
+SERVES = {
+    "model": "bert",
+    "workload_kind": "latency-inference",
+    "batch_size": 16,
+    "promised_seconds": 0.5,
+}
 
 
 def row_of(body: JobBody) -> Job:
     given = body.model_dump() | {"cluster_id": "demo"}
-    return Job(**given, id="job_1", owner_id="usr_1", tenant_id="ten_1", submitted_seconds=SUBMITTED, remaining_work=1.0)
+    return Job(
+        **given,
+        id="job_1",
+        owner_id="usr_1",
+        tenant_id="ten_1",
+        submitted_seconds=SUBMITTED,
+        remaining_work=1.0,
+    )
 
 
 def live_spec(body: JobBody) -> JobSpec:
@@ -65,7 +90,11 @@ def replayed(body: JobBody) -> Workload:
 
 def asked_for(spec: JobSpec) -> dict[str, Any]:
     """What an owner's declaration comes to, field by field. Two ways to say the same are one: no bound, and the count that is asked for."""
-    told = {field.name: getattr(spec, field.name) for field in fields(spec) if field.name not in NOT_ASKED_FOR}
+    told = {
+        field.name: getattr(spec, field.name)
+        for field in fields(spec)
+        if field.name not in NOT_ASKED_FOR
+    }
     told["work"] = float(f"{spec.work:.9g}")  # a model's epochs are added up in another order
     told["gpu_count"] = spec.requested_gpus
     told["max_gpus"] = MAX_GPUS if spec.max_gpus is None else spec.max_gpus
@@ -79,17 +108,33 @@ def test_every_field_of_a_declaration_is_tried_away_from_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "body"), [(name, body) for body in (TRAINS, SERVES) for name in body if name not in ("model", "workload_kind")]
+    ("name", "body"),
+    [
+        (name, body)
+        for body in (TRAINS, SERVES)
+        for name in body
+        if name not in ("model", "workload_kind")
+    ],
 )
 def test_what_is_asked_for_counts_in_the_replay(name: str, body: dict[str, Any]) -> None:
-    with_field, without = JobBody(name="x", **body), {key: value for key, value in body.items() if key != name}
-    if name in ("batch_size", "promised_seconds"):  # what its kind of job needs: another value instead of none
+    with_field, without = (
+        JobBody(name="x", **body),
+        {key: value for key, value in body.items() if key != name},
+    )
+    if name in (
+        "batch_size",
+        "promised_seconds",
+    ):  # what its kind of job needs: another value instead of none
         without[name] = 512 if body is TRAINS else 2 * body[name]
     assert getattr(with_field, name) != JobBody.model_fields[name].default
-    assert asked_for(replayed_spec(replayed(with_field))) != asked_for(replayed_spec(replayed(JobBody(name="x", **without))))
+    assert asked_for(replayed_spec(replayed(with_field))) != asked_for(
+        replayed_spec(replayed(JobBody(name="x", **without)))
+    )
 
 
-@pytest.mark.parametrize("body", [TRAINS, SERVES, {"model": "bert"}, {**TRAINS, "adaptivity": "rigid"}])
+@pytest.mark.parametrize(
+    "body", [TRAINS, SERVES, {"model": "bert"}, {**TRAINS, "adaptivity": "rigid"}]
+)
 def test_a_replayed_job_is_the_job_that_was_asked_for(body: dict[str, Any]) -> None:
     given = JobBody(name="x", **body)
     assert asked_for(replayed_spec(replayed(given))) == asked_for(live_spec(given))

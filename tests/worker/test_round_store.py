@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from contracts.round_store import JOB_IDS, DurableRoundStoreContract, commit, observed_at, round_result
+from contracts.round_store import (
+    JOB_IDS,
+    DurableRoundStoreContract,
+    commit,
+    observed_at,
+    round_result,
+)
 from live_samples import make_cluster, round_numbers
 from sqlmodel import select
 
@@ -49,7 +55,14 @@ def store(database: Database, cluster_id: str) -> SqlRoundStore:
     """The store of the worker that holds the lease."""
     fencing = take(database, cluster_id)
     assert fencing is not None
-    return SqlRoundStore(database, cluster_id, fencing=fencing, policy="fifo", placer="packed-sticky", keeper=NothingElse())
+    return SqlRoundStore(
+        database,
+        cluster_id,
+        fencing=fencing,
+        policy="fifo",
+        placer="packed-sticky",
+        keeper=NothingElse(),
+    )
 
 
 class TestSqlRoundStore(DurableRoundStoreContract):
@@ -59,21 +72,46 @@ class TestSqlRoundStore(DurableRoundStoreContract):
 
     @pytest.fixture
     def reopened(self, store: SqlRoundStore, database: Database, cluster_id: str) -> SqlRoundStore:
-        return SqlRoundStore(database, cluster_id, fencing=1, policy="fifo", placer="packed-sticky", keeper=NothingElse())
+        return SqlRoundStore(
+            database,
+            cluster_id,
+            fencing=1,
+            policy="fifo",
+            placer="packed-sticky",
+            keeper=NothingElse(),
+        )
 
 
-def test_keeps_nothing_of_a_round_whose_commit_breaks_off(database: Database, cluster_id: str, store: SqlRoundStore) -> None:
-    broken = SqlRoundStore(database, cluster_id, fencing=1, policy="fifo", placer="packed-sticky", keeper=NothingElse(broken=True))
+def test_keeps_nothing_of_a_round_whose_commit_breaks_off(
+    database: Database, cluster_id: str, store: SqlRoundStore
+) -> None:
+    broken = SqlRoundStore(
+        database,
+        cluster_id,
+        fencing=1,
+        policy="fifo",
+        placer="packed-sticky",
+        keeper=NothingElse(broken=True),
+    )
     with pytest.raises(sa.exc.DBAPIError):
         commit(broken, 1)
     with database.session_scope(writes=False) as session:
-        assert [session.exec(select(table)).all() for table in (Round, OutboxMessage, ClusterRuntime)] == [[], [], []]
+        assert [
+            session.exec(select(table)).all() for table in (Round, OutboxMessage, ClusterRuntime)
+        ] == [[], [], []]
     assert store.load().next_round_number == 1
 
 
-def test_refuses_a_worker_whose_lease_has_passed_on(database: Database, cluster_id: str, store: SqlRoundStore) -> None:
+def test_refuses_a_worker_whose_lease_has_passed_on(
+    database: Database, cluster_id: str, store: SqlRoundStore
+) -> None:
     newer = SqlRoundStore(
-        database, cluster_id, fencing=take_over(database, cluster_id), policy="fifo", placer="packed-sticky", keeper=NothingElse()
+        database,
+        cluster_id,
+        fencing=take_over(database, cluster_id),
+        policy="fifo",
+        placer="packed-sticky",
+        keeper=NothingElse(),
     )
     assert not commit(store, 1)
     assert commit(newer, 1)
@@ -81,7 +119,9 @@ def test_refuses_a_worker_whose_lease_has_passed_on(database: Database, cluster_
     assert list(newer.unapplied()) == [round_result(1).changes]
 
 
-def test_a_lease_that_is_held_is_given_to_nobody_else(database: Database, cluster_id: str, store: SqlRoundStore) -> None:
+def test_a_lease_that_is_held_is_given_to_nobody_else(
+    database: Database, cluster_id: str, store: SqlRoundStore
+) -> None:
     assert take(database, cluster_id) is None
 
 
@@ -97,18 +137,34 @@ def test_keeps_the_whole_decision_with_the_round(database: Database, store: SqlR
     commit(store, 1)
     with database.session_scope(writes=False) as session:
         row = session.exec(select(Round)).one()
-    assert (row.active_jobs, row.running_jobs, row.pending_jobs, row.gpus_used, row.gpus_total) == (2, 2, 0, 4, 4)
+    assert (row.active_jobs, row.running_jobs, row.pending_jobs, row.gpus_used, row.gpus_total) == (
+        2,
+        2,
+        0,
+        4,
+        4,
+    )
     assert row.gpus_by_type == {"t4": {"used": 4, "capacity": 4}}
     assert row.record["job_ids"] == list(JOB_IDS)
     assert row.record["grants"]["job-a"]["gpu_type"] == "t4"
     assert row.record["reasons"]["job-a"]["code"] == "GRANTED"
 
 
-def test_numbers_are_of_a_cluster(database: Database, store: SqlRoundStore, cluster_id: str) -> None:
+def test_numbers_are_of_a_cluster(
+    database: Database, store: SqlRoundStore, cluster_id: str
+) -> None:
     other = make_cluster(database, name="other")
     assert commit(store, 1)
     assert commit(
-        SqlRoundStore(database, other, fencing=take_over(database, other), policy="fifo", placer="packed-sticky", keeper=NothingElse()), 1
+        SqlRoundStore(
+            database,
+            other,
+            fencing=take_over(database, other),
+            policy="fifo",
+            placer="packed-sticky",
+            keeper=NothingElse(),
+        ),
+        1,
     )
     assert (round_numbers(database, cluster_id), round_numbers(database, other)) == ([1], [1])
 
@@ -116,7 +172,9 @@ def test_numbers_are_of_a_cluster(database: Database, store: SqlRoundStore, clus
 def take_over(database: Database, cluster_id: str) -> int:
     """What a worker gets that comes when the lease of another has run out."""
     with database.session_scope() as session:
-        session.connection().execute(sa.update(Cluster).values(lease_until=utc_now() - timedelta(seconds=1)))
+        session.connection().execute(
+            sa.update(Cluster).values(lease_until=utc_now() - timedelta(seconds=1))
+        )
     fencing = take(database, cluster_id)
     assert fencing is not None
     return fencing

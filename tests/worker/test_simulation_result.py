@@ -18,15 +18,24 @@ from worker.simulation_result import quantiles, result_to_json
 
 @pytest.fixture(scope="module")
 def result() -> SimulationResult:
-    jobs = tuple(TraceJob(f"job-{i}", 60.0 * i, "cifar10", 1, 128, work_scale=0.2) for i in range(3))
-    return simulate(Scenario(Workload("three", jobs, "csv"), catalog_models(), Cluster.parse("t4=1x4,a100=1x4")))
+    jobs = tuple(
+        TraceJob(f"job-{i}", 60.0 * i, "cifar10", 1, 128, work_scale=0.2) for i in range(3)
+    )
+    return simulate(
+        Scenario(Workload("three", jobs, "csv"), catalog_models(), Cluster.parse("t4=1x4,a100=1x4"))
+    )
 
 
-def test_the_stretches_of_a_job_add_up_to_the_gpu_hours_that_it_held(result: SimulationResult) -> None:
+def test_the_stretches_of_a_job_add_up_to_the_gpu_hours_that_it_held(
+    result: SimulationResult,
+) -> None:
     shown = result_to_json(result)
     for job, record in zip(shown["jobs"], result.records, strict=True):
         stretches = shown["allocations"][job["name"]]
-        held = sum((stretch["end"] - stretch["start"]) * stretch["gpu_count"] for stretch in stretches) / 3600
+        held = (
+            sum((stretch["end"] - stretch["start"]) * stretch["gpu_count"] for stretch in stretches)
+            / 3600
+        )
         profiled = 20.0 * 2 / 3600  # one GPU of each of two types
         assert held == pytest.approx(sum(job["gpu_hours_by_type"].values()) - profiled, rel=1e-6)
         assert stretches[-1]["end"] == record.finish
@@ -35,12 +44,27 @@ def test_the_stretches_of_a_job_add_up_to_the_gpu_hours_that_it_held(result: Sim
 
 def test_every_job_has_its_jct_and_every_figure_its_definition(result: SimulationResult) -> None:
     shown = result_to_json(result)
-    assert [job["jct"] for job in shown["jobs"]] == [job["finish"] - job["submit"] for job in shown["jobs"]]
+    assert [job["jct"] for job in shown["jobs"]] == [
+        job["finish"] - job["submit"] for job in shown["jobs"]
+    ]
     assert shown["fairness"]["worst_rho"] == max(job["rho"] for job in shown["jobs"])
     assert shown["fairness"]["unfair_fraction"] == sum(job["rho"] > 1 for job in shown["jobs"]) / 3
-    assert set(shown["definitions"]) == {"comparison", "jct", "rho", "worst_rho", "unfair_fraction", "policy_seconds"}
-    assert all(len(line) > 20 and line == line.strip() for text in shown["definitions"].values() for line in text.split("\n"))
-    assert [line.partition(":")[0] for line in shown["definitions"]["comparison"].split("\n")[1:4]] == [
+    assert set(shown["definitions"]) == {
+        "comparison",
+        "jct",
+        "rho",
+        "worst_rho",
+        "unfair_fraction",
+        "policy_seconds",
+    }
+    assert all(
+        len(line) > 20 and line == line.strip()
+        for text in shown["definitions"].values()
+        for line in text.split("\n")
+    )
+    assert [
+        line.partition(":")[0] for line in shown["definitions"]["comparison"].split("\n")[1:4]
+    ] == [
         "JCT",
         "Makespan",
         "GPU-hours per job",
@@ -50,7 +74,15 @@ def test_every_job_has_its_jct_and_every_figure_its_definition(result: Simulatio
 
 def test_quantiles_of_decision_times_stand_in_their_order() -> None:
     found = quantiles([0.4, 0.1, 0.2, 0.3, 0.5])
-    assert found == {"rounds": 5, "min": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": pytest.approx(0.48), "max": 0.5}
+    assert found == {
+        "rounds": 5,
+        "min": 0.1,
+        "p25": 0.2,
+        "median": 0.3,
+        "p75": 0.4,
+        "p95": pytest.approx(0.48),
+        "max": 0.5,
+    }
     assert quantiles([]) is None
 
 

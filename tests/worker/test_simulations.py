@@ -15,7 +15,15 @@ from sqlmodel import col
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Measurement, MeasurementFiles, MeasurementUse, Operation, OperationState, Simulation, SimulationRun
+from backend.models import (
+    Measurement,
+    MeasurementFiles,
+    MeasurementUse,
+    Operation,
+    OperationState,
+    Simulation,
+    SimulationRun,
+)
 from backend.simulations.traces import csv_workload
 from maat.simulation.interference import Interference
 from maat.simulation.iteration_models import shipped_models
@@ -34,11 +42,20 @@ def test_every_run_is_kept_with_its_figures_and_the_operation_succeeds(database:
     simulation_id = request_simulation(database)
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     operation = operation_of(database, simulation_id)
-    assert (operation.state, operation.done, operation.total, operation.unit) == ("succeeded", 6.0, 6.0, "jobs")
+    assert (operation.state, operation.done, operation.total, operation.unit) == (
+        "succeeded",
+        6.0,
+        6.0,
+        "jobs",
+    )
     for run, policy in zip(runs_of(database, simulation_id), ("sia", "srtf"), strict=True):
         assert run.state == "succeeded"
         assert run.summary is not None
-        assert (run.summary["policy"], run.summary["jobs"], run.summary["unfinished"]) == (policy, 3, 0)
+        assert (run.summary["policy"], run.summary["jobs"], run.summary["unfinished"]) == (
+            policy,
+            3,
+            0,
+        )
         assert len(run.result["jobs"]) == 3
         assert all(job["rho"] > 0 and job["finish"] > job["submit"] for job in run.result["jobs"])
         assert set(run.result["gpus_by_type"]) == {"t4", "a100"}
@@ -49,23 +66,36 @@ def test_a_simulation_that_has_ended_is_not_run_again(database: Database) -> Non
     simulations.run_simulation(database, simulation_id)
     before = runs_of(database, simulation_id)
     assert simulations.run_simulation(database, simulation_id) is None
-    assert [run.finished_at for run in runs_of(database, simulation_id)] == [run.finished_at for run in before]
+    assert [run.finished_at for run in runs_of(database, simulation_id)] == [
+        run.finished_at for run in before
+    ]
 
 
-def test_the_jobs_that_a_cluster_had_can_be_replayed_under_another_policy(database: Database) -> None:
+def test_the_jobs_that_a_cluster_had_can_be_replayed_under_another_policy(
+    database: Database,
+) -> None:
     cluster_id = make_cluster(database)
     submit(database, cluster_id, count=3, work_scale=0.05)
-    simulation_id = request_simulation(database, policies=("srtf",), trace={"kind": "cluster", "cluster_id": cluster_id})
+    simulation_id = request_simulation(
+        database, policies=("srtf",), trace={"kind": "cluster", "cluster_id": cluster_id}
+    )
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)
     assert len(run.result["jobs"]) == 3
 
 
-def test_a_history_that_cannot_be_played_fails_without_naming_the_job(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_history_that_cannot_be_played_fails_without_naming_the_job(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
     """All of a tenant read the problem; whose the job is, the log may say."""
     cluster_id = make_cluster(database)
     submit(database, cluster_id, model="yolov3", gpu_types=["rtx"])
-    simulation_id = request_simulation(database, policies=("fifo",), trace={"kind": "cluster", "cluster_id": cluster_id}, cluster="t4=1x4")
+    simulation_id = request_simulation(
+        database,
+        policies=("fifo",),
+        trace={"kind": "cluster", "cluster_id": cluster_id},
+        cluster="t4=1x4",
+    )
     assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
     (run,) = runs_of(database, simulation_id)
     for error in (run.error, operation_of(database, simulation_id).error):
@@ -76,9 +106,22 @@ def test_a_history_that_cannot_be_played_fails_without_naming_the_job(database: 
 
 
 def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) -> None:
-    reserved = {"gpu_type": "a100", "gpu_count": 16, "tenant": "vision", "job": None, "start_seconds": 0.0, "end_seconds": None}
-    asked = {"profiling": "no-profile", "rigid_share": 1.0, "failures": {"mtbf_hours": 0.5, "repair_seconds": 600.0}}
-    simulation_id = request_simulation(database, policies=("fifo",), reservations=[reserved], **asked)
+    reserved = {
+        "gpu_type": "a100",
+        "gpu_count": 16,
+        "tenant": "vision",
+        "job": None,
+        "start_seconds": 0.0,
+        "end_seconds": None,
+    }
+    asked = {
+        "profiling": "no-profile",
+        "rigid_share": 1.0,
+        "failures": {"mtbf_hours": 0.5, "repair_seconds": 600.0},
+    }
+    simulation_id = request_simulation(
+        database, policies=("fifo",), reservations=[reserved], **asked
+    )
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)
     jobs = run.result["jobs"]
@@ -86,10 +129,14 @@ def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) ->
     assert {kind for job in jobs for kind in job["gpu_hours_by_type"]} == {"t4"}
     assert run.summary["failures"] > 0
     assert run.summary["interruptions"] == sum(job["interruptions"] for job in jobs)
-    assert run.summary["lost_gpu_hours"] == pytest.approx(sum(job["lost_gpu_hours"] for job in jobs))
+    assert run.summary["lost_gpu_hours"] == pytest.approx(
+        sum(job["lost_gpu_hours"] for job in jobs)
+    )
 
 
-def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(database: Database) -> None:
+def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
+    database: Database,
+) -> None:
     asked = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "best-batch", "tuned_gpus": 2}
     simulation_id = request_simulation(database, policies=("fifo",), **asked)
     (run,) = runs_of(database, simulation_id)
@@ -97,14 +144,19 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(da
         request = session.get_one(Simulation, simulation_id).request
     request["runs"][0]["placer_parameters"] = {"binning": "two"}
     scenario = scenario_of(request, run, csv_workload(SMALL["text"]), shipped_models())
-    assert (scenario.cluster.jobs_per_gpu, scenario.conditions.interference) == (2, Interference.constant(1.25))
+    assert (scenario.cluster.jobs_per_gpu, scenario.conditions.interference) == (
+        2,
+        Interference.constant(1.25),
+    )
     assert scenario.placer_parameters == {"binning": "two"}
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)
     assert {job["adaptivity"] for job in run.result["jobs"]} == {"rigid"}
 
 
-def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(database: Database) -> None:
+def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(
+    database: Database,
+) -> None:
     text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,-5,cifar10,1,128\n"
     simulation_id = request_simulation(database, trace={"kind": "csv", "text": text})
     assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
@@ -119,13 +171,19 @@ def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remed
 def test_a_run_that_fails_leaves_the_others_their_results(database: Database) -> None:
     simulation_id = request_simulation(database, policies=("srtf", "no-such-policy", "fifo"))
     assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
-    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded", "failed", "succeeded"]
+    assert [run.state for run in runs_of(database, simulation_id)] == [
+        "succeeded",
+        "failed",
+        "succeeded",
+    ]
     error = operation_of(database, simulation_id).error
     assert error is not None
     assert error["errors"][0]["value"] == "no-such-policy"
 
 
-def test_cancelling_keeps_what_was_played_until_then(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_keeps_what_was_played_until_then(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     simulation_id = request_simulation(database)
     reports = []
 
@@ -165,7 +223,9 @@ def test_workers_that_come_together_share_the_runs(database: Database) -> None:
 
 def test_a_run_that_another_worker_is_at_is_left_to_it(database: Database) -> None:
     simulation_id = request_simulation(database)
-    set_run(database, runs_of(database, simulation_id)[0].id, state="running", heartbeat_at=utc_now())
+    set_run(
+        database, runs_of(database, simulation_id)[0].id, state="running", heartbeat_at=utc_now()
+    )
     assert simulations.run_simulation(database, simulation_id) is None
     assert [run.state for run in runs_of(database, simulation_id)] == ["running", "succeeded"]
     assert operation_of(database, simulation_id).state == "running"
@@ -173,20 +233,39 @@ def test_a_run_that_another_worker_is_at_is_left_to_it(database: Database) -> No
 
 def test_the_end_that_was_asked_for_reaches_runs_whose_worker_is_gone(database: Database) -> None:
     simulation_id = request_simulation(database)
-    set_run(database, runs_of(database, simulation_id)[0].id, state="running", heartbeat_at=utc_now() - timedelta(minutes=5))
+    set_run(
+        database,
+        runs_of(database, simulation_id)[0].id,
+        state="running",
+        heartbeat_at=utc_now() - timedelta(minutes=5),
+    )
     request_cancel(database, simulation_id)
     assert simulations.run_simulation(database, simulation_id) is OperationState.CANCELLED
     assert [run.state for run in runs_of(database, simulation_id)] == ["cancelled", "cancelled"]
 
 
-def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(database: Database) -> None:
+def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(
+    database: Database,
+) -> None:
     simulation_id = request_simulation(database)
     simulations.run_simulation(database, simulation_id)
     first, second = runs_of(database, simulation_id)
     long_ago = utc_now() - timedelta(minutes=5)
-    with database.session_scope() as session:  # as a worker leaves it that is killed in the second run
-        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=long_ago, finished_at=None))
-    set_run(database, second.id, state="running", result=None, summary=None, finished_at=None, heartbeat_at=long_ago)
+    with (
+        database.session_scope() as session
+    ):  # as a worker leaves it that is killed in the second run
+        session.connection().execute(
+            sa.update(Operation).values(state="running", heartbeat_at=long_ago, finished_at=None)
+        )
+    set_run(
+        database,
+        second.id,
+        state="running",
+        result=None,
+        summary=None,
+        finished_at=None,
+        heartbeat_at=long_ago,
+    )
     assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     again_first, again_second = runs_of(database, simulation_id)
@@ -195,14 +274,18 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(d
     assert again_second.result["jobs"] == second.result["jobs"]
 
 
-def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(database: Database) -> None:
+def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(
+    database: Database,
+) -> None:
     simulation_id = request_simulation(database, policies=("srtf", "fifo", "las"))
     left, played, _ = runs_of(database, simulation_id)
     long_ago = utc_now() - timedelta(minutes=5)
     set_run(database, left.id, state="running", heartbeat_at=long_ago)
     set_run(database, played.id, state="running", heartbeat_at=utc_now())
     with database.session_scope() as session:
-        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
+        session.connection().execute(
+            sa.update(Operation).values(state="running", heartbeat_at=utc_now())
+        )
 
     assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
     assert simulations.waiting_simulations(database) == [], "it counts as sent"
@@ -210,13 +293,19 @@ def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simu
     assert simulations.waiting_simulations(database) == [(simulation_id, 1)], "its message was lost"
 
     assert simulations.run_simulation(database, simulation_id) is None
-    assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded", "running", "succeeded"]
+    assert [run.state for run in runs_of(database, simulation_id)] == [
+        "succeeded",
+        "running",
+        "succeeded",
+    ]
 
 
 def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
     request_simulation(database)
     with database.session_scope() as session:
-        session.connection().execute(sa.update(Operation).values(state="running", heartbeat_at=utc_now()))
+        session.connection().execute(
+            sa.update(Operation).values(state="running", heartbeat_at=utc_now())
+        )
     assert simulations.waiting_simulations(database) == []
 
 
@@ -225,14 +314,20 @@ def test_a_waiting_simulation_is_sent_once_and_again_only_much_later(database: D
     assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
     assert simulations.waiting_simulations(database) == []
     with database.session_scope() as session:
-        session.connection().execute(sa.update(Operation).values(heartbeat_at=utc_now() - timedelta(minutes=2)))
+        session.connection().execute(
+            sa.update(Operation).values(heartbeat_at=utc_now() - timedelta(minutes=2))
+        )
     assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
 
 
-def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(simulations, "STALLED_ROUNDS", 300)
     text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,cifar10,16,128\n"
-    simulation_id = request_simulation(database, policies=("fifo",), trace={"kind": "csv", "text": text}, cluster="t4=1x4")
+    simulation_id = request_simulation(
+        database, policies=("fifo",), trace={"kind": "csv", "text": text}, cluster="t4=1x4"
+    )
     simulations.run_simulation(database, simulation_id)
     (run,) = runs_of(database, simulation_id)
     assert run.summary is not None
@@ -241,7 +336,9 @@ def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(database: Da
 
 def set_run(database: Database, run_id: str, **values: object) -> None:
     with database.session_scope() as session:
-        session.connection().execute(sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(**values))
+        session.connection().execute(
+            sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(**values)
+        )
 
 
 def request_cancel(database: Database, simulation_id: str) -> None:
@@ -252,23 +349,40 @@ def request_cancel(database: Database, simulation_id: str) -> None:
         session.add(operation)
 
 
-def test_a_run_is_played_with_the_measurements_it_was_asked_for_with_also_once_they_are_deleted(database: Database) -> None:
-    simulation_id = request_simulation(database, policies=("fifo", "fifo"), cluster="t4=1x4", variability="unequal")
+def test_a_run_is_played_with_the_measurements_it_was_asked_for_with_also_once_they_are_deleted(
+    database: Database,
+) -> None:
+    simulation_id = request_simulation(
+        database, policies=("fifo", "fifo"), cluster="t4=1x4", variability="unequal"
+    )
     measure(database, simulation_id, "".join(f"gpu-{n},{1 if n < 3 else 30}\n" for n in range(5)))
 
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
 
-    unequal = [run.summary["avg_jct_hours"] for run in runs_of(database, simulation_id) if run.summary]
+    unequal = [
+        run.summary["avg_jct_hours"] for run in runs_of(database, simulation_id) if run.summary
+    ]
     alike_id = request_simulation(database, policies=("fifo",), cluster="t4=1x4")
     simulations.run_simulation(database, alike_id)
     alike = [run.summary["avg_jct_hours"] for run in runs_of(database, alike_id) if run.summary]
     assert unequal[0] == unequal[1] > alike[0]
 
 
-def test_how_scores_are_drawn_and_what_nodes_apart_cost_change_what_a_run_finds(database: Database) -> None:
-    alike: dict[str, Any] = {"policies": ("fifo",), "cluster": "v100=2x4", "fidelity": "pal-artifact", "trace": APART}
+def test_how_scores_are_drawn_and_what_nodes_apart_cost_change_what_a_run_finds(
+    database: Database,
+) -> None:
+    alike: dict[str, Any] = {
+        "policies": ("fifo",),
+        "cluster": "v100=2x4",
+        "fidelity": "pal-artifact",
+        "trace": APART,
+    }
     unequal = alike | {"variability": "unequal"}
-    slow_once = "".join(f"gpu-{n},{30 if (n, time) == (0, 0) else 1 + n / 20}\n" for n in range(10) for time in range(5))
+    slow_once = "".join(
+        f"gpu-{n},{30 if (n, time) == (0, 0) else 1 + n / 20}\n"
+        for n in range(10)
+        for time in range(5)
+    )
 
     hours = [
         played(database, slow_once, **asked)
@@ -302,11 +416,24 @@ def measure(database: Database, simulation_id: str, times: str) -> None:
     """Measurements with which the simulation was asked for, and which were deleted since. `times`: rows of uuid and perf, for every application."""
     with database.session_scope() as session:
         stored = session.get_one(Simulation, simulation_id)
-        given = {"kind": "variability", "name": "unequal", "owner_id": stored.owner_id, "tenant_id": stored.tenant_id, "digest": ""}
+        given = {
+            "kind": "variability",
+            "name": "unequal",
+            "owner_id": stored.owner_id,
+            "tenant_id": stored.tenant_id,
+            "digest": "",
+        }
         gpus = Measurement(**given, files=[], covers={}, deleted_at=utc_now())
         session.add(gpus)
         session.flush()
         gpu_type = stored.request["cluster"].partition("=")[0]
-        texts = {f"{application}-{gpu_type}.csv": "uuid,perf\n" + times for application in ("resnet", "bert", "pagerank")}
+        texts = {
+            f"{application}-{gpu_type}.csv": "uuid,perf\n" + times
+            for application in ("resnet", "bert", "pagerank")
+        }
         session.add(MeasurementFiles(measurement_id=gpus.id, texts=texts))
-        session.add(MeasurementUse(operation_id=stored.operation_id, kind="variability", measurement_id=gpus.id))
+        session.add(
+            MeasurementUse(
+                operation_id=stored.operation_id, kind="variability", measurement_id=gpus.id
+            )
+        )

@@ -42,7 +42,9 @@ def ask(database: Database, **fields: Any) -> tuple[str, list[str]]:
     user, tenant = make_owner(database)
     role = Role.CLUSTER_ADMIN
     vary = [{"name": "p", "values": [-1, 0.5]}]
-    body = SweepBody.model_validate({"name": "s", "trace": SMALL, "cluster": "t4=4x4,a100=2x8", "vary": vary} | fields)
+    body = SweepBody.model_validate(
+        {"name": "s", "trace": SMALL, "cluster": "t4=4x4,a100=2x8", "vary": vary} | fields
+    )
     queue = Remembering()
     principal = Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
     with database.session_scope(writes=False) as session:
@@ -69,7 +71,9 @@ def cancel(database: Database, sweep_id: str) -> None:
         session.add(operation)
 
 
-def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_the_operation(database: Database) -> None:
+def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_the_operation(
+    database: Database,
+) -> None:
     sweep_id, keys = ask(database)
     assert sweeps.run_point(database, keys[0]) == "succeeded"
     half = shown(database, sweep_id)
@@ -79,19 +83,27 @@ def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_t
     assert (found.state, found.done) == ("succeeded", 2)
     with database.session_scope(writes=False) as session:
         alone = run_sweep(sweep_of(session.get_one(Sweep, sweep_id).request).points())
-    assert [(point.key, point.figures) for point in found.points] == [(point.key, point.figures) for point in alone.points]
+    assert [(point.key, point.figures) for point in found.points] == [
+        (point.key, point.figures) for point in alone.points
+    ]
 
 
 def test_a_point_is_played_with_the_parameters_of_its_placer(database: Database) -> None:
-    sweep_id, keys = ask(database, policy="fifo", placer="pal", placer_parameters={"binning": "two"}, vary=FASTER)
+    sweep_id, keys = ask(
+        database, policy="fifo", placer="pal", placer_parameters={"binning": "two"}, vary=FASTER
+    )
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
     assert shown(database, sweep_id).request["placer_parameters"] == {"binning": "two"}
     other_id, others = ask(database, policy="fifo", placer="pal", vary=FASTER)
     assert len(set(keys) | set(others)) == 4
     with database.session_scope() as session:
         other = session.get_one(Sweep, other_id)
-        other.request = {name: value for name, value in other.request.items() if name != "placer_parameters"}
-    assert [sweeps.run_point(database, key) for key in others] == ["succeeded", "succeeded"], "a request from before there were any"
+        other.request = {
+            name: value for name, value in other.request.items() if name != "placer_parameters"
+        }
+    assert [sweeps.run_point(database, key) for key in others] == ["succeeded", "succeeded"], (
+        "a request from before there were any"
+    )
 
 
 def test_a_point_that_two_sweeps_want_is_played_once_and_ends_both(database: Database) -> None:
@@ -101,7 +113,10 @@ def test_a_point_that_two_sweeps_want_is_played_once_and_ends_both(database: Dat
     for key in keys:
         assert sweeps.run_point(database, key) == "succeeded"
         assert sweeps.run_point(database, key) is None
-    assert (shown(database, first).state, shown(database, second).state) == ("succeeded", "succeeded")
+    assert (shown(database, first).state, shown(database, second).state) == (
+        "succeeded",
+        "succeeded",
+    )
 
 
 def test_a_running_sweep_that_is_cancelled_keeps_what_has_ended(database: Database) -> None:
@@ -116,7 +131,9 @@ def test_a_running_sweep_that_is_cancelled_keeps_what_has_ended(database: Databa
     assert len(found.rows) == 1
 
 
-def test_a_point_in_play_stops_when_the_last_sweep_that_wants_it_is_cancelled(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_in_play_stops_when_the_last_sweep_that_wants_it_is_cancelled(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sweeps, "PROGRESS_SECONDS", 0.0)
     sweep_id, keys = ask(database)
     looks = []
@@ -141,7 +158,10 @@ def test_a_point_that_another_sweep_still_wants_is_played_on(database: Database)
     second, _ = ask(database)
     cancel(database, first)
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
-    assert (shown(database, first).state, shown(database, second).state) == ("cancelled", "succeeded")
+    assert (shown(database, first).state, shown(database, second).state) == (
+        "cancelled",
+        "succeeded",
+    )
 
 
 def test_a_point_whose_worker_is_gone_is_taken_by_another(database: Database) -> None:
@@ -169,32 +189,46 @@ def test_a_point_that_was_dropped_just_as_it_was_wanted_again_is_sent(database: 
     assert sweeps.waiting_points(database) == sorted(keys)
 
 
-def test_a_point_that_fails_leaves_the_others_their_figures(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_that_fails_leaves_the_others_their_figures(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sweep_id, keys = ask(database)
     with monkeypatch.context() as patched:
         patched.setattr(sweeps, "simulate", lambda *_, **__: 1 / 0)
         assert sweeps.run_point(database, keys[0]) == "failed"
     assert sweeps.run_point(database, keys[1]) == "succeeded"
     found = shown(database, sweep_id)
-    assert (found.state, sorted(point.state for point in found.points), len(found.rows)) == ("failed", ["failed", "succeeded"], 1)
+    assert (found.state, sorted(point.state for point in found.points), len(found.rows)) == (
+        "failed",
+        ["failed", "succeeded"],
+        1,
+    )
     with database.session_scope(writes=False) as session:
         error = session.exec(select(Operation.error)).one()
     assert error is not None
     assert error["status"] == 500
 
 
-def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, keys = ask(database)
     monkeypatch.setattr(content, "SIMULATION_VERSION", content.SIMULATION_VERSION + 1)
     assert sweeps.run_point(database, keys[0]) == "failed"
 
 
-def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(database: Database) -> None:
+def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(
+    database: Database,
+) -> None:
     first, _ = ask(database)
     second, _ = ask(database)
     with database.session_scope(writes=False) as session:
         operations = [session.get_one(Sweep, sweep_id).operation_id for sweep_id in (first, second)]
-    set_points(database, state="failed", error={"status": 422, "instance": f"/api/v1/operations/{operations[0]}"})
+    set_points(
+        database,
+        state="failed",
+        error={"status": 422, "instance": f"/api/v1/operations/{operations[0]}"},
+    )
     sweeps.settle(database)
     for sweep_id, operation_id in zip((first, second), operations, strict=True):
         with database.session_scope(writes=False) as session:

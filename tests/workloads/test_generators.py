@@ -25,7 +25,9 @@ SEEDS = range(30)
     hours=st.floats(0.01, 200.0),
     seed=st.integers(0, MAX_SEED),
 )
-def test_a_workload_has_exactly_the_jobs_asked_for_within_its_hours(family: str, jobs: int, hours: float, seed: int) -> None:
+def test_a_workload_has_exactly_the_jobs_asked_for_within_its_hours(
+    family: str, jobs: int, hours: float, seed: int
+) -> None:
     workload = generate(family, jobs=jobs, hours=hours, seed=seed)
     times = [job.submit_seconds for job in workload.jobs]
     assert len(times) == jobs
@@ -41,8 +43,12 @@ def test_the_same_seed_gives_the_same_workload_and_another_seed_another(family: 
     assert generate(family, seed=7).jobs != generate(family, seed=8).jobs
 
 
-@pytest.mark.parametrize(("family", "jobs", "hours"), [("philly", 160, 8), ("helios", 160, 8), ("newtrace", 960, 48)])
-def test_a_family_submits_twenty_jobs_per_hour_over_its_window_by_default(family: str, jobs: int, hours: int) -> None:
+@pytest.mark.parametrize(
+    ("family", "jobs", "hours"), [("philly", 160, 8), ("helios", 160, 8), ("newtrace", 960, 48)]
+)
+def test_a_family_submits_twenty_jobs_per_hour_over_its_window_by_default(
+    family: str, jobs: int, hours: int
+) -> None:
     workload = generate(family, seed=1)
     assert len(workload) == jobs
     assert workload.jobs[-1].submit_seconds > 0.9 * hours * 3600
@@ -50,7 +56,9 @@ def test_a_family_submits_twenty_jobs_per_hour_over_its_window_by_default(family
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_models_come_in_the_family_s_shares(family: str) -> None:
-    counts = Counter(job.model for seed in SEEDS for job in generate(family, jobs=500, seed=seed).jobs)
+    counts = Counter(
+        job.model for seed in SEEDS for job in generate(family, jobs=500, seed=seed).jobs
+    )
     total, weights = sum(counts.values()), FAMILIES[family].models
     for model, weight in weights.items():
         share = weight / sum(weights.values())
@@ -58,8 +66,12 @@ def test_models_come_in_the_family_s_shares(family: str) -> None:
         assert counts[model] / total == pytest.approx(share, abs=5 * math.sqrt(share / total))
 
 
-@pytest.mark.parametrize(("family", "small"), [("philly", 0.783), ("helios", 0.827), ("newtrace", 0.504)])
-def test_small_jobs_are_most_of_the_eight_hour_families_and_half_of_the_two_day_one(family: str, small: float) -> None:
+@pytest.mark.parametrize(
+    ("family", "small"), [("philly", 0.783), ("helios", 0.827), ("newtrace", 0.504)]
+)
+def test_small_jobs_are_most_of_the_eight_hour_families_and_half_of_the_two_day_one(
+    family: str, small: float
+) -> None:
     jobs = [job for seed in SEEDS for job in generate(family, jobs=400, seed=seed).jobs]
     share = sum(SIZE_CLASS_OF[job.model] is SizeClass.SMALL for job in jobs) / len(jobs)
     assert share == pytest.approx(small, abs=0.03)
@@ -67,7 +79,10 @@ def test_small_jobs_are_most_of_the_eight_hour_families_and_half_of_the_two_day_
 
 def hourly_counts(family: str, seed: int) -> np.ndarray:
     hours = int(FAMILIES[family].hours)
-    return np.bincount([int(job.submit_seconds // 3600) for job in generate(family, seed=seed).jobs], minlength=hours)[:hours]
+    return np.bincount(
+        [int(job.submit_seconds // 3600) for job in generate(family, seed=seed).jobs],
+        minlength=hours,
+    )[:hours]
 
 
 @pytest.mark.parametrize("family", ["philly", "helios"])
@@ -92,14 +107,20 @@ def test_jobs_of_one_burst_ask_for_the_same() -> None:
         for earlier, later in itertools.pairwise(jobs):
             if later.submit_seconds - earlier.submit_seconds < 5:
                 close += 1
-                same += (earlier.model, earlier.gpu_count, earlier.batch_size) == (later.model, later.gpu_count, later.batch_size)
+                same += (earlier.model, earlier.gpu_count, earlier.batch_size) == (
+                    later.model,
+                    later.gpu_count,
+                    later.batch_size,
+                )
     assert same / close > 0.5  # by chance, under a tenth
 
 
 def test_models_can_be_mixed_otherwise_in_whatever_order_they_are_named() -> None:
     workload = generate("philly", jobs=50, seed=3, models={"ncf": 1.0, "gpt": 1.0, "bert": 0.0})
     assert workload.models == {"ncf", "gpt"}
-    assert workload == generate("philly", jobs=50, seed=3, models={"bert": 0.0, "gpt": 3.0, "ncf": 3.0})
+    assert workload == generate(
+        "philly", jobs=50, seed=3, models={"bert": 0.0, "gpt": 3.0, "ncf": 3.0}
+    )
 
 
 def test_training_can_be_shortened_for_all_jobs() -> None:
@@ -109,7 +130,9 @@ def test_training_can_be_shortened_for_all_jobs() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_generated_workload_can_be_written_and_read_again(family: str) -> None:
     workload = generate(family, jobs=100, seed=2)
-    assert read_workload(write_workload(workload), known_models=load_catalog()).jobs == workload.jobs
+    assert (
+        read_workload(write_workload(workload), known_models=load_catalog()).jobs == workload.jobs
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -118,7 +141,9 @@ def test_every_request_is_one_that_the_model_can_run(family: str) -> None:
     assert set(FAMILIES[family].models) <= set(catalog)
     for name, requests in FAMILIES[family].requests.items():
         for request in requests:
-            spec = catalog[name].job_spec(id="j", submitted_at=0.0, gpu_count=request.gpu_count, batch_size=request.batch_size)
+            spec = catalog[name].job_spec(
+                id="j", submitted_at=0.0, gpu_count=request.gpu_count, batch_size=request.batch_size
+            )
             assert spec.batch_size == request.batch_size
 
 

@@ -20,9 +20,13 @@ from maat.workloads.workloads import TraceJob, Workload, read_workload
 @pytest.mark.long
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("number", "seconds"), [(1, 2088.8), (2, 3322.9), (6, 2446.1)])
-def test_the_published_averages_are_met_within_a_twentieth(data_folder: Path, number: int, seconds: float) -> None:
+def test_the_published_averages_are_met_within_a_twentieth(
+    data_folder: Path, number: int, seconds: float
+) -> None:
     models = measured_models(data_folder / "sia-artifact" / "profiles")
-    workload = read_workload(data_folder / "pollux" / "workloads" / f"workload-{number}.csv", known_models=models)
+    workload = read_workload(
+        data_folder / "pollux" / "workloads" / f"workload-{number}.csv", known_models=models
+    )
     scenario = Scenario(
         workload,
         models,
@@ -56,7 +60,9 @@ def test_pollux_finishes_jobs_sooner_than_those_that_change_no_counts() -> None:
 
 
 def test_dearer_re_allocations_are_fewer() -> None:
-    cheap, dear = (busy("pollux", "as-decided", reallocation_seconds=seconds) for seconds in (0.0, 120.0))
+    cheap, dear = (
+        busy("pollux", "as-decided", reallocation_seconds=seconds) for seconds in (0.0, 120.0)
+    )
     assert dear.metrics.restarts_per_job < cheap.metrics.restarts_per_job
 
 

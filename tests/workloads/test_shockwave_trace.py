@@ -37,7 +37,9 @@ def played(data_folder: Path, policy: str, placer: str, **parameters: object) ->
 
 @pytest.mark.needs_data
 @pytest.mark.long
-def test_shockwave_meets_its_makespan_and_average_jct_within_a_tenth_and_by_no_clock(data_folder: Path) -> None:
+def test_shockwave_meets_its_makespan_and_average_jct_within_a_tenth_and_by_no_clock(
+    data_folder: Path,
+) -> None:
     result = played(data_folder, "shockwave", "packed-sticky")
     assert result.metrics.makespan_hours * 3600 == pytest.approx(24_197, rel=0.10)
     assert result.metrics.avg_jct_hours * 3600 == pytest.approx(9_958, rel=0.10)
@@ -46,7 +48,9 @@ def test_shockwave_meets_its_makespan_and_average_jct_within_a_tenth_and_by_no_c
 
 
 @pytest.mark.needs_data
-def test_gandiva_in_turns_of_a_round_meets_what_shockwaves_authors_published_of_it(data_folder: Path) -> None:
+def test_gandiva_in_turns_of_a_round_meets_what_shockwaves_authors_published_of_it(
+    data_folder: Path,
+) -> None:
     result = played(data_folder, "gandiva", "together", slice_seconds=120.0)
     assert result.metrics.avg_jct_hours * 3600 == pytest.approx(12_574, rel=0.02)
     assert result.metrics.makespan_hours * 3600 == pytest.approx(32_367, rel=0.03)

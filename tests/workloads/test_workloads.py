@@ -26,9 +26,14 @@ def refusal(text: str | Path, **options: int) -> TraceError:
 
 
 def test_a_trace_is_recognised_by_its_header_and_read_in_order_of_submission() -> None:
-    workload = read_workload(HEADER + "b,20.5,cifar10,4,2048\na,10,bert,6,384\n", known_models=KNOWN)
+    workload = read_workload(
+        HEADER + "b,20.5,cifar10,4,2048\na,10,bert,6,384\n", known_models=KNOWN
+    )
     assert workload.format == "sia"
-    assert workload.jobs == (TraceJob("a", 10.0, "bert", 6, 384), TraceJob("b", 20.5, "cifar10", 4, 2048))
+    assert workload.jobs == (
+        TraceJob("a", 10.0, "bert", 6, 384),
+        TraceJob("b", 20.5, "cifar10", 4, 2048),
+    )
 
 
 def test_columns_may_stand_in_any_order_beside_others_that_mean_nothing_here() -> None:
@@ -41,7 +46,10 @@ def test_a_job_may_leave_its_batch_size_open() -> None:
 
 
 def test_byte_order_marks_blank_lines_and_windows_line_ends_do_not_matter(tmp_path: Path) -> None:
-    plain, windows = HEADER + "a,0,bert,1,12\n", "\ufeff" + HEADER.replace("\n", "\r\n") + "\r\na,0,bert,1,12\r\n\r\n"
+    plain, windows = (
+        HEADER + "a,0,bert,1,12\n",
+        "\ufeff" + HEADER.replace("\n", "\r\n") + "\r\na,0,bert,1,12\r\n\r\n",
+    )
     path = tmp_path / "windows.csv"
     path.write_bytes(windows.encode())
     expected = read_workload(plain, known_models=KNOWN).jobs
@@ -54,9 +62,20 @@ MORE = "work_scale,adaptivity,workload_kind,promised_seconds,preemptible,tenant"
 
 def test_optional_columns_say_what_a_job_does_and_what_binds_it() -> None:
     rows = "a,0,bert,2,12,0.5,rigid,,,false,vision\nb,1,bert,1,16,,,latency-inference,0.2,,\nc,2,bert,1,,,,batch-inference,,true,\n"
-    first, second, third = read_workload(HEADER.strip() + "," + MORE + "\n" + rows, known_models=KNOWN).jobs
-    assert (first.adaptivity, first.preemptible, first.tenant, first.work_scale) == (Adaptivity.RIGID, False, "vision", 0.5)
-    assert (second.workload_kind, second.promised_seconds, second.adaptivity) == (WorkloadKind.LATENCY_INFERENCE, 0.2, None)
+    first, second, third = read_workload(
+        HEADER.strip() + "," + MORE + "\n" + rows, known_models=KNOWN
+    ).jobs
+    assert (first.adaptivity, first.preemptible, first.tenant, first.work_scale) == (
+        Adaptivity.RIGID,
+        False,
+        "vision",
+        0.5,
+    )
+    assert (second.workload_kind, second.promised_seconds, second.adaptivity) == (
+        WorkloadKind.LATENCY_INFERENCE,
+        0.2,
+        None,
+    )
     assert third == TraceJob("c", 2.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE)
 
 
@@ -65,8 +84,12 @@ BOUNDS = "min_gpus,max_gpus,max_batch_size,gpu_types"
 
 def test_optional_columns_bound_what_a_job_may_be_given() -> None:
     rows = "a,0,bert,2,12,2,4,48,t4 a100\nb,1,bert,1,,,,,\n"
-    first, second = read_workload(HEADER.strip() + "," + BOUNDS + "\n" + rows, known_models=KNOWN).jobs
-    assert first == TraceJob("a", 0.0, "bert", 2, 12, min_gpus=2, max_gpus=4, max_batch_size=48, gpu_types=("t4", "a100"))
+    first, second = read_workload(
+        HEADER.strip() + "," + BOUNDS + "\n" + rows, known_models=KNOWN
+    ).jobs
+    assert first == TraceJob(
+        "a", 0.0, "bert", 2, 12, min_gpus=2, max_gpus=4, max_batch_size=48, gpu_types=("t4", "a100")
+    )
     assert second == TraceJob("b", 1.0, "bert", 1)
 
 
@@ -81,7 +104,9 @@ def test_optional_columns_bound_what_a_job_may_be_given() -> None:
         (",,,t4\u200b", "gpu_types", "printable characters"),
     ],
 )
-def test_bounds_that_contradict_what_is_asked_for_are_refused(cells: str, field: str, says: str) -> None:
+def test_bounds_that_contradict_what_is_asked_for_are_refused(
+    cells: str, field: str, says: str
+) -> None:
     error = refusal(HEADER.strip() + "," + BOUNDS + "\na,0,bert,2,12," + cells + "\n")
     assert (error.field, error.row) == (field, 2)
     assert says in str(error)
@@ -91,22 +116,38 @@ def test_bounds_that_contradict_what_is_asked_for_are_refused(cells: str, field:
     ("cells", "field", "says"),
     [
         ("1,stiff,,,,", "adaptivity", "Use one of: rigid, strong-scaling, adaptive."),
-        ("1,,serving,,,", "workload_kind", "Use one of: training, batch-inference, latency-inference."),
-        ("1,,latency-inference,,,", "promised_seconds", "Give the seconds in which it answers batch_size requests."),
+        (
+            "1,,serving,,,",
+            "workload_kind",
+            "Use one of: training, batch-inference, latency-inference.",
+        ),
+        (
+            "1,,latency-inference,,,",
+            "promised_seconds",
+            "Give the seconds in which it answers batch_size requests.",
+        ),
         ("1,,latency-inference,0,,", "promised_seconds", "must be above 0"),
-        ("1,,batch-inference,0.1,,", "promised_seconds", "belongs to latency-bound inference alone"),
+        (
+            "1,,batch-inference,0.1,,",
+            "promised_seconds",
+            "belongs to latency-bound inference alone",
+        ),
         ("1,,,,maybe,", "preemptible", "Use one of: true, false."),
         ("0,,,,,", "work_scale", "must be above 0"),
     ],
 )
-def test_an_optional_cell_that_makes_no_sense_is_refused_by_row_field_and_remedy(cells: str, field: str, says: str) -> None:
+def test_an_optional_cell_that_makes_no_sense_is_refused_by_row_field_and_remedy(
+    cells: str, field: str, says: str
+) -> None:
     error = refusal(HEADER.strip() + "," + MORE + "\na,0,bert,2,12," + cells + "\n")
     assert (error.field, error.row) == (field, 2)
     assert says in str(error)
 
 
 def test_latency_bound_inference_says_how_many_requests_it_answers_together() -> None:
-    error = refusal(HEADER.strip() + ",workload_kind,promised_seconds\na,0,bert,2,,latency-inference,0.1\n")
+    error = refusal(
+        HEADER.strip() + ",workload_kind,promised_seconds\na,0,bert,2,,latency-inference,0.1\n"
+    )
     assert (error.field, error.row) == ("batch_size", 2)
 
 
@@ -116,7 +157,11 @@ def test_the_published_name_of_a_model_is_taken_for_ours() -> None:
 
 def test_jobs_submitted_at_once_keep_the_order_of_the_trace() -> None:
     rows = "".join(f"job-{n},5,bert,1,12\n" for n in (3, 1, 2))
-    assert [job.name for job in read_workload(HEADER + rows, known_models=KNOWN).jobs] == ["job-3", "job-1", "job-2"]
+    assert [job.name for job in read_workload(HEADER + rows, known_models=KNOWN).jobs] == [
+        "job-3",
+        "job-1",
+        "job-2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +233,9 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         (HEADER.encode() + b'"' + b"a\n" * 200_000, "no CSV"),
     ],
 )
-def test_a_file_that_is_no_csv_is_refused_saying_why(tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_file_that_is_no_csv_is_refused_saying_why(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(content)
     error = refusal(path)
@@ -226,7 +273,15 @@ def test_a_limit_stands_where_none_is_given() -> None:
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
     names = draw(
-        st.lists(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=20), min_size=1, unique=True)
+        st.lists(
+            st.text(
+                st.characters(codec="utf-8", categories=["L", "N", "P", "S"]),
+                min_size=1,
+                max_size=20,
+            ),
+            min_size=1,
+            unique=True,
+        )
     )
     times = sorted(draw(st.lists(st.floats(0, 1e9), min_size=len(names), max_size=len(names))))
     return Workload("w", tuple(_jobs(draw, names, times)), "sia")
@@ -239,7 +294,9 @@ def _jobs(draw: st.DrawFn, names: list[str], times: list[float]) -> Iterator[Tra
             time,
             draw(st.sampled_from(KNOWN)),
             draw(st.integers(1, 1_000_000)),
-            draw(st.integers(1, 1_000_000)) if (kind := draw(st.sampled_from(WorkloadKind))).name == "LATENCY_INFERENCE" else None,
+            draw(st.integers(1, 1_000_000))
+            if (kind := draw(st.sampled_from(WorkloadKind))).name == "LATENCY_INFERENCE"
+            else None,
             draw(st.sampled_from([1.0, 0.1, 2.5])),
             draw(st.none() | st.sampled_from(Adaptivity)),
             kind,

@@ -15,7 +15,12 @@ Choose = Callable[[FreeGpus, Job, Grant], Sequence[int] | None]
 
 
 def place_along(
-    decision: Decision, round_input: RoundInput, choose: Choose, *, sticky: bool, order: Iterable[JobId] | None = None
+    decision: Decision,
+    round_input: RoundInput,
+    choose: Choose,
+    *,
+    sticky: bool,
+    order: Iterable[JobId] | None = None,
 ) -> PlacementResult:
     """Place grants one after the other in `order` (that of the decision where none is given).
 
@@ -32,28 +37,47 @@ def place_along(
         job, grant = round_input.job_by_id[job_id], decision.grants[job_id]
         gpus = choose(free, job, grant)
         if gpus is None:
-            behind = [other for other in reversed(turn[position + 1 :]) if other in found and other not in round_input.pinned]
+            behind = [
+                other
+                for other in reversed(turn[position + 1 :])
+                if other in found and other not in round_input.pinned
+            ]
             gpus = _evicting(free, found, behind, partial(choose, free, job, grant))
         if gpus is None:
-            unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
+            unplaced[job_id] = Reasons(
+                ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count}
+            )
         else:
             found[job_id] = gpus
-    return PlacementResult(Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}), unplaced)
+    return PlacementResult(
+        Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
+        unplaced,
+    )
 
 
-def _kept(grants: Mapping[JobId, Grant], round_input: RoundInput, free: FreeGpus, *, sticky: bool) -> dict[JobId, Sequence[int]]:
+def _kept(
+    grants: Mapping[JobId, Grant], round_input: RoundInput, free: FreeGpus, *, sticky: bool
+) -> dict[JobId, Sequence[int]]:
     kept: dict[JobId, Sequence[int]] = {}
     for job_id, grant in grants.items():
         held = round_input.job_by_id[job_id].allocation
         stays = sticky or job_id in round_input.pinned
-        if stays and held is not None and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count) and free.are_free(held.gpus):
+        if (
+            stays
+            and held is not None
+            and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
+            and free.are_free(held.gpus)
+        ):
             free.take(held.gpus)
             kept[job_id] = held.gpus
     return kept
 
 
 def _evicting(
-    free: FreeGpus, found: dict[JobId, Sequence[int]], victims: Sequence[JobId], attempt: Callable[[], Sequence[int] | None]
+    free: FreeGpus,
+    found: dict[JobId, Sequence[int]],
+    victims: Sequence[JobId],
+    attempt: Callable[[], Sequence[int] | None],
 ) -> Sequence[int] | None:
     """Try again after each victim in turn gave its GPUs back; nobody loses any where it does not help."""
     evicted: dict[JobId, Sequence[int]] = {}

@@ -32,10 +32,16 @@ class AsDecided:
             if job_id not in found:
                 gpus = _on_its_nodes(free, grant, round_input) or pack(free, grant)
                 if gpus is None:
-                    unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
+                    unplaced[job_id] = Reasons(
+                        ReasonCode.FRAGMENTED,
+                        {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count},
+                    )
                 else:
                     found[job_id] = gpus
-        return PlacementResult(Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}), unplaced)
+        return PlacementResult(
+            Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
+            unplaced,
+        )
 
 
 def _kept(job_id: JobId, grant: Grant, round_input: RoundInput) -> tuple[int, ...] | None:
@@ -53,6 +59,8 @@ def _on_its_nodes(free: FreeGpus, grant: Grant, round_input: RoundInput) -> list
         return None
     number = {node.id: n for n, node in enumerate(round_input.cluster.nodes)}
     wanted = {number[name]: count for name, count in grant.gpus_by_node.items() if name in number}
-    if sum(wanted.values()) != grant.gpu_count or any(free.counts[node] < count for node, count in wanted.items()):
+    if sum(wanted.values()) != grant.gpu_count or any(
+        free.counts[node] < count for node, count in wanted.items()
+    ):
         return None
     return [gpu for node, count in wanted.items() for gpu in free.take_from(node, count)]

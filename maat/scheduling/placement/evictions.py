@@ -37,7 +37,9 @@ class Moves:
     nodes: tuple[tuple[Part, int], ...]
 
 
-def fewest_moves(free: Sequence[int], residents: Mapping[JobId, Resident], wanted: Sequence[Part]) -> Moves | None:
+def fewest_moves(
+    free: Sequence[int], residents: Mapping[JobId, Resident], wanted: Sequence[Part]
+) -> Moves | None:
     """The cheapest way found to place all `wanted` parts. `free`: GPUs to be had on every node beside the residents. None where none was found."""
     search = _Search(residents)
     search.go(_State(list(free), _sorted(wanted)))
@@ -93,7 +95,11 @@ class _Search:
         """Sets of residents of one node without whom it has room for the part, the cheapest first."""
         ways = []
         for node, free in enumerate(state.free):
-            there = [(r.by_node[node], job_id) for job_id, r in self.residents.items() if node in r.by_node and job_id not in state.evicted]
+            there = [
+                (r.by_node[node], job_id)
+                for job_id, r in self.residents.items()
+                if node in r.by_node and job_id not in state.evicted
+            ]
             there = sorted(there, key=lambda item: -item[0])[:_MOST_ON_A_NODE]
             for chosen in _just_enough(there, size - free):
                 ways.append((self._cost(chosen), node, chosen))
@@ -109,7 +115,9 @@ class _Search:
                 free[node] += count
             for part in self.residents[job_id].parts:
                 bisect.insort(queue, (part, job_id))
-        return _State(free, queue, state.evicted | set(jobs), _sum(state.cost, cost), list(state.put))
+        return _State(
+            free, queue, state.evicted | set(jobs), _sum(state.cost, cost), list(state.put)
+        )
 
 
 def _sorted(parts: Sequence[Part]) -> list[Part]:

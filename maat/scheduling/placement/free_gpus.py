@@ -23,11 +23,15 @@ class FreeGpus:
         offsets = cluster.node_offsets.tolist()
         available = cluster.gpu_available.tolist()
         self._places: list[dict[int, int]] = [
-            {gpu: each for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]} for n in range(len(cluster.nodes))
+            {gpu: each for gpu in range(offsets[n], offsets[n + 1]) if available[gpu]}
+            for n in range(len(cluster.nodes))
         ]
         self._node_of: list[int] = cluster.gpu_node.tolist()
         self._taken = np.zeros(len(cluster.nodes), dtype=np.int64)
-        self._nodes = {name: np.flatnonzero(cluster.node_type == t) for t, name in enumerate(cluster.type_names)}
+        self._nodes = {
+            name: np.flatnonzero(cluster.node_type == t)
+            for t, name in enumerate(cluster.type_names)
+        }
         self.whole = cluster.node_available
         self.counts: IntArray = cluster.node_available.copy()
 
@@ -37,7 +41,10 @@ class FreeGpus:
 
     def of_type(self, gpu_type: str) -> IntArray:
         """Free GPUs of a type, ascending."""
-        return np.array([gpu for node in self._nodes[gpu_type].tolist() for gpu in sorted(self._places[node])], dtype=np.int64)
+        return np.array(
+            [gpu for node in self._nodes[gpu_type].tolist() for gpu in sorted(self._places[node])],
+            dtype=np.int64,
+        )
 
     def idle_nodes(self, gpu_type: str) -> IntArray:
         """Nodes with usable GPUs of which nobody holds one."""

@@ -26,11 +26,18 @@ class LowestNumbered:
         for size in sorted({grant.gpu_count for grant in decision.grants.values()}, reverse=True):
             floor.place(size)
         unplaced = {
-            job_id: Reasons(ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
+            job_id: Reasons(
+                ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count}
+            )
             for job_id, grant in decision.grants.items()
             if job_id not in floor.found
         }
-        return PlacementResult(Placement.of({job_id: floor.found[job_id] for job_id in decision.grants if job_id in floor.found}), unplaced)
+        return PlacementResult(
+            Placement.of(
+                {job_id: floor.found[job_id] for job_id in decision.grants if job_id in floor.found}
+            ),
+            unplaced,
+        )
 
 
 class _Floor:
@@ -39,14 +46,22 @@ class _Floor:
     def __init__(self, grants: Mapping[JobId, Grant], round_input: RoundInput) -> None:
         self._grants, self._input = grants, round_input
         self._free = FreeGpus(round_input.cluster, places=1)
-        self._host = {job_id: grant.share_with[0] for job_id, grant in grants.items() if _follows(grant, grants, round_input)}
+        self._host = {
+            job_id: grant.share_with[0]
+            for job_id, grant in grants.items()
+            if _follows(grant, grants, round_input)
+        }
         self.found: dict[JobId, Sequence[int]] = {}
 
     def keep_pinned(self) -> None:
         """Leave pinned jobs on their GPUs; two of them may have shared one."""
         for job_id in self._input.pinned:
             held = self._held(job_id)
-            if job_id in self._grants and held and self._input.cluster.gpu_available[list(held)].all():
+            if (
+                job_id in self._grants
+                and held
+                and self._input.cluster.gpu_available[list(held)].all()
+            ):
                 self._free.take(gpu for gpu in held if self._free.are_free([gpu]))
                 self.found[job_id] = held
 
@@ -60,7 +75,14 @@ class _Floor:
         ]
         for group in groups:
             if group[0] not in self.found:
-                kept = next((held for job_id in group if (held := self._held(job_id)) and self._free.are_free(held)), None)
+                kept = next(
+                    (
+                        held
+                        for job_id in group
+                        if (held := self._held(job_id)) and self._free.are_free(held)
+                    ),
+                    None,
+                )
                 if kept:
                     self._give(group, kept)
         for group in groups:
@@ -75,7 +97,12 @@ class _Floor:
     def _held(self, job_id: JobId) -> tuple[int, ...]:
         """What the job holds, if it is just what it was granted; else nothing."""
         held, grant = self._input.job_by_id[job_id].allocation, self._grants[job_id]
-        return held.gpus if held is not None and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count) else ()
+        return (
+            held.gpus
+            if held is not None
+            and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
+            else ()
+        )
 
     def _lowest(self, grant: Grant) -> list[int] | None:
         """Free GPUs of the type, lowest number first; None where there are not enough."""
@@ -88,4 +115,8 @@ def _follows(grant: Grant, grants: Mapping[JobId, Grant], round_input: RoundInpu
     host = grants.get(grant.share_with[0]) if len(grant.share_with) == 1 else None
     if host is None or host.share_with or round_input.cluster.jobs_per_gpu < 2:
         return False
-    return (host.gpu_type, host.gpu_count) == (grant.gpu_type, grant.gpu_count) == (grant.gpu_type, grant.shared_gpus)
+    return (
+        (host.gpu_type, host.gpu_count)
+        == (grant.gpu_type, grant.gpu_count)
+        == (grant.gpu_type, grant.shared_gpus)
+    )

@@ -24,7 +24,11 @@ class MostFree:
         found: dict[JobId, Sequence[int]] = {}
         for job_id, grant in decision.grants.items():
             held = round_input.job_by_id[job_id].allocation
-            if held is not None and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count) and free.are_free(held.gpus):
+            if (
+                held is not None
+                and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
+                and free.are_free(held.gpus)
+            ):
                 free.take(held.gpus)
                 found[job_id] = held.gpus
         unplaced = {}
@@ -32,10 +36,16 @@ class MostFree:
             if job_id not in found:
                 gpus = from_most_free(free, grant)
                 if gpus is None:
-                    unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
+                    unplaced[job_id] = Reasons(
+                        ReasonCode.FRAGMENTED,
+                        {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count},
+                    )
                 else:
                     found[job_id] = gpus
-        return PlacementResult(Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}), unplaced)
+        return PlacementResult(
+            Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
+            unplaced,
+        )
 
 
 def from_most_free(free: FreeGpus, grant: Grant) -> list[int] | None:

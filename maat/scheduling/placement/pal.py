@@ -23,12 +23,22 @@ class Pal:
     A job that fits no node, or needs but one GPU, is placed as by PM-First.
     """
 
-    binning: BinRule = knob(BinRule.SILHOUETTE, "How many bins the scores of a class fall into.", source="PAL section III-B; its code: two")
+    binning: BinRule = knob(
+        BinRule.SILHOUETTE,
+        "How many bins the scores of a class fall into.",
+        source="PAL section III-B; its code: two",
+    )
     name: str = "pal"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
         scores = Scores(round_input.cluster, self.binning)
-        room = dict(zip(round_input.cluster.type_names, round_input.cluster.gpus_per_node.tolist(), strict=True))
+        room = dict(
+            zip(
+                round_input.cluster.type_names,
+                round_input.cluster.gpus_per_node.tolist(),
+                strict=True,
+            )
+        )
 
         def choose(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
             offered, count = free.of_type(grant.gpu_type), grant.gpu_count
@@ -41,10 +51,14 @@ class Pal:
                     return taken(free, found)
             return None
 
-        return place_along(decision, round_input, choose, sticky=False, order=by_class(decision, round_input))
+        return place_along(
+            decision, round_input, choose, sticky=False, order=by_class(decision, round_input)
+        )
 
 
-def _at(entry: Entry, gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> list[int] | None:
+def _at(
+    entry: Entry, gpus: IntArray, scores: FloatArray, count: int, node: IntArray
+) -> list[int] | None:
     """GPUs of at most the entry's score: on one node, or the fastest wherever they are."""
     good = scores <= entry.score
     if np.count_nonzero(good) < count:

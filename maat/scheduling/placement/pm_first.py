@@ -20,7 +20,11 @@ from maat.scheduling.variability import BinRule, bins_of
 class PmFirst:
     """Jobs by class, A first, in the policy's order within a class; each takes the free GPUs of the lowest PM scores, everybody anew each round."""
 
-    binning: BinRule = knob(BinRule.SILHOUETTE, "How many bins the scores of a class fall into.", source="PAL section III-B; its code: two")
+    binning: BinRule = knob(
+        BinRule.SILHOUETTE,
+        "How many bins the scores of a class fall into.",
+        source="PAL section III-B; its code: two",
+    )
     name: str = "pm-first"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
@@ -28,9 +32,16 @@ class PmFirst:
 
         def choose(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
             offered = free.of_type(grant.gpu_type)
-            return taken(free, fastest(offered, scores.of(job, grant.gpu_type)[offered], grant.gpu_count, scores.node))
+            return taken(
+                free,
+                fastest(
+                    offered, scores.of(job, grant.gpu_type)[offered], grant.gpu_count, scores.node
+                ),
+            )
 
-        return place_along(decision, round_input, choose, sticky=False, order=by_class(decision, round_input))
+        return place_along(
+            decision, round_input, choose, sticky=False, order=by_class(decision, round_input)
+        )
 
 
 class Scores:
@@ -55,7 +66,9 @@ class Scores:
 
     def _binned(self, variability_class: str | None, gpu_type: str) -> FloatArray:
         found = np.ones(self._cluster.gpu_count)
-        measured = None if variability_class is None else self._cluster.scores.get(variability_class)
+        measured = (
+            None if variability_class is None else self._cluster.scores.get(variability_class)
+        )
         if measured is not None:
             mine = np.flatnonzero(self._cluster.gpu_type_of == self._cluster.type_index[gpu_type])
             found[mine] = bins_of(tuple(measured[gpu] for gpu in mine.tolist()), self._rule)
@@ -79,7 +92,9 @@ def fastest(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> l
     """
     if len(gpus) < count:
         return None
-    _, group, size = np.unique(np.stack((scores, node[gpus])), axis=1, return_inverse=True, return_counts=True)
+    _, group, size = np.unique(
+        np.stack((scores, node[gpus])), axis=1, return_inverse=True, return_counts=True
+    )
     order = np.lexsort((gpus, np.abs(size[group.reshape(-1)] - count), scores))
     chosen: list[int] = gpus[order[:count]].tolist()
     return chosen

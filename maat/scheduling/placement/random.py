@@ -29,7 +29,11 @@ class Chance(StrEnum):
 class _Drawing:
     """What both placers share: where chance comes from, and what is remembered of it."""
 
-    chance: Chance = knob(Chance.ROUND, "Whether every round has chance of its own, or the run one sequence.", source="PAL's code: run")
+    chance: Chance = knob(
+        Chance.ROUND,
+        "Whether every round has chance of its own, or the run one sequence.",
+        source="PAL's code: run",
+    )
     name: str = ""
 
     def going_on_from(self, sequence: random.Random) -> PolicyState:
@@ -37,16 +41,27 @@ class _Drawing:
         if self.chance is Chance.ROUND:
             return PolicyState()
         version, words, gauss = sequence.getstate()
-        return PolicyState(self.name, parameter_hash(self), {"version": version, "words": list(words), "gauss": gauss})
+        return PolicyState(
+            self.name,
+            parameter_hash(self),
+            {"version": version, "words": list(words), "gauss": gauss},
+        )
 
-    def _place(self, decision: Decision, round_input: RoundInput, *, sticky: bool) -> PlacementResult:
+    def _place(
+        self, decision: Decision, round_input: RoundInput, *, sticky: bool
+    ) -> PlacementResult:
         if self.chance is Chance.ROUND:
             rng = round_input.rng
             placed = place_along(
-                decision, round_input, _choosing(lambda gpus, many: rng.choice(gpus, many, replace=False).tolist()), sticky=sticky
+                decision,
+                round_input,
+                _choosing(lambda gpus, many: rng.choice(gpus, many, replace=False).tolist()),
+                sticky=sticky,
             )
             return replace(placed, by_chance=True)
-        sequence = _sequence(round_input.placer_state.for_owner(self.name, parameter_hash(self)), round_input.seed)
+        sequence = _sequence(
+            round_input.placer_state.for_owner(self.name, parameter_hash(self)), round_input.seed
+        )
         placed = place_along(decision, round_input, _choosing(sequence.sample), sticky=sticky)
         return replace(placed, by_chance=True, state=self.going_on_from(sequence))
 

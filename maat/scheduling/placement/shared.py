@@ -43,7 +43,9 @@ class Shared:
                     unplaced[job_id] = Reasons(ReasonCode.WAITING_CAPACITY, evidence)
                 else:
                     found[job_id] = board.take(gpus)
-        placement = Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found})
+        placement = Placement.of(
+            {job_id: found[job_id] for job_id in decision.grants if job_id in found}
+        )
         return PlacementResult(placement, unplaced, as_named=True)
 
 
@@ -59,10 +61,16 @@ class _Board:
     def may_keep(self, job_id: JobId, grant: Grant) -> bool:
         """Whether the job holds just what it was granted, on GPUs that may be used and have a place for it."""
         held = self._input.job_by_id[job_id].allocation
-        if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count) or grant.gpus not in (None, held.gpus):
+        if (
+            held is None
+            or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count)
+            or grant.gpus not in (None, held.gpus)
+        ):
             return False
         cluster = self._input.cluster
-        return bool(cluster.gpu_available[list(held.gpus)].all()) and all(self._holders[g] < cluster.jobs_per_gpu for g in held.gpus)
+        return bool(cluster.gpu_available[list(held.gpus)].all()) and all(
+            self._holders[g] < cluster.jobs_per_gpu for g in held.gpus
+        )
 
     def take(self, gpus: Sequence[int]) -> Sequence[int]:
         self._idle.take(gpu for gpu in gpus if not self._holders[gpu])
@@ -87,7 +95,10 @@ class _Board:
         """Whether each of the named GPUs is idle, or held by one of the named partners alone."""
         partners = {gpu for partner in grant.share_with for gpu in placed.get(partner, ())}
         most = min(self._input.cluster.jobs_per_gpu, 2)
-        return all(self._holders[g] == 0 or (g in partners and self._holders[g] < most) for g in grant.gpus or ())
+        return all(
+            self._holders[g] == 0 or (g in partners and self._holders[g] < most)
+            for g in grant.gpus or ()
+        )
 
     def _from_partners(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> list[int]:
         """GPUs that partners hold alone, in the partners' order; of the last one no more than are needed, together on few nodes."""
@@ -95,7 +106,11 @@ class _Board:
         if self._input.cluster.jobs_per_gpu < 2:
             return taken
         for partner in grant.share_with:
-            alone = [gpu for gpu in placed.get(partner, ()) if self._holders[gpu] == 1 and self._usable(gpu, grant)]
+            alone = [
+                gpu
+                for gpu in placed.get(partner, ())
+                if self._holders[gpu] == 1 and self._usable(gpu, grant)
+            ]
             taken += self._together(alone, taken)[: grant.shared_gpus - len(taken)]
         return taken
 
@@ -103,11 +118,17 @@ class _Board:
         """These GPUs, nodes first of which some are taken already, then those with most of them; by number within a node."""
         used = set(self._node[list(besides)].tolist())
         many = Counter(self._node[list(gpus)].tolist())
-        return sorted(gpus, key=lambda gpu: (int(self._node[gpu]) not in used, -many[int(self._node[gpu])], gpu))
+        return sorted(
+            gpus,
+            key=lambda gpu: (int(self._node[gpu]) not in used, -many[int(self._node[gpu])], gpu),
+        )
 
     def _usable(self, gpu: int, grant: Grant) -> bool:
         cluster = self._input.cluster
-        return bool(cluster.gpu_available[gpu]) and cluster.type_names[cluster.gpu_type_of[gpu]] == grant.gpu_type
+        return (
+            bool(cluster.gpu_available[gpu])
+            and cluster.type_names[cluster.gpu_type_of[gpu]] == grant.gpu_type
+        )
 
     def idle_count(self, gpu_type: str) -> int:
         return int(self._idle.counts[self._idle.nodes_of_type(gpu_type)].sum())

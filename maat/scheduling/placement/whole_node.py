@@ -49,15 +49,25 @@ class WholeNode:
         gpus: dict[JobId, Sequence[int]] = {}
         unplaced: dict[JobId, Reasons] = {}
         for gpu_type in round_input.cluster.type_names:
-            wanted = {job_id: grant for job_id, grant in decision.grants.items() if grant.gpu_type == gpu_type}
+            wanted = {
+                job_id: grant
+                for job_id, grant in decision.grants.items()
+                if grant.gpu_type == gpu_type
+            }
             if wanted:
                 floor = _Floor(round_input, gpu_type, wanted)
                 found = floor.placed(self.evict, spread_rest=self.spread)
                 gpus.update(found)
                 for job_id in wanted.keys() - found.keys():
-                    unplaced[job_id] = Reasons(ReasonCode.FRAGMENTED, {"gpu_type": gpu_type, "gpu_count": wanted[job_id].gpu_count})
+                    unplaced[job_id] = Reasons(
+                        ReasonCode.FRAGMENTED,
+                        {"gpu_type": gpu_type, "gpu_count": wanted[job_id].gpu_count},
+                    )
         in_order = {job_id: gpus[job_id] for job_id in decision.grants if job_id in gpus}
-        return PlacementResult(Placement.of(in_order), {job_id: unplaced[job_id] for job_id in decision.grants if job_id in unplaced})
+        return PlacementResult(
+            Placement.of(in_order),
+            {job_id: unplaced[job_id] for job_id in decision.grants if job_id in unplaced},
+        )
 
 
 Found = dict[JobId, Sequence[int]]
@@ -66,12 +76,20 @@ Found = dict[JobId, Sequence[int]]
 class _Floor:
     """The grants of one type, and who may stay where he is."""
 
-    def __init__(self, round_input: RoundInput, gpu_type: str, wanted: Mapping[JobId, Grant]) -> None:
+    def __init__(
+        self, round_input: RoundInput, gpu_type: str, wanted: Mapping[JobId, Grant]
+    ) -> None:
         self._input, self._type, self._wanted = round_input, gpu_type, wanted
-        held = {job_id: held_as_granted(round_input, job_id, grant) for job_id, grant in wanted.items()}
+        held = {
+            job_id: held_as_granted(round_input, job_id, grant) for job_id, grant in wanted.items()
+        }
         self._kept = {job_id: gpus for job_id, gpus in held.items() if gpus is not None}
-        self._pinned = {job_id: gpus for job_id, gpus in self._kept.items() if job_id in round_input.pinned}
-        self._nodes = [n for n, node in enumerate(round_input.cluster.nodes) if node.gpu_type == gpu_type]
+        self._pinned = {
+            job_id: gpus for job_id, gpus in self._kept.items() if job_id in round_input.pinned
+        }
+        self._nodes = [
+            n for n, node in enumerate(round_input.cluster.nodes) if node.gpu_type == gpu_type
+        ]
 
     def placed(self, evict: Eviction, *, spread_rest: bool) -> Found:
         """Everybody who keeps GPUs stays and the others are placed; else (rule c) some move: where most GPUs find a place, then fewest jobs move."""
@@ -82,8 +100,16 @@ class _Floor:
 
     def _badness(self, found: Found) -> tuple[int, int, float]:
         """GPUs placed, less than zero; jobs that had to move; what restarting these wastes, in GPU-seconds."""
-        moved = [job_id for job_id, gpus in self._kept.items() if tuple(sorted(found.get(job_id, ()))) != gpus]
-        return -sum(len(gpus) for gpus in found.values()), len(moved), sum(self._waste(job_id) for job_id in moved)
+        moved = [
+            job_id
+            for job_id, gpus in self._kept.items()
+            if tuple(sorted(found.get(job_id, ()))) != gpus
+        ]
+        return (
+            -sum(len(gpus) for gpus in found.values()),
+            len(moved),
+            sum(self._waste(job_id) for job_id in moved),
+        )
 
     def _with_moves(self, evict: Eviction) -> Iterator[Found]:
         if len(self._kept) > len(self._pinned):
@@ -101,7 +127,9 @@ class _Floor:
             found[job_id] = gpus
         others = ((job_id, grant) for job_id, grant in self._wanted.items() if job_id not in kept)
         for job_id, grant in sorted(others, key=lambda item: -item[1].gpu_count):
-            place = _whole_nodes(free, grant) or _part_of_node(free, grant.gpu_type, grant.gpu_count)
+            place = _whole_nodes(free, grant) or _part_of_node(
+                free, grant.gpu_type, grant.gpu_count
+            )
             if place is not None:
                 found[job_id] = place
         return found
@@ -110,16 +138,37 @@ class _Floor:
         """Only some of those who keep GPUs move."""
         room = self._room(self._pinned)
         beside = self._room(self._kept)
-        residents = {job_id: self._resident(job_id, room) for job_id in self._kept if job_id not in self._pinned}
-        wanted = [(part, job_id) for job_id in self._wanted if job_id not in self._kept for part in self._parts(job_id, room)]
+        residents = {
+            job_id: self._resident(job_id, room)
+            for job_id in self._kept
+            if job_id not in self._pinned
+        }
+        wanted = [
+            (part, job_id)
+            for job_id in self._wanted
+            if job_id not in self._kept
+            for part in self._parts(job_id, room)
+        ]
         moves = fewest_moves(beside.free, residents, wanted)
         if moves is not None:
-            yield self._on_nodes({job_id: gpus for job_id, gpus in self._kept.items() if job_id not in moves.evicted}, moves.nodes)
+            yield self._on_nodes(
+                {
+                    job_id: gpus
+                    for job_id, gpus in self._kept.items()
+                    if job_id not in moves.evicted
+                },
+                moves.nodes,
+            )
 
     def _anew(self) -> Iterator[Found]:
         """Everybody but pinned jobs, wherever they can be packed."""
         room = self._room(self._pinned)
-        parts = [(part, job_id) for job_id in self._wanted if job_id not in self._pinned for part in self._parts(job_id, room)]
+        parts = [
+            (part, job_id)
+            for job_id in self._wanted
+            if job_id not in self._pinned
+            for part in self._parts(job_id, room)
+        ]
         nodes = pack(room.free, [count for count, _ in parts])
         if nodes is not None:
             yield self._on_nodes(self._pinned, list(zip(parts, nodes, strict=True)))
@@ -140,7 +189,9 @@ class _Floor:
     def _waste(self, job_id: JobId) -> float:
         return self._input.job_by_id[job_id].spec.restart_seconds * len(self._kept[job_id])
 
-    def _on_nodes(self, staying: Mapping[JobId, tuple[int, ...]], nodes: Sequence[tuple[Part, int]]) -> Found:
+    def _on_nodes(
+        self, staying: Mapping[JobId, tuple[int, ...]], nodes: Sequence[tuple[Part, int]]
+    ) -> Found:
         free = FreeGpus(self._input.cluster)
         found: dict[JobId, list[int]] = {}
         for job_id, gpus in staying.items():
@@ -163,7 +214,9 @@ class _Floor:
         return found
 
 
-def _part_of_node(free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()) -> list[int] | None:
+def _part_of_node(
+    free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()
+) -> list[int] | None:
     """Rule a: the tightest node that holds it all, for a job which has `besides` already."""
     node = free.tightest(gpu_type, count, besides)
     return None if node is None else free.take_from(node, count, besides)
@@ -179,7 +232,11 @@ def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
     parts = room.parts_of(grant.gpu_count, grant.node_count)
     for number, part in enumerate(parts, start=1):
         is_over = number == len(parts) and part < parts[0]
-        found = _part_of_node(free, grant.gpu_type, part, taken) if is_over else _idle_node(free, grant.gpu_type, part)
+        found = (
+            _part_of_node(free, grant.gpu_type, part, taken)
+            if is_over
+            else _idle_node(free, grant.gpu_type, part)
+        )
         if found is None:
             free.give_back(taken)
             return None

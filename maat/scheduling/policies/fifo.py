@@ -14,13 +14,21 @@ from maat.scheduling.rounds import Decision, RoundInput
 class Fifo:
     """Jobs in order of submission; what runs stays."""
 
-    head_of_line: HeadOfLine = knob(HeadOfLine.BLOCK, "Whether later jobs may pass one that does not fit.", source="Blox, Gavel: block")
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BLOCK,
+        "Whether later jobs may pass one that does not fit.",
+        source="Blox, Gavel: block",
+    )
+    round_seconds: float = knob(
+        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
+    )
     name: str = "fifo"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
-        order = in_order({row: (job.spec.submitted_at,) for row, job in enumerate(round_input.jobs)})
+        order = in_order(
+            {row: (job.spec.submitted_at,) for row, job in enumerate(round_input.jobs)}
+        )
         return walk(
             round_input,
             wanted,

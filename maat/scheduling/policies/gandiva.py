@@ -36,23 +36,36 @@ class Gandiva:
         maximum=86400.0,
     )
     least_pair_speed: float = knob(
-        1.0, "Summed speeds of a pair, relative to running alone, below which it is not kept.", source="Gavel", minimum=0.0, maximum=2.0
+        1.0,
+        "Summed speeds of a pair, relative to running alone, below which it is not kept.",
+        source="Gavel",
+        minimum=0.0,
+        maximum=2.0,
     )
     pairing: bool = knob(True, "Whether jobs may share GPUs in pairs.", source="Gandiva: packing")
-    head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit.")
-    round_seconds: float = knob(360.0, "Time between rounds.", unit="s", source="Gavel", minimum=1.0, maximum=86400.0)
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit."
+    )
+    round_seconds: float = knob(
+        360.0, "Time between rounds.", unit="s", source="Gavel", minimum=1.0, maximum=86400.0
+    )
     name: str = "gandiva"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
         pairs = self._pairs(round_input, memory.data)
-        active = {**(pairs if self.pairing and _is_crowded(round_input) else {}), **_bound(round_input)}
+        active = {
+            **(pairs if self.pairing and _is_crowded(round_input) else {}),
+            **_bound(round_input),
+        }
         queue = _turns(round_input, memory.data, self.slice_seconds)
         units = _units([round_input.job_by_id[job_id] for job_id in queue], active, round_input)
         decision = self._walk(round_input, units)
         since = _slices(round_input, memory.data, self.slice_seconds, decision)
         kept = sorted([a, b] for a, b in pairs.items() if a < b)
-        state = PolicyState(memory.owner, memory.parameter_hash, {"queue": queue, "since": since, "pairs": kept})
+        state = PolicyState(
+            memory.owner, memory.parameter_hash, {"queue": queue, "since": since, "pairs": kept}
+        )
         return replace(decision, state=state)
 
     # ---- pairs
@@ -60,11 +73,17 @@ class Gandiva:
     def _pairs(self, round_input: RoundInput, data: Mapping[str, Any]) -> dict[JobId, JobId]:
         """Partner by job, both ways: those remembered that still hold, and new ones by chance while GPUs lack."""
         jobs = round_input.job_by_id
-        kept = [(a, b) for a, b in data.get("pairs", ()) if a in jobs and b in jobs and self._suit(jobs[a], jobs[b], round_input)]
+        kept = [
+            (a, b)
+            for a, b in data.get("pairs", ())
+            if a in jobs and b in jobs and self._suit(jobs[a], jobs[b], round_input)
+        ]
         partner = {one: other for a, b in kept for one, other in ((a, b), (b, a))}
         if self.pairing and round_input.cluster.jobs_per_gpu > 1 and _is_crowded(round_input):
             lonely = [job for job in round_input.jobs if job.id not in partner]
-            partner |= self._drawn([lonely[i] for i in round_input.rng.permutation(len(lonely))], round_input)
+            partner |= self._drawn(
+                [lonely[i] for i in round_input.rng.permutation(len(lonely))], round_input
+            )
         return partner
 
     def _drawn(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
@@ -72,7 +91,11 @@ class Gandiva:
         partner: dict[JobId, JobId] = {}
         for i, one in enumerate(shuffled):
             if one.id not in partner:
-                suits = (job for job in shuffled[i + 1 :] if job.id not in partner and self._suit(one, job, round_input))
+                suits = (
+                    job
+                    for job in shuffled[i + 1 :]
+                    if job.id not in partner and self._suit(one, job, round_input)
+                )
                 other = next(suits, None)
                 if other is not None:
                     partner |= {one.id: other.id, other.id: one.id}
@@ -82,12 +105,20 @@ class Gandiva:
         """Whether two jobs ask for as many GPUs and are known to be fast enough beside each other."""
         count = one.spec.requested_gpus
         if other.spec.requested_gpus != count or (
-            _fixed(one, round_input) and _fixed(other, round_input) and not _share_already(one, other)
+            _fixed(one, round_input)
+            and _fixed(other, round_input)
+            and not _share_already(one, other)
         ):
             return False
         names = one.spec.interference_name, other.spec.interference_name
-        mine, theirs = (round_input.interference.get((*pair, count)) for pair in (names, names[::-1]))
-        return mine is not None and theirs is not None and 1 / mine + 1 / theirs >= self.least_pair_speed
+        mine, theirs = (
+            round_input.interference.get((*pair, count)) for pair in (names, names[::-1])
+        )
+        return (
+            mine is not None
+            and theirs is not None
+            and 1 / mine + 1 / theirs >= self.least_pair_speed
+        )
 
     # ---- turns
 
@@ -104,7 +135,9 @@ class Gandiva:
             if blocked or not walker.offer(first):
                 for row in (first, *others):
                     walker.refuse_unless_granted(row)
-                blocked = blocked or (self.head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(first))
+                blocked = blocked or (
+                    self.head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(first)
+                )
             elif others and self._joins(walker, others[0], unit, round_input):
                 together.append(unit)
         return _decision(walker, together)
@@ -123,13 +156,17 @@ def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
     grants, reasons = walker.grants, walker.reasons
     for one, other in ((unit[i], unit[1 - i]) for unit in together for i in (0, 1)):
         grants[one.id] = replace(grants[one.id], share_with=(other.id,))
-        reasons[one.id] = replace(reasons[one.id], evidence={**reasons[one.id].evidence, "shares_with": other.id})
+        reasons[one.id] = replace(
+            reasons[one.id], evidence={**reasons[one.id].evidence, "shares_with": other.id}
+        )
     return Decision(grants, SolveReport(), reasons)
 
 
 def _is_crowded(round_input: RoundInput) -> bool:
     """Whether more GPUs are asked for than there are."""
-    return sum(job.spec.requested_gpus for job in round_input.jobs) > int(round_input.cluster.usable_gpus.sum())
+    return sum(job.spec.requested_gpus for job in round_input.jobs) > int(
+        round_input.cluster.usable_gpus.sum()
+    )
 
 
 def _fixed(job: Job, round_input: RoundInput) -> bool:
@@ -142,7 +179,12 @@ def _bound(round_input: RoundInput) -> dict[JobId, JobId]:
     for job_id in round_input.pinned if round_input.cluster.jobs_per_gpu > 1 else ():
         held = round_input.job_by_id[job_id].allocation
         by_gpus.setdefault(held.gpus if held is not None else (), []).append(job_id)
-    return {one: other for pair in by_gpus.values() if len(pair) == 2 for one, other in (pair, pair[::-1])}
+    return {
+        one: other
+        for pair in by_gpus.values()
+        if len(pair) == 2
+        for one, other in (pair, pair[::-1])
+    }
 
 
 def _share_already(one: Job, other: Job) -> bool:
@@ -165,24 +207,39 @@ def _turns(round_input: RoundInput, data: Mapping[str, Any], slice_seconds: floa
     jobs = round_input.job_by_id
     known = [job_id for job_id in data.get("queue", ()) if job_id in jobs]
     queue = known + [job.id for job in round_input.jobs if job.id not in set(known)]
-    over = {job_id for job_id in queue if _is_over(jobs[job_id], data, round_input.now, slice_seconds)}
-    return [job_id for job_id in queue if job_id not in over] + [job_id for job_id in queue if job_id in over]
+    over = {
+        job_id for job_id in queue if _is_over(jobs[job_id], data, round_input.now, slice_seconds)
+    }
+    return [job_id for job_id in queue if job_id not in over] + [
+        job_id for job_id in queue if job_id in over
+    ]
 
 
 def _is_over(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float) -> bool:
-    return job.allocation is not None and now - data.get("since", {}).get(job.id, now) >= slice_seconds - _SLACK
+    return (
+        job.allocation is not None
+        and now - data.get("since", {}).get(job.id, now) >= slice_seconds - _SLACK
+    )
 
 
-def _slices(round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float, decision: Decision) -> dict[JobId, float]:
+def _slices(
+    round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float, decision: Decision
+) -> dict[JobId, float]:
     """When the present slice of everybody with a grant began."""
     since, now = data.get("since", {}), round_input.now
     goes_on = {
-        job.id for job in round_input.jobs if job.allocation is not None and job.id in since and not _is_over(job, data, now, slice_seconds)
+        job.id
+        for job in round_input.jobs
+        if job.allocation is not None
+        and job.id in since
+        and not _is_over(job, data, now, slice_seconds)
     }
     return {job_id: since[job_id] if job_id in goes_on else now for job_id in decision.grants}
 
 
-def _units(queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: RoundInput) -> list[Unit]:
+def _units(
+    queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: RoundInput
+) -> list[Unit]:
     """Jobs and pairs in order of whoever of a pair stands first; of two, one that is pinned leads."""
     units: list[Unit] = []
     seen: set[JobId] = set()
@@ -190,7 +247,11 @@ def _units(queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: Ro
         if job.id in seen:
             continue
         other = round_input.job_by_id.get(partner.get(job.id, ""))
-        pair = (job,) if other is None or other.id in seen or partner.get(other.id) != job.id else (job, other)
+        pair = (
+            (job,)
+            if other is None or other.id in seen or partner.get(other.id) != job.id
+            else (job, other)
+        )
         seen.update(member.id for member in pair)
         units.append(tuple(sorted(pair, key=lambda member: not _fixed(member, round_input))))
     return units

@@ -49,14 +49,24 @@ class Speeds:
         pairs, shape = wanted.pairs, wanted.goodput.shape
         total = np.maximum(pairs.plans.total_batch_size, 1).astype(np.float64)
         worth = _worth_of_a_sample(wanted, total)
-        modelled = np.divide(pairs.goodput, worth * total, out=np.zeros(len(pairs)), where=worth > 0)
+        modelled = np.divide(
+            pairs.goodput, worth * total, out=np.zeros(len(pairs)), where=worth > 0
+        )
         steps = np.where(pairs.goodput > 0, _measured(round_input, wanted, modelled), 0.0)
-        promised = np.array([job.spec.promised_seconds is not None for job in wanted.jobs], dtype=bool)[pairs.job]
-        by_pair = (steps * _part_of_a_step(wanted, total), steps * total, np.where(promised, pairs.goodput, steps * total * worth))
+        promised = np.array(
+            [job.spec.promised_seconds is not None for job in wanted.jobs], dtype=bool
+        )[pairs.job]
+        by_pair = (
+            steps * _part_of_a_step(wanted, total),
+            steps * total,
+            np.where(promised, pairs.goodput, steps * total * worth),
+        )
         found = []
         for values in by_pair:
             wide = np.zeros(shape)
-            wide[pairs.job, pairs.gpu_type] = np.where(pairs.known, values, values.max(initial=0.0) or 1.0)
+            wide[pairs.job, pairs.gpu_type] = np.where(
+                pairs.known, values, values.max(initial=0.0) or 1.0
+            )
             found.append(wide)
         return cls(*found)
 
@@ -69,7 +79,9 @@ class Speeds:
                 return self.samples
             case ThroughputUnit.RELATIVE:
                 best = self.goodput.max(axis=1, initial=0.0, keepdims=True)
-                relative: FloatArray = np.divide(self.goodput, best, out=np.zeros_like(self.goodput), where=best > 0)
+                relative: FloatArray = np.divide(
+                    self.goodput, best, out=np.zeros_like(self.goodput), where=best > 0
+                )
                 return relative
 
 
@@ -85,9 +97,17 @@ def _part_of_a_step(wanted: Requests, total: FloatArray) -> FloatArray:
 def _worth_of_a_sample(wanted: Requests, total: FloatArray) -> FloatArray:
     """Progress per sample of each pair's batch relative to the initial one, shape (P,)."""
     at = wanted.pairs.job
-    phi = [job.belief.noise_scale(job.spec.initial_batch_size) if job.spec.learns else NO_LOSS for job in wanted.jobs]
-    initial = [job.spec.initial_batch_size if job.spec.learns else job.spec.max_batch_size for job in wanted.jobs]
-    worth: FloatArray = efficiency(np.array(phi, dtype=np.float64)[at], np.array(initial, dtype=np.float64)[at], total)
+    phi = [
+        job.belief.noise_scale(job.spec.initial_batch_size) if job.spec.learns else NO_LOSS
+        for job in wanted.jobs
+    ]
+    initial = [
+        job.spec.initial_batch_size if job.spec.learns else job.spec.max_batch_size
+        for job in wanted.jobs
+    ]
+    worth: FloatArray = efficiency(
+        np.array(phi, dtype=np.float64)[at], np.array(initial, dtype=np.float64)[at], total
+    )
     return worth
 
 
@@ -99,10 +119,16 @@ def _measured(round_input: RoundInput, wanted: Requests, modelled: FloatArray) -
         job, plan = wanted.jobs[j], pairs.plans
         known = job.belief.by_type.get(names[t])
         if known is not None:
-            key = (int(pairs.node_count[p]), int(pairs.gpu_count[p]) // job.spec.replica_gpus(names[t]), int(plan.per_gpu_batch_size[p]))
+            key = (
+                int(pairs.node_count[p]),
+                int(pairs.gpu_count[p]) // job.spec.replica_gpus(names[t]),
+                int(plan.per_gpu_batch_size[p]),
+            )
             sample = next((s for s in known.samples if s[:3] == key), None)
             if sample is not None:
-                extra = int(plan.accumulation_steps[p]) * (sample.step_seconds - sample.sync_seconds)
+                extra = int(plan.accumulation_steps[p]) * (
+                    sample.step_seconds - sample.sync_seconds
+                )
                 steps[p] = 1.0 / (sample.step_seconds + extra)
     return steps
 
@@ -122,7 +148,9 @@ class IsolatedTimes:
     remaining: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def at(cls, state: PolicyState, round_input: RoundInput, wanted: Requests, goodput: FloatArray) -> IsolatedTimes:
+    def at(
+        cls, state: PolicyState, round_input: RoundInput, wanted: Requests, goodput: FloatArray
+    ) -> IsolatedTimes:
         """This round's, from what `data` wrote in the last one. `goodput`: shape (J, T)."""
         gpus = round_input.cluster.usable_gpus.astype(np.float64)
         asked = np.array([job.spec.requested_gpus for job in wanted.jobs], dtype=np.float64)
@@ -130,12 +158,26 @@ class IsolatedTimes:
         share /= np.maximum(share.sum(axis=1, keepdims=True), 1.0)
         remaining = np.array([job.remaining_work for job in wanted.jobs], dtype=np.float64)
         ids = tuple(job.id for job in wanted.jobs)
-        so_far = np.array([_so_far(state, job_id, left) for job_id, left in zip(ids, remaining.tolist(), strict=True)], dtype=np.float64)
-        return cls(ids, (goodput * share).sum(axis=1), goodput @ (gpus / max(gpus.sum(), 1.0)), so_far, remaining)
+        so_far = np.array(
+            [
+                _so_far(state, job_id, left)
+                for job_id, left in zip(ids, remaining.tolist(), strict=True)
+            ],
+            dtype=np.float64,
+        )
+        return cls(
+            ids,
+            (goodput * share).sum(axis=1),
+            goodput @ (gpus / max(gpus.sum(), 1.0)),
+            so_far,
+            remaining,
+        )
 
     def data(self) -> dict[str, list[float]]:
         """As JSON data, by job: seconds so far, what remained, the rate since."""
-        columns = zip(self.so_far.tolist(), self.remaining.tolist(), self.isolated_rate.tolist(), strict=True)
+        columns = zip(
+            self.so_far.tolist(), self.remaining.tolist(), self.isolated_rate.tolist(), strict=True
+        )
         return {job_id: list(row) for job_id, row in zip(self.job_ids, columns, strict=True)}
 
     def seconds(self, rule: IsolatedRule, jobs: Sequence[Job]) -> FloatArray:
@@ -143,7 +185,9 @@ class IsolatedTimes:
         rate = self.isolated_rate
         if rule is IsolatedRule.WHOLE_JOB:
             start = np.array([job.spec.restart_seconds for job in jobs], dtype=np.float64)
-            return start + _seconds_for(np.array([job.spec.work for job in jobs], dtype=np.float64), rate)
+            return start + _seconds_for(
+                np.array([job.spec.work for job in jobs], dtype=np.float64), rate
+            )
         return self.so_far + _seconds_for(self.remaining, rate)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, in_order, requests, walk
+from maat.scheduling.policies.ordering import (
+    HeadOfLine,
+    ServiceUnit,
+    attained_service,
+    in_order,
+    requests,
+    walk,
+)
 from maat.scheduling.rounds import Decision, RoundInput
 
 
@@ -13,14 +20,37 @@ from maat.scheduling.rounds import Decision, RoundInput
 class Las:
     """Jobs by the service that they have had, least first; ties by submission."""
 
-    service: ServiceUnit = knob(ServiceUnit.GPU_SECONDS, "What counts as service.", source="Tiresias: GPU time; Blox: time alone")
-    head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether jobs of more service may pass one that does not fit.", source="Blox")
+    service: ServiceUnit = knob(
+        ServiceUnit.GPU_SECONDS,
+        "What counts as service.",
+        source="Tiresias: GPU time; Blox: time alone",
+    )
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BACKFILL,
+        "Whether jobs of more service may pass one that does not fit.",
+        source="Blox",
+    )
     round_seconds: float = knob(
-        300.0, "Time between rounds.", unit="s", source="PAL, which runs LAS on Blox: 300", minimum=1.0, maximum=86400.0
+        300.0,
+        "Time between rounds.",
+        unit="s",
+        source="PAL, which runs LAS on Blox: 300",
+        minimum=1.0,
+        maximum=86400.0,
     )
     name: str = "las"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        served = {row: (attained_service(job, self.service), job.spec.submitted_at) for row, job in enumerate(round_input.jobs)}
+        served = {
+            row: (attained_service(job, self.service), job.spec.submitted_at)
+            for row, job in enumerate(round_input.jobs)
+        }
         order = in_order(served)
-        return walk(round_input, requests(round_input), order, head_of_line=self.head_of_line, keep_running=False, state=round_input.state)
+        return walk(
+            round_input,
+            requests(round_input),
+            order,
+            head_of_line=self.head_of_line,
+            keep_running=False,
+            state=round_input.state,
+        )

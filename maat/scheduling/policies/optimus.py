@@ -28,7 +28,14 @@ class Optimus:
     known keeps its first GPU until something is. On several GPU types, a job starts on its fastest with room and grows there.
     """
 
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", source="published Pollux simulator", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        60.0,
+        "Time between rounds.",
+        unit="s",
+        source="published Pollux simulator",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     name: str = "optimus"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -39,7 +46,9 @@ class Optimus:
         growth = _Growth(round_input, walker)
         growth.run()
         grants = dict(sorted(growth.grants().items(), key=lambda item: item[1].gpu_count))
-        return Decision(grants, SolveReport(), {**walker.reasons, **growth.reasons()}, state=round_input.state)
+        return Decision(
+            grants, SolveReport(), {**walker.reasons, **growth.reasons()}, state=round_input.state
+        )
 
 
 def least_gpus(spec: JobSpec, gpu_type: str, /) -> int:
@@ -59,7 +68,11 @@ class _Growth:
 
     def __init__(self, round_input: RoundInput, walker: Walker) -> None:
         self._walker = walker
-        granted = [job for job in round_input.jobs if job.id in walker.grants and job.id not in round_input.pinned]
+        granted = [
+            job
+            for job in round_input.jobs
+            if job.id in walker.grants and job.id not in round_input.pinned
+        ]
         self._tasks = [_Task(job, walker.grants[job.id], round_input) for job in granted]
 
     def run(self) -> None:
@@ -86,7 +99,10 @@ class _Growth:
 
     def grants(self) -> dict[JobId, Grant]:
         """Everybody's grant, in the order of the jobs."""
-        grown = {task.job.id: replace(task.grant, gpu_count=task.count, batch=task.plan()) for task in self._tasks}
+        grown = {
+            task.job.id: replace(task.grant, gpu_count=task.count, batch=task.plan())
+            for task in self._tasks
+        }
         return {job_id: grown.get(job_id, grant) for job_id, grant in self._walker.grants.items()}
 
     def reasons(self) -> dict[JobId, Reasons]:
@@ -97,12 +113,19 @@ class _Task:
     """One job on its type while it grows."""
 
     def __init__(self, job: Job, grant: Grant, round_input: RoundInput) -> None:
-        self.job, self.grant, self.gpu_type, self.count = job, grant, grant.gpu_type, grant.gpu_count
+        self.job, self.grant, self.gpu_type, self.count = (
+            job,
+            grant,
+            grant.gpu_type,
+            grant.gpu_count,
+        )
         spec, cluster = job.spec, round_input.cluster
         t = cluster.type_index[self.gpu_type]
         self.unit = spec.replica_gpus(self.gpu_type)
         self._per_node = int(cluster.gpus_per_node[t])
-        by_batch = spec.requested_batch_size // spec.memory[self.gpu_type].smallest_per_gpu * self.unit
+        by_batch = (
+            spec.requested_batch_size // spec.memory[self.gpu_type].smallest_per_gpu * self.unit
+        )
         declared = by_batch if spec.max_gpus is None else min(by_batch, spec.max_gpus)
         self.most = min(declared, int(cluster.usable_gpus[t]))
         source = round_input.projection(job, self.gpu_type, cluster.type_names)
@@ -126,7 +149,11 @@ class _Task:
     def more_places(self) -> list[tuple[int, int]]:
         """Places that one more replica takes, by number of limit; a limit on large grants counts all of one that becomes large."""
         now, then = self.count, self.count + self.unit
-        return [(r, self.unit if now >= smallest else then) for r, smallest in self._limits if then >= smallest]
+        return [
+            (r, self.unit if now >= smallest else then)
+            for r, smallest in self._limits
+            if then >= smallest
+        ]
 
     def grow(self) -> None:
         self.count += self.unit
@@ -138,7 +165,11 @@ class _Task:
         return self._plans(self.count // self.unit)
 
     def reason(self) -> Reasons:
-        evidence: dict[str, float | int | str | None] = {"gpu_type": self.gpu_type, "gpu_count": self.count, "remaining_steps": self._steps}
+        evidence: dict[str, float | int | str | None] = {
+            "gpu_type": self.gpu_type,
+            "gpu_count": self.count,
+            "remaining_steps": self._steps,
+        }
         if self._now is not None:
             evidence["step_seconds"] = self._now
         return Reasons(ReasonCode.GRANTED, evidence)
@@ -159,8 +190,12 @@ def step_time(known: TypeBelief, plan: BatchPlan, *, node_count: int, replica_co
     """Seconds of an optimiser step under a batch plan: as measured, else by the fitted model (Pollux eq. 8-11)."""
     measured = known.by_key.get((node_count, replica_count, plan.per_gpu_batch_size))
     if measured is not None:
-        return measured.step_seconds + plan.accumulation_steps * (measured.step_seconds - measured.sync_seconds)
-    batch, nodes, replicas = (np.asarray(float(x)) for x in (plan.per_gpu_batch_size, node_count, replica_count))
+        return measured.step_seconds + plan.accumulation_steps * (
+            measured.step_seconds - measured.sync_seconds
+        )
+    batch, nodes, replicas = (
+        np.asarray(float(x)) for x in (plan.per_gpu_batch_size, node_count, replica_count)
+    )
     whole = float(step_seconds(known.parameters, batch, node_count=nodes, replica_count=replicas))
     return whole + plan.accumulation_steps * float(pass_seconds(known.parameters, batch))
 
@@ -169,6 +204,17 @@ def remaining_steps(job: Job) -> float:
     """Optimiser steps left at the requested batch size: as told, else as the present gradients foretell."""
     if job.remaining_steps is not None:
         return job.remaining_steps
-    initial, batch = np.asarray(float(job.spec.initial_batch_size)), np.asarray(float(job.spec.requested_batch_size))
-    worth = float(efficiency(np.asarray(job.belief.noise_scale(job.spec.initial_batch_size)), initial, batch)) if job.spec.learns else 1.0
+    initial, batch = (
+        np.asarray(float(job.spec.initial_batch_size)),
+        np.asarray(float(job.spec.requested_batch_size)),
+    )
+    worth = (
+        float(
+            efficiency(
+                np.asarray(job.belief.noise_scale(job.spec.initial_batch_size)), initial, batch
+            )
+        )
+        if job.spec.learns
+        else 1.0
+    )
     return job.remaining_work / (job.spec.requested_batch_size * worth)

@@ -64,7 +64,9 @@ class Requests:
         """GPUs that the job of a row is to have on a type."""
         count = self._counts.get((row, t))
         if count is None:
-            count = self._counts[row, t] = self.gpus_of(self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t])
+            count = self._counts[row, t] = self.gpus_of(
+                self.round_input.jobs[row].spec, self.round_input.cluster.type_names[t]
+            )
         return count
 
     @cached_property
@@ -76,7 +78,10 @@ class Requests:
     def usable(self) -> tuple[tuple[int, ...], ...]:
         """By job, the types whose GPUs suffice for it."""
         many = range(len(self.round_input.cluster.type_names))
-        return tuple(tuple(t for t in many if self._can_run(row, t)) for row in range(len(self.round_input.jobs)))
+        return tuple(
+            tuple(t for t in many if self._can_run(row, t))
+            for row in range(len(self.round_input.jobs))
+        )
 
     def _can_run(self, row: int, t: int) -> bool:
         cluster, spec = self.round_input.cluster, self.round_input.jobs[row].spec
@@ -90,8 +95,12 @@ class Requests:
     @cached_property
     def pair_of(self) -> IntArray:
         """Number of the pair of a job on a type, shape (J, T); -1 for none."""
-        pair_of = np.full((len(self.usable), len(self.round_input.cluster.type_names)), -1, dtype=np.int64)
-        for pair, (row, t) in enumerate((row, t) for row, types in enumerate(self.usable) for t in types):
+        pair_of = np.full(
+            (len(self.usable), len(self.round_input.cluster.type_names)), -1, dtype=np.int64
+        )
+        for pair, (row, t) in enumerate(
+            (row, t) for row, types in enumerate(self.usable) for t in types
+        ):
             pair_of[row, t] = pair
         return pair_of
 
@@ -99,7 +108,10 @@ class Requests:
     def pairs(self) -> Pairs:
         cluster = self.round_input.cluster
         rows, kinds = (axis.astype(np.int64) for axis in np.nonzero(self.pair_of >= 0))
-        count = np.array([self.gpu_count(row, t) for row, t in zip(rows.tolist(), kinds.tolist(), strict=True)], dtype=np.int64)
+        count = np.array(
+            [self.gpu_count(row, t) for row, t in zip(rows.tolist(), kinds.tolist(), strict=True)],
+            dtype=np.int64,
+        )
         nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
         return evaluate_pairs(
             self.jobs,
@@ -116,7 +128,9 @@ class Requests:
     def goodput(self) -> FloatArray:
         """Effective samples per second, shape (J, T): next to nothing where nobody knows, zero where it cannot run."""
         goodput = np.zeros(self.pair_of.shape)
-        goodput[self.pairs.job, self.pairs.gpu_type] = np.where(self.pairs.known, self.pairs.goodput, 1e-9)
+        goodput[self.pairs.job, self.pairs.gpu_type] = np.where(
+            self.pairs.known, self.pairs.goodput, 1e-9
+        )
         return goodput
 
     @property
@@ -134,13 +148,18 @@ class Requests:
     def fastest_types(self, row: int) -> list[int]:
         """The types on which a job can run, fastest first. Where one is all there is and its batch fits there, no speed is looked at."""
         only = self.usable[row]
-        if not self.evaluated and (not only or (len(only) == 1 and self._surely_runs(row, only[0]))):
+        if not self.evaluated and (
+            not only or (len(only) == 1 and self._surely_runs(row, only[0]))
+        ):
             return list(only)
         goodput = self.goodput[row]
         return [int(t) for t in np.argsort(-goodput, kind="stable") if goodput[t] > 0]
 
     def _surely_runs(self, row: int, t: int) -> bool:
-        return self.round_input.jobs[row].spec.promised_seconds is None and self._declared_plan(row, t) is not None
+        return (
+            self.round_input.jobs[row].spec.promised_seconds is None
+            and self._declared_plan(row, t) is not None
+        )
 
     def plan(self, row: int, t: int) -> BatchPlan | None:
         """How the job trains: its declared batch size, else the best one by what is known; None where that is nothing."""
@@ -171,17 +190,29 @@ def declared_plans(spec: JobSpec, gpu_type: str) -> Callable[[int], BatchPlan | 
     """The declared plan by number of replicas, for who asks for many of them."""
     total, memory = spec.requested_batch_size, spec.memory[gpu_type]
     most, above = max(spec.max_batch_size, total), spec.initial_batch_size if spec.learns else total
-    return partial(_plan_within, total, memory.smallest_per_gpu, memory.largest_per_gpu, most, above)
+    return partial(
+        _plan_within, total, memory.smallest_per_gpu, memory.largest_per_gpu, most, above
+    )
 
 
 @lru_cache(maxsize=1 << 16)
 def _plan_within(
-    total: int, smallest_per_gpu: int, largest_per_gpu: int, largest_total: int, accumulate_above: int, replicas: int, /
+    total: int,
+    smallest_per_gpu: int,
+    largest_per_gpu: int,
+    largest_total: int,
+    accumulate_above: int,
+    replicas: int,
+    /,
 ) -> BatchPlan | None:
     if total < replicas * smallest_per_gpu:
         return None
     plan = plan_for_batch(
-        total, replicas=replicas, largest_per_gpu=largest_per_gpu, largest_total=largest_total, accumulate_above=accumulate_above
+        total,
+        replicas=replicas,
+        largest_per_gpu=largest_per_gpu,
+        largest_total=largest_total,
+        accumulate_above=accumulate_above,
     )
     return plan if plan.per_gpu_batch_size >= smallest_per_gpu else None
 
@@ -220,7 +251,9 @@ def walk(
             walker.refuse(row)
             blocked = blocked or (head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row))
     stands_until = -math.inf if wanted.evaluated else order_stands_until
-    return Decision(walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until)
+    return Decision(
+        walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until
+    )
 
 
 def grant_chosen(
@@ -256,7 +289,12 @@ class Walker:
         self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons = DeferredReasons(
-            {job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in self.grants}
+            {
+                job_id: Reasons(
+                    ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}
+                )
+                for job_id in self.grants
+            }
         )
         self._now: Walker | None = None
 
@@ -307,15 +345,29 @@ class Walker:
         types = self._types_in_order(row)
         if any(self._fits(self._need(row, t)) for t in types):
             needed = self._need(row, types[0]).gpus
-            return Reasons(ReasonCode.BEHIND_IN_ORDER, {"needed_gpus": needed, "free_gpus": self._most_free(row)})
+            return Reasons(
+                ReasonCode.BEHIND_IN_ORDER,
+                {"needed_gpus": needed, "free_gpus": self._most_free(row)},
+            )
         need = self._need(row, next(t for t in types if not self._too_small(row, t)))
         lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
-        return Reasons(waiting_for(lacking), {"needed_gpus": need.gpus, "free_gpus": self._most_free(row), "binding_limit": lacking.name})
+        return Reasons(
+            waiting_for(lacking),
+            {
+                "needed_gpus": need.gpus,
+                "free_gpus": self._most_free(row),
+                "binding_limit": lacking.name,
+            },
+        )
 
     def _never(self, row: int) -> Reasons:
         types, job = self._types_in_order(row), self._wanted.jobs[row]
         if not types:
-            counts = [self._wanted.gpus_of(job.spec, name) for name in self._input.cluster.type_names if job.spec.may_use(name)]
+            counts = [
+                self._wanted.gpus_of(job.spec, name)
+                for name in self._input.cluster.type_names
+                if job.spec.may_use(name)
+            ]
             return never_fits(job, self._input, needed=min(counts, default=job.spec.requested_gpus))
         return exceeds(self._too_small(row, types[0]))
 
@@ -340,7 +392,9 @@ class Walker:
         if need is None:
             spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
             count = self._wanted.gpu_count(row, t)
-            limits = tuple(r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count))
+            limits = tuple(
+                r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count)
+            )
             need = self._needs[row, t] = _Need(count, limits)
         return need
 
@@ -355,11 +409,16 @@ class Walker:
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
         evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
         if self._wanted.evaluated:
-            evidence["goodput_samples_per_second"] = float(self._wanted.pairs.goodput[self._wanted.pair_of[row, t]])
+            evidence["goodput_samples_per_second"] = float(
+                self._wanted.pairs.goodput[self._wanted.pair_of[row, t]]
+            )
         self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
 
     def _most_free(self, row: int) -> int:
-        free = [min((self.free[r] for r in self._need(row, t).limits), default=0) for t in self._types_in_order(row)]
+        free = [
+            min((self.free[r] for r in self._need(row, t).limits), default=0)
+            for t in self._types_in_order(row)
+        ]
         return max(free, default=0)
 
 

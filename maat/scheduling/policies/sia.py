@@ -25,7 +25,9 @@ from maat.scheduling.solving.assignment_problem import SolveOptions
 from maat.scheduling.solving.report import SolveReport
 
 SMALLEST_GOODPUT = 1e-4
-MOST_REPAIRS = 20  # times that a round is solved again because nodes could not hold what was granted
+MOST_REPAIRS = (
+    20  # times that a round is solved again because nodes could not hold what was granted
+)
 LARGEST_COST = 3000.0
 
 
@@ -48,13 +50,38 @@ class ScaleUpBase(StrEnum):
 class Sia:
     """Maximise the summed, normalised, fairness-powered goodput of the chosen (job, configuration) pairs (eq. 4)."""
 
-    p: float = knob(-0.5, "Fairness power: below zero favours the worst-off jobs.", source="Sia section 3.4", minimum=-10.0, maximum=10.0)
-    idle_penalty: float = knob(1.1, "lambda: what leaving a job without GPUs costs.", source="Sia section 4.3", minimum=0.0, maximum=1000.0)
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", source="Sia section 4.3", minimum=1.0, maximum=86400.0)
-    scale_up_factor: float = knob(
-        2.0, "A job's GPU count grows at most by this factor.", source="Sia section 3.1", minimum=1.0, maximum=64.0
+    p: float = knob(
+        -0.5,
+        "Fairness power: below zero favours the worst-off jobs.",
+        source="Sia section 3.4",
+        minimum=-10.0,
+        maximum=10.0,
     )
-    scale_up_base: ScaleUpBase = knob(ScaleUpBase.CURRENT, "What the factor multiplies.", source="Sia section 3.1")
+    idle_penalty: float = knob(
+        1.1,
+        "lambda: what leaving a job without GPUs costs.",
+        source="Sia section 4.3",
+        minimum=0.0,
+        maximum=1000.0,
+    )
+    round_seconds: float = knob(
+        60.0,
+        "Time between rounds.",
+        unit="s",
+        source="Sia section 4.3",
+        minimum=1.0,
+        maximum=86400.0,
+    )
+    scale_up_factor: float = knob(
+        2.0,
+        "A job's GPU count grows at most by this factor.",
+        source="Sia section 3.1",
+        minimum=1.0,
+        maximum=64.0,
+    )
+    scale_up_base: ScaleUpBase = knob(
+        ScaleUpBase.CURRENT, "What the factor multiplies.", source="Sia section 3.1"
+    )
     row_unit: RowUnit = knob(
         RowUnit.FEWEST_GPUS,
         "What the least goodput of a row counts for.",
@@ -78,21 +105,34 @@ class Sia:
         source="published simulator",
     )
     random_ties: bool = knob(
-        False, "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.", source="published simulator"
+        False,
+        "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.",
+        source="published simulator",
     )
     young_move_freely: bool = knob(
-        False, "Discount no move of a job that is younger than one restart (r = 1).", source="Sia eq. 3: no; published simulator: yes"
+        False,
+        "Discount no move of a job that is younger than one restart (r = 1).",
+        source="Sia eq. 3: no; published simulator: yes",
     )
     tolerance: float = knob(
-        1e-4, "Relative gap at which the programme counts as solved.", source="Sia section 3.5", minimum=0.0, maximum=0.1
+        1e-4,
+        "Relative gap at which the programme counts as solved.",
+        source="Sia section 3.5",
+        minimum=0.0,
+        maximum=0.1,
     )
-    solve_seconds: float = knob(0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0)
+    solve_seconds: float = knob(
+        0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0
+    )
     name: str = "sia"
 
     def __post_init__(self) -> None:
         if self.p == 0:
             raise ParameterError(
-                "makes all configurations equal", field="p", value=self.p, remedy="Use a value below or above zero, such as -0.5."
+                "makes all configurations equal",
+                field="p",
+                value=self.p,
+                remedy="Use a value below or above zero, such as -0.5.",
             )
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -115,16 +155,37 @@ class Sia:
         programme is solved again. Where GPUs are shared, the shapes of uneven nodes are limits from the start instead.
         """
         if not self._repairs(round_input):
-            round_input = replace(round_input, limits=round_input.limits + shape_limits(round_input.cluster))
+            round_input = replace(
+                round_input, limits=round_input.limits + shape_limits(round_input.cluster)
+            )
         value = self._value(round_input, matrix)
-        round_input = replace(round_input, pinned={**round_input.pinned, **served_first(round_input, matrix, value)})
-        options = SolveOptions(tolerance=self.tolerance, budget_seconds=self.solve_seconds, tie_seed=self._tie_seed(round_input))
+        round_input = replace(
+            round_input, pinned={**round_input.pinned, **served_first(round_input, matrix, value)}
+        )
+        options = SolveOptions(
+            tolerance=self.tolerance,
+            budget_seconds=self.solve_seconds,
+            tie_seed=self._tie_seed(round_input),
+        )
         earlier: list[SolveReport] = []
         while True:
-            decision = assign(round_input, matrix, value, idle_penalty=self.idle_penalty, options=options, with_batch=False)
-            lacking = unplaceable(round_input, decision.grants, matrix.table) if self._repairs(round_input) else ()
+            decision = assign(
+                round_input,
+                matrix,
+                value,
+                idle_penalty=self.idle_penalty,
+                options=options,
+                with_batch=False,
+            )
+            lacking = (
+                unplaceable(round_input, decision.grants, matrix.table)
+                if self._repairs(round_input)
+                else ()
+            )
             if not lacking or len(earlier) == MOST_REPAIRS:
-                return replace(decision, report=replace(decision.report.after(*earlier), repairs=len(earlier)))
+                return replace(
+                    decision, report=replace(decision.report.after(*earlier), repairs=len(earlier))
+                )
             earlier.append(decision.report)
             round_input = replace(round_input, limits=round_input.limits + lacking)
 
@@ -137,7 +198,10 @@ class Sia:
     def _scale_up(self, jobs: Sequence[Job]) -> IntArray:
         """The most replicas that each job may have this round, shape (J,). A promised latency is kept at once or not at all: no limit."""
         bound = [job.spec.promised_seconds is not None for job in jobs]
-        most = [MAX_GPUS if b else int(self.scale_up_factor * self._base(job)) for job, b in zip(jobs, bound, strict=True)]
+        most = [
+            MAX_GPUS if b else int(self.scale_up_factor * self._base(job))
+            for job, b in zip(jobs, bound, strict=True)
+        ]
         return np.array(most, dtype=np.int64)
 
     def _base(self, job: Job) -> int:
@@ -154,8 +218,14 @@ class Sia:
         powered = np.minimum(np.maximum(utility, 1e-12) ** self.p, LARGEST_COST)
         if self.utility_decimals is not None:
             powered = np.round(powered, self.utility_decimals)
-        weight = np.array([job.spec.weight for job in round_input.jobs])[pairs.job] if len(pairs) else np.zeros(0)
-        value: FloatArray = weight * (self.idle_penalty - powered if self.p < 0 else powered + self.idle_penalty)
+        weight = (
+            np.array([job.spec.weight for job in round_input.jobs])[pairs.job]
+            if len(pairs)
+            else np.zeros(0)
+        )
+        value: FloatArray = weight * (
+            self.idle_penalty - powered if self.p < 0 else powered + self.idle_penalty
+        )
         return value
 
     def _restart_factors(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
@@ -190,11 +260,17 @@ def without_unusable(matrix: GoodputMatrix) -> GoodputMatrix:
     anything[pairs.job[pairs.known]] = True
     smallest = np.full((len(matrix.job_ids), len(matrix.table.type_names)), np.iinfo(np.int64).max)
     np.minimum.at(smallest, (pairs.job, pairs.gpu_type), pairs.gpu_count)
-    keep = np.where(pairs.known, pairs.goodput > 0, ~anything[pairs.job] & (pairs.gpu_count == smallest[pairs.job, pairs.gpu_type]))
+    keep = np.where(
+        pairs.known,
+        pairs.goodput > 0,
+        ~anything[pairs.job] & (pairs.gpu_count == smallest[pairs.job, pairs.gpu_type]),
+    )
     return matrix if keep.all() else matrix.keep(keep)
 
 
-def normalised(pairs: Pairs, jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit) -> FloatArray:
+def normalised(
+    pairs: Pairs, jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit
+) -> FloatArray:
     """G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,); N_min for a job of which nothing is known yet.
 
     N_min of a job whose replicas span unlike numbers of GPUs is that of the type on which its goodput is least (of the last such type).

@@ -13,12 +13,30 @@ from maat.scheduling.rounds import Decision, RoundInput
 class Sjf:
     """Waiting jobs by the time that they would take alone on the fastest type, as believed; what runs stays."""
 
-    head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether longer jobs may pass one that does not fit.", source="SJF-BSBF")
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BACKFILL,
+        "Whether longer jobs may pass one that does not fit.",
+        source="SJF-BSBF",
+    )
+    round_seconds: float = knob(
+        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
+    )
     name: str = "sjf"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
         alone = wanted.remaining_seconds()
-        order = in_order({row: (float(alone[row]), job.spec.submitted_at) for row, job in enumerate(round_input.jobs)})
-        return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=True, state=round_input.state)
+        order = in_order(
+            {
+                row: (float(alone[row]), job.spec.submitted_at)
+                for row, job in enumerate(round_input.jobs)
+            }
+        )
+        return walk(
+            round_input,
+            wanted,
+            order,
+            head_of_line=self.head_of_line,
+            keep_running=True,
+            state=round_input.state,
+        )

@@ -13,12 +13,28 @@ from maat.scheduling.rounds import Decision, RoundInput
 class Srtf:
     """Jobs by the time that their remaining work would take on the fastest type, as believed."""
 
-    head_of_line: HeadOfLine = knob(HeadOfLine.BACKFILL, "Whether longer jobs may pass one that does not fit.", source="Blox")
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    head_of_line: HeadOfLine = knob(
+        HeadOfLine.BACKFILL, "Whether longer jobs may pass one that does not fit.", source="Blox"
+    )
+    round_seconds: float = knob(
+        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
+    )
     name: str = "srtf"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
         remaining = wanted.remaining_seconds()
-        order = in_order({row: (float(remaining[row]), job.spec.submitted_at) for row, job in enumerate(round_input.jobs)})
-        return walk(round_input, wanted, order, head_of_line=self.head_of_line, keep_running=False, state=round_input.state)
+        order = in_order(
+            {
+                row: (float(remaining[row]), job.spec.submitted_at)
+                for row, job in enumerate(round_input.jobs)
+            }
+        )
+        return walk(
+            round_input,
+            wanted,
+            order,
+            head_of_line=self.head_of_line,
+            keep_running=False,
+            state=round_input.state,
+        )

@@ -10,7 +10,13 @@ from typing import Any
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, requests, walk
+from maat.scheduling.policies.ordering import (
+    HeadOfLine,
+    ServiceUnit,
+    attained_service,
+    requests,
+    walk,
+)
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
 _SOONER = 1e-3  # seconds; a decision is not promised to stand to the last moment, as service is summed in floating point
@@ -31,7 +37,9 @@ class Tiresias:
         unit="GPU-seconds, or seconds",
         source="published Pollux simulator",
     )
-    service: ServiceUnit = knob(ServiceUnit.GPU_SECONDS, "What the thresholds count.", source="Tiresias: dlas-gpu, dlas")
+    service: ServiceUnit = knob(
+        ServiceUnit.GPU_SECONDS, "What the thresholds count.", source="Tiresias: dlas-gpu, dlas"
+    )
     promote_after: float = knob(
         0.0,
         "A demoted job that has waited this many times its time on GPUs starts again in the first queue; 0: never.",
@@ -40,9 +48,13 @@ class Tiresias:
         maximum=1000.0,
     )
     head_of_line: HeadOfLine = knob(
-        HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit.", source="published Pollux simulator"
+        HeadOfLine.BACKFILL,
+        "Whether later jobs may pass one that does not fit.",
+        source="published Pollux simulator",
     )
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
+    )
     name: str = "tiresias"
 
     def __post_init__(self) -> None:
@@ -85,7 +97,9 @@ class Tiresias:
             order_stands_until=self._stands_until(round_input, queues, levels),
         )
 
-    def _stands_until(self, round_input: RoundInput, queues: _Queues, levels: Sequence[float]) -> float:
+    def _stands_until(
+        self, round_input: RoundInput, queues: _Queues, levels: Sequence[float]
+    ) -> float:
         """When the first job that holds GPUs will have reached its queue's threshold; never where waiting moves jobs too."""
         if self.promote_after > 0:
             return -math.inf
@@ -93,8 +107,14 @@ class Tiresias:
         for job in round_input.jobs:
             level = queues.level[job.id]
             if job.allocation is not None and level < len(levels):
-                served_per_second = job.allocation.gpu_count / job.spec.requested_gpus * self._served_per_second(job)
-                reached.append((levels[level] - attained_service(job, self.service)) / served_per_second)
+                served_per_second = (
+                    job.allocation.gpu_count
+                    / job.spec.requested_gpus
+                    * self._served_per_second(job)
+                )
+                reached.append(
+                    (levels[level] - attained_service(job, self.service)) / served_per_second
+                )
         return round_input.now + min(reached, default=math.inf) - _SOONER
 
     def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
@@ -108,8 +128,14 @@ class Tiresias:
             queues.waiting.pop(job.id, None)
             return
         since = queues.waiting.setdefault(job.id, now)
-        executed = (attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0)) / self._served_per_second(job)
-        if queues.level[job.id] > 0 and executed > 0 and now - since >= self.promote_after * executed:
+        executed = (
+            attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0)
+        ) / self._served_per_second(job)
+        if (
+            queues.level[job.id] > 0
+            and executed > 0
+            and now - since >= self.promote_after * executed
+        ):
             queues.forgiven[job.id] = attained_service(job, self.service)
             queues.waiting[job.id] = now
             queues.move(job.id, 0)
@@ -131,11 +157,17 @@ class _Queues:
     def recall(cls, data: Mapping[str, Any], jobs: Sequence[Job], *, many: int) -> _Queues:
         """The queues as they were, without those that have ended, the new ones at the end of the first."""
         there = {job.id for job in jobs}
-        queues = [[job_id for job_id in queue if job_id in there] for queue in data.get("queues", [[] for _ in range(many)])]
+        queues = [
+            [job_id for job_id in queue if job_id in there]
+            for queue in data.get("queues", [[] for _ in range(many)])
+        ]
         known = {job_id for queue in queues for job_id in queue}
         queues[0] += [job.id for job in jobs if job.id not in known]
         level = {job_id: number for number, queue in enumerate(queues) for job_id in queue}
-        kept = ({job_id: value for job_id, value in data.get(name, {}).items() if job_id in there} for name in ("forgiven", "waiting"))
+        kept = (
+            {job_id: value for job_id, value in data.get(name, {}).items() if job_id in there}
+            for name in ("forgiven", "waiting")
+        )
         return cls(queues, level, *kept)
 
     def move(self, job_id: JobId, level: int) -> None:

@@ -85,7 +85,13 @@ class _Step(NamedTuple):
 
 
 def search(
-    programme: Programme, prices: FloatArray, *, budget: float, most_work: int, width: int = WIDTH, around: IntArray | None = None
+    programme: Programme,
+    prices: FloatArray,
+    *,
+    budget: float,
+    most_work: int,
+    width: int = WIDTH,
+    around: IntArray | None = None,
 ) -> CoreAnswer:
     """The best answer that loses at most `budget` against the bound at these prices.
 
@@ -97,7 +103,11 @@ def search(
     bounds = _Bounds(core.free, prices, budget)
     to_come = _to_come(core)
     strides = _strides(core.free, to_come[0])
-    partial = _Partial(np.zeros((len(prices), 1), dtype=np.int64), np.full(1, core.spent), *np.zeros((2, 1), dtype=np.int64))
+    partial = _Partial(
+        np.zeros((len(prices), 1), dtype=np.int64),
+        np.full(1, core.spent),
+        *np.zeros((2, 1), dtype=np.int64),
+    )
     trail: list[_Step] = []
     complete, work = around is None, 0
     for option, still in zip(core.options, to_come[1:], strict=True):
@@ -118,7 +128,9 @@ def search(
     return CoreAnswer(_traced(core, trail, best), float(loss[best]), complete, work)
 
 
-def _core(programme: Programme, prices: FloatArray, budget: float, around: IntArray | None) -> _Core:
+def _core(
+    programme: Programme, prices: FloatArray, budget: float, around: IntArray | None
+) -> _Core:
     """Jobs with one option within the budget are settled; the others' options are what is searched."""
     reduced = programme.reduced(prices)
     empty_loss = np.maximum(np.maximum.reduceat(reduced, programme.starts), 0.0)
@@ -137,13 +149,17 @@ def _core(programme: Programme, prices: FloatArray, budget: float, around: IntAr
     settled[programme.job[alone]] = alone
     spent = float(pair_loss[alone].sum() + empty_loss[(count == 1) & empty].sum())
     free = np.round(programme.capacity - programme.usage[:, alone].sum(axis=1)).astype(np.int64)
-    options = _options(programme, pairs[count[jobs] > 1], pair_loss, np.where(empty, empty_loss, np.inf))
+    options = _options(
+        programme, pairs[count[jobs] > 1], pair_loss, np.where(empty, empty_loss, np.inf)
+    )
     for option in options:
         free -= option.least
     return _Core(settled, spent, options, free)
 
 
-def _options(programme: Programme, pairs: IntArray, pair_loss: FloatArray, empty_loss: FloatArray) -> list[_Option]:
+def _options(
+    programme: Programme, pairs: IntArray, pair_loss: FloatArray, empty_loss: FloatArray
+) -> list[_Option]:
     """The options of every job that has some of these pairs, coarse choices first: few partial answers early, and a fine filling late."""
     bounds = np.flatnonzero(np.diff(programme.job[pairs], prepend=-1, append=programme.jobs))
     options = []
@@ -160,7 +176,12 @@ def _options(programme: Programme, pairs: IntArray, pair_loss: FloatArray, empty
 
 
 def _neighbourhood(
-    programme: Programme, around: IntArray, near: BoolArray, empty: BoolArray, pair_loss: FloatArray, empty_loss: FloatArray
+    programme: Programme,
+    around: IntArray,
+    near: BoolArray,
+    empty: BoolArray,
+    pair_loss: FloatArray,
+    empty_loss: FloatArray,
 ) -> BoolArray:
     """Jobs that may differ from an answer, shape (J,): those whose cheapest changes are cheapest, a few of each change of places."""
     holds = programme.usage[:, around] * (around != NOTHING)
@@ -185,8 +206,12 @@ def _neighbourhood(
 
 def _to_come(core: _Core) -> IntArray:
     """The most places that the options from the i-th on can take, shape (options + 1, R)."""
-    largest = np.array([option.usage.max(axis=1) for option in core.options], dtype=np.int64).reshape(-1, len(core.free))
-    return np.concatenate((largest[::-1].cumsum(axis=0)[::-1], np.zeros((1, len(core.free)), dtype=np.int64)))
+    largest = np.array(
+        [option.usage.max(axis=1) for option in core.options], dtype=np.int64
+    ).reshape(-1, len(core.free))
+    return np.concatenate(
+        (largest[::-1].cumsum(axis=0)[::-1], np.zeros((1, len(core.free)), dtype=np.int64))
+    )
 
 
 def _strides(free: IntArray, most: IntArray) -> IntArray | None:
@@ -199,7 +224,9 @@ def _strides(free: IntArray, most: IntArray) -> IntArray | None:
     return np.array(strides, dtype=np.int64) if size < _LARGEST_KEY else None
 
 
-def _extend(partial: _Partial, option: _Option, bounds: _Bounds, still: IntArray) -> tuple[_Partial, FloatArray]:
+def _extend(
+    partial: _Partial, option: _Option, bounds: _Bounds, still: IntArray
+) -> tuple[_Partial, FloatArray]:
     """Every partial answer with every option of the next job that fits and stays within the budget, and the least it will have lost.
 
     `still`: the most places that later jobs can take; what even they cannot fill is lost at its price.
@@ -213,7 +240,9 @@ def _extend(partial: _Partial, option: _Option, bounds: _Bounds, still: IntArray
     return _Partial(usage[:, kept], loss[kept], kept % many, kept // many), estimate[kept]
 
 
-def _distinct(partial: _Partial, estimate: FloatArray, strides: IntArray | None) -> tuple[_Partial, FloatArray]:
+def _distinct(
+    partial: _Partial, estimate: FloatArray, strides: IntArray | None
+) -> tuple[_Partial, FloatArray]:
     """Of partial answers that use the same places, the one that lost least."""
     if strides is not None:
         key = strides @ partial.usage
@@ -221,12 +250,16 @@ def _distinct(partial: _Partial, estimate: FloatArray, strides: IntArray | None)
         first = order[np.flatnonzero(np.diff(key[order], prepend=-1))]
     else:
         order = np.lexsort((partial.loss, *partial.usage))
-        first = order[np.flatnonzero(np.diff(partial.usage[:, order], axis=1, prepend=-1).any(axis=0))]
+        first = order[
+            np.flatnonzero(np.diff(partial.usage[:, order], axis=1, prepend=-1).any(axis=0))
+        ]
     return _take(partial, first), estimate[first]
 
 
 def _take(partial: _Partial, index: IntArray) -> _Partial:
-    return _Partial(partial.usage[:, index], partial.loss[index], partial.parent[index], partial.choice[index])
+    return _Partial(
+        partial.usage[:, index], partial.loss[index], partial.parent[index], partial.choice[index]
+    )
 
 
 def _traced(core: _Core, trail: list[_Step], best: int) -> IntArray:

@@ -76,5 +76,7 @@ def _model(problem: AssignmentProblem) -> highspy.HighsLp:
     lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = lp.num_col_, lp.num_row_
     lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(np.bincount(column, minlength=pairs))))
     lp.a_matrix_.index_ = np.concatenate((job_row, jobs + limit))[order]
-    lp.a_matrix_.value_ = np.concatenate((np.ones(pairs), usage[pair, limit].astype(np.float64)))[order]
+    lp.a_matrix_.value_ = np.concatenate((np.ones(pairs), usage[pair, limit].astype(np.float64)))[
+        order
+    ]
     return lp

@@ -63,7 +63,9 @@ class SolveOptions:
 def is_feasible(problem: AssignmentProblem, chosen: IntArray) -> bool:
     """At most one pair per job, and every limit kept."""
     jobs = problem.job[chosen]
-    return len(np.unique(jobs)) == len(jobs) and bool((used_places(problem, chosen) <= np.maximum(problem.capacity, 0)).all())
+    return len(np.unique(jobs)) == len(jobs) and bool(
+        (used_places(problem, chosen) <= np.maximum(problem.capacity, 0)).all()
+    )
 
 
 def used_places(problem: AssignmentProblem, chosen: IntArray) -> IntArray:

@@ -47,7 +47,9 @@ class Programme:
 
 def pairs_that_matter(problem: AssignmentProblem) -> IntArray:
     """Pairs worth something that would fit if they were alone: no best answer needs another."""
-    return np.flatnonzero((problem.value > 0) & (problem.usage <= np.maximum(problem.capacity, 0)).all(axis=1))
+    return np.flatnonzero(
+        (problem.value > 0) & (problem.usage <= np.maximum(problem.capacity, 0)).all(axis=1)
+    )
 
 
 def programme_of(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None) -> Programme:
@@ -65,7 +67,11 @@ def programme_of(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | No
         rank = np.random.default_rng(tie_seed).permutation(count) / count
     membership = problem.membership[pairs]
     usage = problem.usage[pairs].astype(np.float64)
-    patterns, kind = _distinct_rows(membership) if problem.taken is None else _distinct_shares(usage / places[:, None])
+    patterns, kind = (
+        _distinct_rows(membership)
+        if problem.taken is None
+        else _distinct_shares(usage / places[:, None])
+    )
     number = new.cumsum() - 1
     return Programme(
         value=value - (PREFERENCE * scale) * rank,

@@ -19,7 +19,9 @@ _BUDGET_GROWTH = 2.0
 _CHEAP_WORK = 3_000  # after a search of less work the budget grows
 _CHEAP_GROWTH = 4.0  # by this
 _FEW_JOBS = 300  # with fewer, searching among all of them is quicker than better prices and better first answers
-_COOL_ENOUGH = 0.1  # of the tolerance: for few jobs, a temperature that lowered the bound by less is the last
+_COOL_ENOUGH = (
+    0.1  # of the tolerance: for few jobs, a temperature that lowered the bound by less is the last
+)
 _POLISH_SHARES = (0.25, 0.9)  # of the gap, as budget in neighbourhoods
 _POLISH_ROUNDS = 6
 _POLISH_WIDTH = 400
@@ -60,14 +62,20 @@ def _by_prices(programme: Programme, present: IntArray, options: SolveOptions) -
     small = programme.jobs < _FEW_JOBS
     tried: Prices | None = None
     for prices in falling_prices(programme):
-        if prices is not tried:  # the coolest prices bound best, but others may lead the greedy better
+        if (
+            prices is not tried
+        ):  # the coolest prices bound best, but others may lead the greedy better
             held = ordered_greedy(programme, prices.values)
             value = worth(programme, held)
             if value > best_worth:
                 best, best_worth = held, value
         if prices.bound - best_worth <= tolerance * prices.bound:
             return Proof(best, prices.bound, prices.values, "prices")
-        if small and tried is not None and tried.bound - prices.bound <= _COOL_ENOUGH * tolerance * prices.bound:
+        if (
+            small
+            and tried is not None
+            and tried.bound - prices.bound <= _COOL_ENOUGH * tolerance * prices.bound
+        ):
             break
         tried = prices
     proof = Proof(best, prices.bound, prices.values, "prices and core")
@@ -102,7 +110,14 @@ def _polish(programme: Programme, proof: Proof, tolerance: float) -> tuple[IntAr
             if gap <= tolerance * proof.bound:
                 return held, work
             budget = max(gap * share, min(tolerance * proof.bound, gap))
-            answer = search(programme, proof.prices, budget=budget, most_work=_POLISH_WORK, width=_POLISH_WIDTH, around=held)
+            answer = search(
+                programme,
+                proof.prices,
+                budget=budget,
+                most_work=_POLISH_WORK,
+                width=_POLISH_WIDTH,
+                around=held,
+            )
             work += answer.work
             held, value = _better(programme, held, answer.held)
             if value <= best:

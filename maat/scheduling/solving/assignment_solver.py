@@ -29,12 +29,19 @@ from maat.scheduling.solving.assignment_problem import (
     kept_present,
     trivial_bound,
 )
-from maat.scheduling.solving.assignment_programme import PREFERENCE, Programme, pairs_that_matter, programme_of
+from maat.scheduling.solving.assignment_programme import (
+    PREFERENCE,
+    Programme,
+    pairs_that_matter,
+    programme_of,
+)
 from maat.scheduling.solving.assignment_search import prove
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
-_MOST_FOR_HIGHS = 30_000  # pairs; with more it has not ended in minutes, and does not keep to its time limit
+_MOST_FOR_HIGHS = (
+    30_000  # pairs; with more it has not ended in minutes, and does not keep to its time limit
+)
 
 
 def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) -> Assignment:
@@ -42,7 +49,9 @@ def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) ->
     began = time.process_time()
     doubt = _doubt(problem)
     if doubt:
-        return _keep_present(problem, began, method="prices", message=doubt, bound=trivial_bound(problem))
+        return _keep_present(
+            problem, began, method="prices", message=doubt, bound=trivial_bound(problem)
+        )
     pairs = pairs_that_matter(problem)
     if not len(pairs):
         return _report(problem, pairs, began, options, method="nothing to choose", bound=0.0)
@@ -51,7 +60,9 @@ def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) ->
     proof = prove(programme, present, options)
     bound = proof.bound + PREFERENCE * programme.scale * programme.jobs
     chosen = pairs[proof.held[proof.held != NOTHING]]
-    answer = _report(problem, chosen, began, options, method=proof.method, bound=bound, prices=proof.prices)
+    answer = _report(
+        problem, chosen, began, options, method=proof.method, bound=bound, prices=proof.prices
+    )
     if answer.report.gap > max(ACCEPTABLE_GAP, options.tolerance) and len(pairs) <= _MOST_FOR_HIGHS:
         return _second_opinion(problem, answer, began, options)
     return answer
@@ -65,13 +76,19 @@ def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions
     if doubt:
         return _keep_present(problem, began, method=method, message=doubt, bound=bound)
     if not len(problem.value):
-        return _report(problem, np.zeros(0, dtype=np.int64), began, options, method=method, bound=0.0)
-    said = assignment_highs.run_highs(problem, gap=options.tolerance, seconds=options.fallback_seconds)
+        return _report(
+            problem, np.zeros(0, dtype=np.int64), began, options, method=method, bound=0.0
+        )
+    said = assignment_highs.run_highs(
+        problem, gap=options.tolerance, seconds=options.fallback_seconds
+    )
     answer = _judged(problem, said, began, options)
     return replace(answer, report=replace(answer.report, out_of_time=said.out_of_time))
 
 
-def _judged(problem: AssignmentProblem, said: HighsAnswer, began: float, options: SolveOptions) -> Assignment:
+def _judged(
+    problem: AssignmentProblem, said: HighsAnswer, began: float, options: SolveOptions
+) -> Assignment:
     """What HiGHS said where it keeps every limit and is no worse than the present allocation, else that."""
     bound, method = trivial_bound(problem), "highs"
     chosen, present = np.flatnonzero(said.x > 0.5), kept_present(problem)
@@ -79,11 +96,21 @@ def _judged(problem: AssignmentProblem, said: HighsAnswer, began: float, options
         message = f"HiGHS ended with '{said.status}' and an assignment that breaks a limit"
         return _keep_present(problem, began, method=method, message=message, bound=bound)
     found, at_hand = _worth(problem, chosen), _worth(problem, present)
-    if found < at_hand and not (said.optimal and found >= at_hand - max(options.tolerance, EXACT) * abs(at_hand)):
+    if found < at_hand and not (
+        said.optimal and found >= at_hand - max(options.tolerance, EXACT) * abs(at_hand)
+    ):
         message = f"HiGHS ended with '{said.status}' and an assignment worth {found:.6g}, less than the present {at_hand:.6g}"
         return _keep_present(problem, began, method=method, message=message, bound=bound)
     best = chosen if found >= at_hand else present
-    return _report(problem, best, began, options, method=method, bound=min(said.bound, bound), proved=said.optimal)
+    return _report(
+        problem,
+        best,
+        began,
+        options,
+        method=method,
+        bound=min(said.bound, bound),
+        proved=said.optimal,
+    )
 
 
 # ---- from a problem to a programme ------------------------------------------------------------------------------------------------
@@ -94,7 +121,11 @@ def _doubt(problem: AssignmentProblem) -> str:
     if (np.diff(problem.job) < 0).any():
         raise ContractViolation("the pairs of an assignment problem are not sorted by job")
     broken = int(np.count_nonzero(~np.isfinite(problem.value)))
-    return f"{broken} of {len(problem.value)} pairs have a value that is no finite number" if broken else ""
+    return (
+        f"{broken} of {len(problem.value)} pairs have a value that is no finite number"
+        if broken
+        else ""
+    )
 
 
 def _held_now(problem: AssignmentProblem, programme: Programme, pairs: IntArray) -> IntArray:
@@ -107,15 +138,27 @@ def _held_now(problem: AssignmentProblem, programme: Programme, pairs: IntArray)
     return held
 
 
-def _second_opinion(problem: AssignmentProblem, answer: Assignment, began: float, options: SolveOptions) -> Assignment:
+def _second_opinion(
+    problem: AssignmentProblem, answer: Assignment, began: float, options: SolveOptions
+) -> Assignment:
     """The better of the answer and what plain HiGHS finds, under the lower of the two bounds."""
     other = solve_highs(problem, options)
     if other.report.fallback:
-        return replace(answer, report=replace(answer.report.after(other.report), message=other.report.message))
+        return replace(
+            answer, report=replace(answer.report.after(other.report), message=other.report.message)
+        )
     better = other if other.report.objective > answer.report.objective else answer
     bound = min(answer.report.bound, other.report.bound)
     prices = np.array(list(answer.report.prices.values()))
-    both = _report(problem, better.chosen, began, options, method=f"{answer.report.method}, then highs", bound=bound, prices=prices)
+    both = _report(
+        problem,
+        better.chosen,
+        began,
+        options,
+        method=f"{answer.report.method}, then highs",
+        bound=bound,
+        prices=prices,
+    )
     return replace(both, report=replace(both.report, out_of_time=other.report.out_of_time))
 
 
@@ -157,7 +200,9 @@ def _report(
     )
 
 
-def _keep_present(problem: AssignmentProblem, began: float, *, method: str, message: str, bound: float) -> Assignment:
+def _keep_present(
+    problem: AssignmentProblem, began: float, *, method: str, message: str, bound: float
+) -> Assignment:
     """No usable answer: what jobs hold stays, as far as the limits allow."""
     chosen = kept_present(problem)
     objective = float(np.nan_to_num(problem.value[chosen], posinf=0.0, neginf=0.0).sum())

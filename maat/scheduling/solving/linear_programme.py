@@ -37,7 +37,9 @@ class LinearProgramme:
 
     def used(self, x: FloatArray) -> FloatArray:
         """A x, shape (R,)."""
-        used: FloatArray = np.bincount(self.row, weights=self.entry * x[self.column], minlength=len(self.most)).astype(np.float64)
+        used: FloatArray = np.bincount(
+            self.row, weights=self.entry * x[self.column], minlength=len(self.most)
+        ).astype(np.float64)
         return used
 
 
@@ -77,7 +79,9 @@ def run_clarabel(programme: LinearProgramme) -> LinearAnswer:
     )
     bound = np.concatenate((programme.most, np.zeros(count)))
     cones = [clarabel.NonnegativeConeT(rows + count)]
-    said = clarabel.DefaultSolver(sparse.csc_matrix((count, count)), -programme.gain, constraints, bound, cones, settings).solve()
+    said = clarabel.DefaultSolver(
+        sparse.csc_matrix((count, count)), -programme.gain, constraints, bound, cones, settings
+    ).solve()
     optimal = said.status == clarabel.SolverStatus.Solved
     return LinearAnswer(optimal, str(said.status), np.array(said.x), np.array(said.z)[:rows])
 
@@ -87,14 +91,22 @@ def run_simplex(programme: LinearProgramme) -> LinearAnswer:
     import highspy
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    options: dict[str, bool | int | str] = {"output_flag": False, "threads": 1, "random_seed": 0, "solver": "simplex"}
+    options: dict[str, bool | int | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "random_seed": 0,
+        "solver": "simplex",
+    }
     for name, option in options.items():
         highs.setOptionValue(name, option)
     highs.passModel(_highs_model(programme))
     highs.run()
     status, solution = highs.getModelStatus(), highs.getSolution()
     count, rows = len(programme.gain), len(programme.most)
-    x, duals = np.array(solution.col_value, dtype=np.float64), np.array(solution.row_dual, dtype=np.float64)
+    x, duals = (
+        np.array(solution.col_value, dtype=np.float64),
+        np.array(solution.row_dual, dtype=np.float64),
+    )
     return LinearAnswer(
         optimal=status == highspy.HighsModelStatus.kOptimal,
         status=highs.modelStatusToString(status),
@@ -111,10 +123,16 @@ def _highs_model(programme: LinearProgramme) -> highspy.HighsLp:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = count, rows
     lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = programme.gain, np.zeros(count), np.full(count, highspy.kHighsInf)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = (
+        programme.gain,
+        np.zeros(count),
+        np.full(count, highspy.kHighsInf),
+    )
     lp.row_lower_, lp.row_upper_ = np.full(rows, -highspy.kHighsInf), programme.most
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = count, rows
-    lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(np.bincount(programme.column, minlength=count))))
+    lp.a_matrix_.start_ = np.concatenate(
+        ([0], np.cumsum(np.bincount(programme.column, minlength=count)))
+    )
     lp.a_matrix_.index_, lp.a_matrix_.value_ = programme.row[order], programme.entry[order]
     return lp

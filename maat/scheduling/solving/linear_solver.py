@@ -9,7 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.solving.linear_programme import LinearAnswer, LinearMethod, LinearProgramme, run_clarabel, run_simplex
+from maat.scheduling.solving.linear_programme import (
+    LinearAnswer,
+    LinearMethod,
+    LinearProgramme,
+    run_clarabel,
+    run_simplex,
+)
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _SLACK = 1e-6  # relative to a row's right-hand side: by how much an interior point may overstep it
@@ -24,7 +30,11 @@ class LinearSolution:
 
 
 def solve_linear(
-    programme: LinearProgramme, *, present: FloatArray, method: LinearMethod, row_names: Mapping[int, str] | None = None
+    programme: LinearProgramme,
+    *,
+    present: FloatArray,
+    method: LinearMethod,
+    row_names: Mapping[int, str] | None = None,
 ) -> LinearSolution:
     """The best answer to a linear programme, or `present` where no method gives one that keeps the rows and is not worse.
 
@@ -32,14 +42,28 @@ def solve_linear(
     the first one does not end with an optimum.
     """
     began = time.process_time()
-    if not np.isfinite(programme.gain).all() or not np.isfinite(programme.entry).all() or not np.isfinite(programme.most).all():
-        return _kept(programme, present, began, "the programme holds a value that is no finite number")
+    if (
+        not np.isfinite(programme.gain).all()
+        or not np.isfinite(programme.entry).all()
+        or not np.isfinite(programme.most).all()
+    ):
+        return _kept(
+            programme, present, began, "the programme holds a value that is no finite number"
+        )
     said: list[str] = []
     for name, run in sorted(_LINEAR.items(), key=lambda item: item[0] is not method):
         answer = run(programme)
         said.append(f"{name.value} ended with '{answer.status}'")
         if answer.optimal and _keeps_rows(programme, answer.x):
-            return _believed(programme, answer, began, name, row_names or {}, fallback=name is not method, message="; ".join(said))
+            return _believed(
+                programme,
+                answer,
+                began,
+                name,
+                row_names or {},
+                fallback=name is not method,
+                message="; ".join(said),
+            )
     return _kept(programme, present, began, "; ".join(said))
 
 
@@ -48,7 +72,11 @@ _LINEAR = {LinearMethod.INTERIOR_POINT: run_clarabel, LinearMethod.SIMPLEX: run_
 
 def _keeps_rows(programme: LinearProgramme, x: FloatArray) -> bool:
     slack = _SLACK * np.maximum(np.abs(programme.most), 1.0)
-    return bool(np.isfinite(x).all() and (x >= -_SLACK).all() and (programme.used(np.maximum(x, 0.0)) <= programme.most + slack).all())
+    return bool(
+        np.isfinite(x).all()
+        and (x >= -_SLACK).all()
+        and (programme.used(np.maximum(x, 0.0)) <= programme.most + slack).all()
+    )
 
 
 def _believed(
@@ -78,7 +106,9 @@ def _believed(
     return LinearSolution(x, report)
 
 
-def _kept(programme: LinearProgramme, present: FloatArray, began: float, message: str) -> LinearSolution:
+def _kept(
+    programme: LinearProgramme, present: FloatArray, began: float, message: str
+) -> LinearSolution:
     objective = float(np.nan_to_num(programme.gain, posinf=0.0, neginf=0.0) @ present)
     report = SolveReport(
         status=SolveStatus.KEPT_PRESENT,

@@ -75,6 +75,8 @@ def _model(programme: MixedProgramme) -> highspy.HighsLp:
         lp.integrality_ = [kinds[int(whole)] for whole in programme.whole]
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = lp.num_col_, lp.num_row_
-    lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(np.bincount(programme.column, minlength=columns))))
+    lp.a_matrix_.start_ = np.concatenate(
+        ([0], np.cumsum(np.bincount(programme.column, minlength=columns)))
+    )
     lp.a_matrix_.index_, lp.a_matrix_.value_ = programme.row[order], programme.value[order]
     return lp

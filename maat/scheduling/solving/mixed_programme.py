@@ -63,10 +63,14 @@ class Rows:
     _upper: list[FloatArray] = field(default_factory=list)
     count: int = 0
 
-    def add(self, lower: FloatArray, upper: FloatArray, *terms: tuple[IntArray, FloatArray]) -> None:
+    def add(
+        self, lower: FloatArray, upper: FloatArray, *terms: tuple[IntArray, FloatArray]
+    ) -> None:
         """A block of B rows: lower <= sum of terms <= upper. A term is (columns, coefficients), shapes (B,) or (B, several)."""
         for columns, values in terms:
-            block = np.broadcast_to(np.arange(len(lower)).reshape(-1, *([1] * (columns.ndim - 1))), columns.shape)
+            block = np.broadcast_to(
+                np.arange(len(lower)).reshape(-1, *([1] * (columns.ndim - 1))), columns.shape
+            )
             self._row.append((self.count + block).ravel())
             self._column.append(columns.ravel())
             self._value.append(np.broadcast_to(values, columns.shape).astype(np.float64).ravel())
@@ -74,7 +78,9 @@ class Rows:
         self._upper.append(upper)
         self.count += len(lower)
 
-    def programme(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray) -> MixedProgramme:
+    def programme(
+        self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray
+    ) -> MixedProgramme:
         """The programme of these rows."""
         return MixedProgramme(
             cost,
@@ -99,6 +105,8 @@ def breaks(programme: MixedProgramme, x: FloatArray, *, tolerance: float = 1e-6)
     whole = ~programme.whole | (np.abs(x - np.round(x)) <= tolerance)
     terms = programme.value * x[programme.column]
     at = np.bincount(programme.row, weights=terms, minlength=len(programme.row_lower))
-    size = tolerance * np.maximum(np.bincount(programme.row, weights=np.abs(terms), minlength=len(at)), 1.0)
+    size = tolerance * np.maximum(
+        np.bincount(programme.row, weights=np.abs(terms), minlength=len(at)), 1.0
+    )
     kept = (at >= programme.row_lower - size) & (at <= programme.row_upper + size)
     return not bool(inside.all() and whole.all() and kept.all())

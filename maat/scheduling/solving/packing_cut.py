@@ -42,15 +42,23 @@ def _sum(weights: Sequence[int], sizes: Sequence[int]) -> int:
 
 def _is_superadditive(weights: Sequence[int]) -> bool:
     last = len(weights) - 1
-    return all(weights[a] + weights[b] <= weights[a + b] for a in range(1, last + 1) for b in range(a, last + 1 - a))
+    return all(
+        weights[a] + weights[b] <= weights[a + b]
+        for a in range(1, last + 1)
+        for b in range(a, last + 1 - a)
+    )
 
 
 def _most_violated(parts: Sequence[int], rooms: Sequence[int], largest: int) -> FloatArray:
     """f by size, shape (largest + 1,), at most 1, whose sum over parts exceeds that over rooms by most."""
-    gain = (np.bincount(parts, minlength=largest + 1) - np.bincount(rooms, minlength=largest + 1))[1:].astype(np.float64)
+    gain = (np.bincount(parts, minlength=largest + 1) - np.bincount(rooms, minlength=largest + 1))[
+        1:
+    ].astype(np.float64)
     pairs = [(a, b) for a in range(1, largest + 1) for b in range(a, largest + 1 - a)]
     rows = [_sum_row(a, b) for a, b in pairs]
-    row = np.concatenate([np.full(len(entries), r) for r, entries in enumerate(rows)] + [np.array([len(rows)])])
+    row = np.concatenate(
+        [np.full(len(entries), r) for r, entries in enumerate(rows)] + [np.array([len(rows)])]
+    )
     column = np.array([size - 1 for entries in rows for size in entries] + [largest - 1])
     entry = np.array([value for entries in rows for value in entries.values()] + [1.0])
     most = np.concatenate((np.zeros(len(rows)), np.ones(1)))

@@ -18,7 +18,9 @@ from maat.scheduling.solving.assignment_programme import Programme
 
 _TEMPERATURES = (2e-2, 5e-3, 1.2e-3, 3e-4, 8e-5, 2e-5, 5e-6)  # as shares of the largest value
 _STEPS_PER_TEMPERATURE = 12
-_DECREMENT = 0.5  # a Newton decrement below this share of tau is close enough to follow the path down
+_DECREMENT = (
+    0.5  # a Newton decrement below this share of tau is close enough to follow the path down
+)
 _SUFFICIENT_DECREASE = 1e-4
 _SHORTER = 0.35
 _AT_ZERO = 1e-9

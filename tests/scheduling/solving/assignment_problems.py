@@ -32,7 +32,9 @@ def problem(
         capacity=np.array(capacity, dtype=np.int64),
         present=held,
         limit_names=tuple(f"limit-{row}" for row in range(len(capacity))),
-        taken=None if taken is None else np.array(taken, dtype=np.int64).reshape(len(value), len(capacity)),
+        taken=None
+        if taken is None
+        else np.array(taken, dtype=np.int64).reshape(len(value), len(capacity)),
     )
 
 
@@ -57,10 +59,15 @@ def problems(draw: st.DrawFn) -> AssignmentProblem:
     present = [draw(st.booleans()) and job.index(j) == i for i, j in enumerate(job)]
     places = [draw(sizes) for _ in job]
     limits = [draw(st.lists(st.integers(0, rows - 1), max_size=3, unique=True)) for _ in job]
-    counts_otherwise = draw(st.integers(0, rows)) - 1  # a limit under which a pair takes more or fewer places than it has GPUs
+    counts_otherwise = (
+        draw(st.integers(0, rows)) - 1
+    )  # a limit under which a pair takes more or fewer places than it has GPUs
     weights = draw(st.lists(st.integers(0, 9), min_size=10, max_size=10))
     taken = [
-        [0 if row not in mine else weights[count] if row == counts_otherwise else count for row in range(rows)]
+        [
+            0 if row not in mine else weights[count] if row == counts_otherwise else count
+            for row in range(rows)
+        ]
         for count, mine in zip(places, limits, strict=True)
     ]
     return problem(

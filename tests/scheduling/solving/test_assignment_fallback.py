@@ -23,13 +23,24 @@ def highs_ends_with(monkeypatch: pytest.MonkeyPatch) -> Ended:
     """Make HiGHS end with a status, an assignment and a claim of optimality."""
 
     def install(status: str, x: np.ndarray, optimal: bool = False) -> None:
-        monkeypatch.setattr(assignment_highs, "run_highs", lambda problem, **_: HighsAnswer(optimal, status, x, np.inf, not optimal))
+        monkeypatch.setattr(
+            assignment_highs,
+            "run_highs",
+            lambda problem, **_: HighsAnswer(optimal, status, x, np.inf, not optimal),
+        )
 
     return install
 
 
 def two_jobs_that_hold_something() -> AssignmentProblem:
-    return problem([1.0, 3.0, 2.0, 1.0], [1, 4, 2, 1], [0, 0, 1, 1], limits=[[0]] * 4, capacity=[5], present=(0, 2))
+    return problem(
+        [1.0, 3.0, 2.0, 1.0],
+        [1, 4, 2, 1],
+        [0, 0, 1, 1],
+        limits=[[0]] * 4,
+        capacity=[5],
+        present=(0, 2),
+    )
 
 
 def test_a_time_limits_all_zero_answer_is_not_believed(highs_ends_with: Ended) -> None:
@@ -44,13 +55,17 @@ def test_a_time_limits_all_zero_answer_is_not_believed(highs_ends_with: Ended) -
     assert answer.report.objective == 3.0
 
 
-def test_an_all_zero_answer_that_calls_itself_optimal_is_not_believed_either(highs_ends_with: Ended) -> None:
+def test_an_all_zero_answer_that_calls_itself_optimal_is_not_believed_either(
+    highs_ends_with: Ended,
+) -> None:
     highs_ends_with("Optimal", np.zeros(4), True)
 
     assert solve_highs(two_jobs_that_hold_something()).report.status is SolveStatus.KEPT_PRESENT
 
 
-def test_an_unproved_answer_better_than_the_present_is_taken_with_its_gap(highs_ends_with: Ended) -> None:
+def test_an_unproved_answer_better_than_the_present_is_taken_with_its_gap(
+    highs_ends_with: Ended,
+) -> None:
     highs_ends_with("Time limit reached", np.array([0.0, 1.0, 0.0, 1.0]), False)
 
     answer = solve_highs(two_jobs_that_hold_something())
@@ -70,8 +85,12 @@ def test_an_answer_that_breaks_a_limit_is_not_believed(highs_ends_with: Ended) -
     assert is_feasible(two_jobs_that_hold_something(), answer.chosen)
 
 
-def test_of_a_present_that_no_longer_fits_as_much_is_kept_as_the_limits_allow(highs_ends_with: Ended) -> None:
-    shrunk = problem([1.0, 1.0, 1.0], [4, 4, 2], [0, 1, 2], limits=[[0]] * 3, capacity=[6], present=(0, 1, 2))
+def test_of_a_present_that_no_longer_fits_as_much_is_kept_as_the_limits_allow(
+    highs_ends_with: Ended,
+) -> None:
+    shrunk = problem(
+        [1.0, 1.0, 1.0], [4, 4, 2], [0, 1, 2], limits=[[0]] * 3, capacity=[6], present=(0, 1, 2)
+    )
     highs_ends_with("Solve error", np.zeros(3), False)
 
     answer = solve_highs(shrunk)
@@ -92,7 +111,12 @@ def test_highs_really_stopped_by_its_time_limit_keeps_at_least_the_present() -> 
 def test_values_that_are_no_numbers_keep_the_present_and_say_how_many() -> None:
     instance = two_jobs_that_hold_something()
     broken = AssignmentProblem(
-        np.array([1.0, np.nan, 2.0, np.inf]), instance.places, instance.job, instance.membership, instance.capacity, instance.present
+        np.array([1.0, np.nan, 2.0, np.inf]),
+        instance.places,
+        instance.job,
+        instance.membership,
+        instance.capacity,
+        instance.present,
     )
 
     for answer in (solve(broken), solve_highs(broken)):
@@ -101,14 +125,22 @@ def test_values_that_are_no_numbers_keep_the_present_and_say_how_many() -> None:
         assert "2 of 4 pairs" in answer.report.message
 
 
-def test_an_answer_by_prices_is_never_worse_than_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_by_prices_is_never_worse_than_the_present(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     best = solve(many_jobs(5), SolveOptions(tolerance=0.0))
     held = np.zeros(len(many_jobs(5).value), dtype=bool)
     held[best.chosen] = True
     bare = many_jobs(5)
-    instance = AssignmentProblem(bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names)
-    monkeypatch.setattr(assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
-    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    instance = AssignmentProblem(
+        bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names
+    )
+    monkeypatch.setattr(
+        assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1)
+    )
+    monkeypatch.setattr(
+        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+    )
 
     answer = solve(instance, SolveOptions(tolerance=0.0))
 
@@ -116,26 +148,36 @@ def test_an_answer_by_prices_is_never_worse_than_the_present(monkeypatch: pytest
 
 
 def test_a_gap_that_prices_leave_open_is_closed_by_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1))
-    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    monkeypatch.setattr(
+        assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1)
+    )
+    monkeypatch.setattr(
+        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+    )
     instance = many_jobs(6)
 
     report = solve(instance, SolveOptions(tolerance=0.0)).report
 
     assert report.method.endswith("highs")
     assert not report.out_of_time
-    assert report.objective == pytest.approx(solve_highs(instance, SolveOptions(tolerance=0.0)).report.objective, abs=1e-6)
+    assert report.objective == pytest.approx(
+        solve_highs(instance, SolveOptions(tolerance=0.0)).report.objective, abs=1e-6
+    )
 
 
 def test_a_second_opinion_that_fails_leaves_the_first_answer_and_is_reported(
     monkeypatch: pytest.MonkeyPatch, highs_ends_with: Ended
 ) -> None:
-    monkeypatch.setattr(assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9))
+    monkeypatch.setattr(
+        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+    )
     monkeypatch.setattr(assignment_solver, "ACCEPTABLE_GAP", 0.0)
     bare = many_jobs(6)
     held = np.zeros(len(bare.value), dtype=bool)
     held[0] = True
-    instance = AssignmentProblem(bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names)
+    instance = AssignmentProblem(
+        bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names
+    )
     highs_ends_with("Time limit reached", np.zeros(len(held)), False)
 
     answer = solve(instance, SolveOptions(tolerance=0.0))

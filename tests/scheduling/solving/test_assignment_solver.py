@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from scheduling.solving.assignment_problems import many_jobs, problem, problems
 
 from maat.scheduling.errors import ContractViolation
-from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions, is_feasible, used_places
+from maat.scheduling.solving.assignment_problem import (
+    AssignmentProblem,
+    SolveOptions,
+    is_feasible,
+    used_places,
+)
 from maat.scheduling.solving.assignment_solver import solve, solve_highs
 from maat.scheduling.solving.report import SolveStatus
 
@@ -18,7 +23,9 @@ PROOF = SolveOptions(tolerance=0.0)
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(problems())
-def test_the_answer_is_feasible_and_as_good_as_highs_with_proof(instance: AssignmentProblem) -> None:
+def test_the_answer_is_feasible_and_as_good_as_highs_with_proof(
+    instance: AssignmentProblem,
+) -> None:
     oracle = solve_highs(instance, PROOF).report.objective
 
     answer = solve(instance, PROOF)
@@ -31,7 +38,9 @@ def test_the_answer_is_feasible_and_as_good_as_highs_with_proof(instance: Assign
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems(), st.sampled_from([0.0, 1e-4, 0.05, 0.3]))
-def test_the_bound_holds_and_the_gap_says_how_far_the_answer_is_from_it(instance: AssignmentProblem, tolerance: float) -> None:
+def test_the_bound_holds_and_the_gap_says_how_far_the_answer_is_from_it(
+    instance: AssignmentProblem, tolerance: float
+) -> None:
     best = solve_highs(instance, PROOF).report.objective
 
     report = solve(instance, SolveOptions(tolerance=tolerance)).report
@@ -48,7 +57,9 @@ def test_pairs_under_several_limits_at_once_are_solved_exactly(seed: int) -> Non
 
     answer = solve(instance, PROOF)
 
-    assert answer.report.objective == pytest.approx(solve_highs(instance, PROOF).report.objective, abs=1e-6)
+    assert answer.report.objective == pytest.approx(
+        solve_highs(instance, PROOF).report.objective, abs=1e-6
+    )
     assert is_feasible(instance, answer.chosen)
 
 
@@ -113,7 +124,9 @@ def test_a_limit_of_no_places_keeps_its_pairs_out_and_no_others() -> None:
 
 
 def test_of_equal_pairs_the_one_with_fewer_places_is_taken_then_the_first() -> None:
-    instance = problem([1.0, 1.0, 1.0], [4, 2, 2], [0, 0, 0], limits=[[0], [0], [1]], capacity=[8, 8])
+    instance = problem(
+        [1.0, 1.0, 1.0], [4, 2, 2], [0, 0, 0], limits=[[0], [0], [1]], capacity=[8, 8]
+    )
 
     assert solve(instance).chosen.tolist() == [1]
 
@@ -123,13 +136,19 @@ def test_a_tie_seed_picks_among_equal_answers_and_only_among_those() -> None:
     jobs = 12
     worth = np.repeat(rng.integers(1, 4, jobs), 3).astype(float)
     instance = problem(
-        worth.tolist(), [1, 1, 1] * jobs, np.repeat(np.arange(jobs), 3).tolist(), limits=[[0], [1], [2]] * jobs, capacity=[2, 2, 3]
+        worth.tolist(),
+        [1, 1, 1] * jobs,
+        np.repeat(np.arange(jobs), 3).tolist(),
+        limits=[[0], [1], [2]] * jobs,
+        capacity=[2, 2, 3],
     )
 
     answers = [solve(instance, SolveOptions(tolerance=0.0, tie_seed=seed)) for seed in range(10)]
 
     assert len({tuple(answer.chosen.tolist()) for answer in answers}) > 3
-    assert {round(answer.report.objective, 9) for answer in answers} == {round(solve(instance, PROOF).report.objective, 9)}
+    assert {round(answer.report.objective, 9) for answer in answers} == {
+        round(solve(instance, PROOF).report.objective, 9)
+    }
 
 
 @pytest.mark.parametrize("tie_seed", [None, 5])
@@ -144,11 +163,18 @@ def test_the_same_problem_gives_the_same_answer(tie_seed: int | None) -> None:
 
 def test_the_problem_handed_in_is_left_as_it_was() -> None:
     instance = many_jobs(4)
-    before = [array.copy() for array in (instance.value, instance.places, instance.membership, instance.capacity)]
+    before = [
+        array.copy()
+        for array in (instance.value, instance.places, instance.membership, instance.capacity)
+    ]
 
     solve(instance)
 
-    for array, copy in zip((instance.value, instance.places, instance.membership, instance.capacity), before, strict=True):
+    for array, copy in zip(
+        (instance.value, instance.places, instance.membership, instance.capacity),
+        before,
+        strict=True,
+    ):
         np.testing.assert_array_equal(array, copy)
 
 

@@ -23,7 +23,9 @@ from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.policies.pollux.problem import CountArray, Quota
 from maat.scheduling.rounds import RoundInput
 
-SPREAD_LOSS = 1e-3  # of a promise kept over several nodes: where one node would do, it is to be preferred
+SPREAD_LOSS = (
+    1e-3  # of a promise kept over several nodes: where one node would do, it is to be preferred
+)
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,29 @@ class Options:
         return np.where(self.allowed[:, :, None], self.goodput / self.fair[:, None, None], 0.0)
 
 
-def options(jobs: Sequence[Job], round_input: RoundInput, *, room: IntArray, scale_up: float, share: int) -> Options:
+def options(
+    jobs: Sequence[Job], round_input: RoundInput, *, room: IntArray, scale_up: float, share: int
+) -> Options:
     """What `jobs` may have of `room` (N,). `share`: GPUs of an equal share, counted as on one node as the published simulator does."""
     kinds = _kinds(jobs, round_input)
     hopeless, kinds = kinds < 0, np.maximum(kinds, 0)
     jobs = _as_of(jobs, kinds, round_input.cluster)
     blind = tuple(_blind(job, round_input.cluster) for job in jobs)
-    legal = _legal_counts(jobs, round_input.cluster, most=int(room.sum()), scale_up=scale_up) & ~hopeless[:, None]
+    legal = (
+        _legal_counts(jobs, round_input.cluster, most=int(room.sum()), scale_up=scale_up)
+        & ~hopeless[:, None]
+    )
     rows, counts, spread = _pairs_to_evaluate(legal, largest=int(room.max(initial=0)))
     at = np.arange(len(jobs))
     job_of = np.concatenate((rows, at))
     names = round_input.cluster.type_names
-    unit = np.array([job.spec.replica_gpus(names[kind]) for job, kind in zip(blind, kinds.tolist(), strict=True)], dtype=np.int64)
+    unit = np.array(
+        [
+            job.spec.replica_gpus(names[kind])
+            for job, kind in zip(blind, kinds.tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    )
     found = _evaluate(
         blind,
         round_input,
@@ -126,7 +139,11 @@ def keeping(jobs: Sequence[Job], round_input: RoundInput) -> tuple[Job, ...]:
     Not every type is to a job whose count or batch is fixed or that promises a latency, but in a job's one model all types are alike. One that
     keeps its promise where it is, stays on that type.
     """
-    at = [j for j, job in enumerate(jobs) if job.spec.is_rigid or job.spec.has_fixed_batch or job.spec.promised_seconds is not None]
+    at = [
+        j
+        for j, job in enumerate(jobs)
+        if job.spec.is_rigid or job.spec.has_fixed_batch or job.spec.promised_seconds is not None
+    ]
     if not at or len(_in_service(round_input.cluster)) <= 1:
         return tuple(jobs)
     kept = list(jobs)
@@ -137,7 +154,11 @@ def keeping(jobs: Sequence[Job], round_input: RoundInput) -> tuple[Job, ...]:
 
 def _bound(job: Job, fewest: dict[str, int]) -> Job:
     held = job.allocation
-    stays = held is not None and job.spec.promised_seconds is not None and 0 < fewest.get(held.gpu_type, 0) <= len(held.gpus)
+    stays = (
+        held is not None
+        and job.spec.promised_seconds is not None
+        and 0 < fewest.get(held.gpu_type, 0) <= len(held.gpus)
+    )
     names = (held.gpu_type,) if held is not None and stays else tuple(fewest)
     return replace(job, spec=replace(job.spec, gpu_types=names)) if names else job
 
@@ -165,12 +186,20 @@ def _fewest_of_use(jobs: Sequence[Job], round_input: RoundInput) -> list[dict[st
 
 
 def _counts(spec: JobSpec, most: int) -> Sequence[int]:
-    return [spec.requested_gpus] if spec.is_rigid and spec.requested_gpus <= most else range(1, 0 if spec.is_rigid else most + 1)
+    return (
+        [spec.requested_gpus]
+        if spec.is_rigid and spec.requested_gpus <= most
+        else range(1, 0 if spec.is_rigid else most + 1)
+    )
 
 
 def is_legal(spec: JobSpec, name: str, count: int) -> bool:
     """Whether a job's declaration allows that count of that type."""
-    fits = spec.requested_gpus == count if spec.is_rigid else spec.min_gpus <= count <= (spec.max_gpus or count)
+    fits = (
+        spec.requested_gpus == count
+        if spec.is_rigid
+        else spec.min_gpus <= count <= (spec.max_gpus or count)
+    )
     return fits and spec.may_use(name) and count % spec.replica_gpus(name) == 0
 
 
@@ -193,7 +222,9 @@ def _as_of(jobs: Sequence[Job], kinds: IntArray, cluster: Cluster) -> tuple[Job,
     """Jobs with a promise as if bound to their type of `kinds` (J,), where others could give them GPUs too; the others as they are."""
     names = [cluster.type_names[t] for t in kinds.tolist()]
     return tuple(
-        replace(job, spec=replace(job.spec, gpu_types=(name,))) if job.spec.promised_seconds is not None and job.spec.may_use(name) else job
+        replace(job, spec=replace(job.spec, gpu_types=(name,)))
+        if job.spec.promised_seconds is not None and job.spec.may_use(name)
+        else job
         for job, name in zip(jobs, names, strict=True)
     )
 
@@ -211,9 +242,20 @@ def quotas(jobs: Sequence[Job], round_input: RoundInput, nodes: VirtualNodes) ->
     for limit, places in zip(round_input.limits, free.tolist(), strict=True):
         if limit.kind is LimitKind.CAPACITY:
             continue
-        types = [t for t, name in enumerate(round_input.cluster.type_names) if limit.gpu_type in (None, name)]
+        types = [
+            t
+            for t, name in enumerate(round_input.cluster.type_names)
+            if limit.gpu_type in (None, name)
+        ]
         mine = np.array(
-            [any(limit.counts(job.spec, round_input.cluster.type_names[t], MAX_GPUS) for t in types) for job in jobs], dtype=bool
+            [
+                any(
+                    limit.counts(job.spec, round_input.cluster.type_names[t], MAX_GPUS)
+                    for t in types
+                )
+                for job in jobs
+            ],
+            dtype=bool,
         )
         where = np.isin(nodes.gpu_type, types)
         if mine.any() and places < nodes.size[where].sum():
@@ -224,7 +266,9 @@ def quotas(jobs: Sequence[Job], round_input: RoundInput, nodes: VirtualNodes) ->
 def usable(jobs: Sequence[Job], nodes: VirtualNodes) -> BoolArray:
     """On which nodes each job may run at all, shape (J, N)."""
     names = nodes.cluster.type_names
-    by_type = np.array([[job.spec.may_use(name) for name in names] for job in jobs], dtype=bool).reshape(len(jobs), len(names))
+    by_type = np.array(
+        [[job.spec.may_use(name) for name in names] for job in jobs], dtype=bool
+    ).reshape(len(jobs), len(names))
     return by_type[:, nodes.gpu_type]
 
 
@@ -234,7 +278,9 @@ def _units(spec: JobSpec, cluster: Cluster) -> list[int]:
     return sorted(units) or [max(spec.gpus_per_replica.values(), default=1)]
 
 
-def _legal_counts(jobs: Sequence[Job], cluster: Cluster, *, most: int, scale_up: float) -> BoolArray:
+def _legal_counts(
+    jobs: Sequence[Job], cluster: Cluster, *, most: int, scale_up: float
+) -> BoolArray:
     """Counts that each job may have by its declaration and by `scale_up` times the most that it ever had, shape (J, C + 1).
 
     The smallest count that it may have at all is always among them (Pollux section 4.1; one replica for a job that never ran).
@@ -256,14 +302,22 @@ def _bounds(job: Job, cluster: Cluster, scale_up: float) -> tuple[int, int]:
         return spec.requested_gpus, spec.requested_gpus
     units = _units(spec, cluster)
     low = min(-(-spec.min_gpus // unit) * unit for unit in units)
-    reach = MAX_GPUS if spec.promised_seconds is not None else int(scale_up * job.belief.peak_replica_count) * units[0]
+    reach = (
+        MAX_GPUS
+        if spec.promised_seconds is not None
+        else int(scale_up * job.belief.peak_replica_count) * units[0]
+    )
     high = max(reach, low)
     return low, high if spec.max_gpus is None else min(high, spec.max_gpus)
 
 
 def _smallest(legal: BoolArray) -> IntArray:
     """The smallest count that each job may have, 1 where there is none."""
-    return np.where(legal.any(axis=1), np.argmax(legal, axis=1), 1) if legal.shape[1] else np.ones(len(legal), dtype=np.int64)
+    return (
+        np.where(legal.any(axis=1), np.argmax(legal, axis=1), 1)
+        if legal.shape[1]
+        else np.ones(len(legal), dtype=np.int64)
+    )
 
 
 def _pairs_to_evaluate(legal: BoolArray, *, largest: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -276,7 +330,15 @@ def _pairs_to_evaluate(legal: BoolArray, *, largest: int) -> tuple[IntArray, Int
     return row, count, spread
 
 
-def _evaluate(blind: Sequence[Job], round_input: RoundInput, kind: IntArray, *, job: IntArray, count: IntArray, nodes: IntArray) -> Pairs:
+def _evaluate(
+    blind: Sequence[Job],
+    round_input: RoundInput,
+    kind: IntArray,
+    *,
+    job: IntArray,
+    count: IntArray,
+    nodes: IntArray,
+) -> Pairs:
     """`kind` and the rest: the type, the job, and GPUs and nodes of each pair, shapes (P,)."""
     return evaluate_pairs(
         blind,
@@ -298,7 +360,11 @@ def _reference(cluster: Cluster) -> int:
 @lru_cache(maxsize=16)
 def _in_service(cluster: Cluster) -> tuple[str, ...]:
     """Types of which there are usable GPUs."""
-    return tuple(name for name, most in zip(cluster.type_names, cluster.gpus_per_node.tolist(), strict=True) if most > 0)
+    return tuple(
+        name
+        for name, most in zip(cluster.type_names, cluster.gpus_per_node.tolist(), strict=True)
+        if most > 0
+    )
 
 
 def _blind(job: Job, cluster: Cluster) -> Job:
@@ -309,9 +375,20 @@ def _blind(job: Job, cluster: Cluster) -> Job:
     fits = [job.spec.memory[t] for t in _in_service(cluster) if job.spec.may_use(t)]
     if not fits:
         return job
-    memory = MemoryLimits(max(m.smallest_per_gpu for m in fits), min(m.largest_per_gpu for m in fits))
-    memory = memory if memory.smallest_per_gpu <= memory.largest_per_gpu else min(fits, key=lambda m: m.largest_per_gpu)
-    spec = replace(job.spec, memory={name: memory}, gpu_types=None, gpus_per_replica={name: _units(job.spec, cluster)[0]})
+    memory = MemoryLimits(
+        max(m.smallest_per_gpu for m in fits), min(m.largest_per_gpu for m in fits)
+    )
+    memory = (
+        memory
+        if memory.smallest_per_gpu <= memory.largest_per_gpu
+        else min(fits, key=lambda m: m.largest_per_gpu)
+    )
+    spec = replace(
+        job.spec,
+        memory={name: memory},
+        gpu_types=None,
+        gpus_per_replica={name: _units(job.spec, cluster)[0]},
+    )
     return replace(job, spec=spec, belief=_mixed(job.belief, name, cluster))
 
 
@@ -321,7 +398,9 @@ def _mixed(belief: Belief, name: str, cluster: Cluster) -> Belief:
     if len(known) > 1:
         first = {sample[:3]: sample for one in reversed(known) for sample in reversed(one.samples)}
         samples = tuple(first[key] for key in sorted(first))
-        fitter = next((one.model for one in known if not isinstance(one.model, np.ndarray)), _fitted)
+        fitter = next(
+            (one.model for one in known if not isinstance(one.model, np.ndarray)), _fitted
+        )
         known = [TypeBelief(samples, fitter)]
     return replace(belief, by_type={name: known[0]} if known else {})
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.policies.pollux.problem import CountArray, Quota, SearchProblem, held_gpus, held_nodes, used_gpus
+from maat.scheduling.policies.pollux.problem import (
+    CountArray,
+    Quota,
+    SearchProblem,
+    held_gpus,
+    held_nodes,
+    used_gpus,
+)
 
 RESET_SHARE = 0.1  # published simulator: rows put back to what the job holds
 EMPTIED_SHARE = 0.1  # published simulator: rows of which entries are emptied, and entries of those
@@ -41,7 +48,9 @@ def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray
     population[individual[m], job, node[m]] = 0
 
 
-def _within_counts(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> None:
+def _within_counts(
+    problem: SearchProblem, population: CountArray, rng: np.random.Generator
+) -> None:
     """Take GPUs away, on nodes drawn by chance, from jobs that hold a count they may not have or on too many nodes."""
     count = held_gpus(population)
     allowed = problem.at_most[np.arange(problem.jobs), np.minimum(count, problem.most)]
@@ -86,10 +95,14 @@ def _within_quota(quota: Quota, population: CountArray) -> None:
 # ---- offspring ------------------------------------------------------------------------------------------------------------------------
 
 
-def offspring(problem: SearchProblem, population: CountArray, *, many: int, rng: np.random.Generator) -> CountArray:
+def offspring(
+    problem: SearchProblem, population: CountArray, *, many: int, rng: np.random.Generator
+) -> CountArray:
     """Half by crossing and mutation as published, half by handing GPUs from one job to another. To be repaired."""
     crossed = mutated(problem, crossed_over(_parents(population, many - many // 2, rng), rng), rng)
-    return np.concatenate((crossed, handed_over(problem, _parents(population, many // 2, rng), rng)))
+    return np.concatenate(
+        (crossed, handed_over(problem, _parents(population, many // 2, rng), rng))
+    )
 
 
 def _parents(population: CountArray, many: int, rng: np.random.Generator) -> CountArray:
@@ -119,23 +132,38 @@ def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Gener
     has_room = used_gpus(changed) < problem.room
     anyone = 1.0 / jobs
     there = has_room / np.maximum(used_gpus(np.minimum(changed, 1)), 1)
-    chance = np.where(changed > 0, (there * (1 - anyone))[:, None, :], 0.0) + (anyone * has_room)[:, None, :]
+    chance = (
+        np.where(changed > 0, (there * (1 - anyone))[:, None, :], 0.0)
+        + (anyone * has_room)[:, None, :]
+    )
     at = np.nonzero(rng.random(changed.shape, dtype=np.float32) < chance)
-    changed[at] = rng.integers(changed[at], np.maximum(problem.most_on_node[at[1], at[2]], changed[at]) + 1)
+    changed[at] = rng.integers(
+        changed[at], np.maximum(problem.most_on_node[at[1], at[2]], changed[at]) + 1
+    )
     return changed
 
 
-def handed_over(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
+def handed_over(
+    problem: SearchProblem, population: CountArray, rng: np.random.Generator
+) -> CountArray:
     """One job of each individual gives up some GPUs, another takes what is best for it of what is free then."""
     many, jobs, _ = population.shape
     giver, taker = rng.integers(jobs, size=(2, many))
     count = population[np.arange(many), giver].sum(axis=1, dtype=np.int64)
-    kept = np.choose(rng.integers(3, size=many), (np.maximum(count - 1, 0), count // 2, np.zeros_like(count)))
+    kept = np.choose(
+        rng.integers(3, size=many), (np.maximum(count - 1, 0), count // 2, np.zeros_like(count))
+    )
     return exchanged(problem, population, giver=giver, taker=taker, worst=taker, kept=kept)
 
 
 def exchanged(
-    problem: SearchProblem, population: CountArray, *, giver: IntArray, taker: IntArray, worst: IntArray, kept: IntArray
+    problem: SearchProblem,
+    population: CountArray,
+    *,
+    giver: IntArray,
+    taker: IntArray,
+    worst: IntArray,
+    kept: IntArray,
 ) -> CountArray:
     """In each individual, one job keeps `kept` of its GPUs; the taker, the worst-off and the giver then take their best rows in turn."""
     work = _Workbench(problem, population)
@@ -146,7 +174,13 @@ def exchanged(
 
 
 def made_room(
-    problem: SearchProblem, population: CountArray, *, giver: IntArray, taker: IntArray, worst: IntArray, kept: IntArray
+    problem: SearchProblem,
+    population: CountArray,
+    *,
+    giver: IntArray,
+    taker: IntArray,
+    worst: IntArray,
+    kept: IntArray,
 ) -> CountArray:
     """In each individual, the taker leaves its GPUs to the worst-off before it takes, with the giver, what is best of what the giver left."""
     work = _Workbench(problem, population)
@@ -192,19 +226,33 @@ class _Workbench:
         """
         problem, own = self._problem, self.rows(job)
         free = np.minimum(np.maximum(self._free + own, 0), problem.most_on_node[job])
-        roomy = np.where(self._spanning - _spans(own) > 0, 0, free) if problem.avoid_interference else free
+        roomy = (
+            np.where(self._spanning - _spans(own) > 0, 0, free)
+            if problem.avoid_interference
+            else free
+        )
         on_one, on_many = self._worth(job, free, roomy)
         worth = np.maximum(on_one, on_many)
         chosen = np.argmax(worth, axis=1)
         most = worth[self._everyone, chosen]
-        rows = np.where((on_one[self._everyone, chosen] >= most)[:, None], _tightest(free, chosen), _widest(roomy, chosen))
+        rows = np.where(
+            (on_one[self._everyone, chosen] >= most)[:, None],
+            _tightest(free, chosen),
+            _widest(roomy, chosen),
+        )
         keep = self._present_worth(job, free, roomy) >= most * problem.change_factor[job]
         return np.where(keep[:, None], problem.present[job], rows)
 
-    def _worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> tuple[FloatArray, FloatArray]:
+    def _worth(
+        self, job: IntArray, free: CountArray, roomy: CountArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Speedup of every count on one node and on several, nought where there is no room, shapes (P, C + 1)."""
         problem, count = self._problem, np.arange(self._problem.most + 1)
-        wide = roomy.sum(axis=1) if roomy.shape[1] <= problem.most_nodes else -np.sort(-roomy, axis=1)[:, : problem.most_nodes].sum(axis=1)
+        wide = (
+            roomy.sum(axis=1)
+            if roomy.shape[1] <= problem.most_nodes
+            else -np.sort(-roomy, axis=1)[:, : problem.most_nodes].sum(axis=1)
+        )
         on_one = np.where(count <= free.max(axis=1)[:, None], problem.speedup[job, :, 0], 0.0)
         on_many = np.where(count <= wide[:, None], problem.speedup[job, :, 1], 0.0)
         return on_one, on_many
@@ -216,7 +264,11 @@ class _Workbench:
         total = held.sum(axis=1)
         count = np.minimum(total, self._problem.most)
         fits = (held <= np.where(several[:, None], roomy, free)).all(axis=1)
-        fits &= (total == count) & self._problem.allowed[job, count] & (np.count_nonzero(held, axis=1) <= self._problem.most_nodes)
+        fits &= (
+            (total == count)
+            & self._problem.allowed[job, count]
+            & (np.count_nonzero(held, axis=1) <= self._problem.most_nodes)
+        )
         return np.where(fits, self._problem.speedup[job, count, several.astype(np.int64)], -1.0)
 
 

@@ -39,16 +39,42 @@ MOST_STATE_NUMBERS = 100_000  # of at most nine characters each: a state stays b
 class Pollux:
     """Maximise the power mean of all jobs' speedups over an equal share, re-allocations discounted (Pollux eq. 14, 15)."""
 
-    p: float = knob(-1.0, "Power of the mean: lower favours the worst-off jobs.", source="Pollux section 4.2", minimum=-10.0, maximum=10.0)
-    round_seconds: float = knob(60.0, "Time between rounds.", unit="s", source="Pollux section 5.1", minimum=1.0, maximum=86400.0)
+    p: float = knob(
+        -1.0,
+        "Power of the mean: lower favours the worst-off jobs.",
+        source="Pollux section 4.2",
+        minimum=-10.0,
+        maximum=10.0,
+    )
+    round_seconds: float = knob(
+        60.0,
+        "Time between rounds.",
+        unit="s",
+        source="Pollux section 5.1",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     reallocation_seconds: float = knob(
-        30.0, "delta: what a re-allocation is reckoned to cost a job.", unit="s", source="published simulator", minimum=0.0, maximum=3600.0
+        30.0,
+        "delta: what a re-allocation is reckoned to cost a job.",
+        unit="s",
+        source="published simulator",
+        minimum=0.0,
+        maximum=3600.0,
     )
     scale_up_factor: float = knob(
-        2.0, "A job gets at most this many times the most GPUs that it ever had.", source="Pollux section 4.1", minimum=1.0, maximum=64.0
+        2.0,
+        "A job gets at most this many times the most GPUs that it ever had.",
+        source="Pollux section 4.1",
+        minimum=1.0,
+        maximum=64.0,
     )
-    avoid_interference: bool = knob(True, "At most one job that spans several nodes on each node.", source="Pollux section 4.2")
-    most_nodes: int = knob(16, "Nodes that one job may span.", source="published simulator", minimum=1, maximum=1024)
+    avoid_interference: bool = knob(
+        True, "At most one job that spans several nodes on each node.", source="Pollux section 4.2"
+    )
+    most_nodes: int = knob(
+        16, "Nodes that one job may span.", source="published simulator", minimum=1, maximum=1024
+    )
     idle_speedup: float = knob(
         1e-3,
         "Added to every speedup, in nodes, so that one job without GPUs does not make all fitness nought.",
@@ -56,23 +82,45 @@ class Pollux:
         minimum=1e-9,
         maximum=1.0,
     )
-    population: int = knob(100, "Individuals of a generation.", source="published simulator", minimum=2, maximum=1000)
-    generations: int = knob(100, "Generations of a round at most.", source="published simulator", minimum=0, maximum=10000)
-    patience: int = knob(25, "Generations without a better individual after which evolution ends.", minimum=1, maximum=10000)
-    remembered: int = knob(20, "Best individuals that the next round starts from.", minimum=0, maximum=1000)
+    population: int = knob(
+        100, "Individuals of a generation.", source="published simulator", minimum=2, maximum=1000
+    )
+    generations: int = knob(
+        100,
+        "Generations of a round at most.",
+        source="published simulator",
+        minimum=0,
+        maximum=10000,
+    )
+    patience: int = knob(
+        25,
+        "Generations without a better individual after which evolution ends.",
+        minimum=1,
+        maximum=10000,
+    )
+    remembered: int = knob(
+        20, "Best individuals that the next round starts from.", minimum=0, maximum=1000
+    )
     name: str = "pollux"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         """GPUs by node for every job, within the limits; pinned jobs keep theirs."""
         began = time.process_time()
         nodes = virtual_nodes(round_input.cluster)
-        jobs = keeping(in_priority([job for job in round_input.jobs if job.id not in round_input.pinned]), round_input)
+        jobs = keeping(
+            in_priority([job for job in round_input.jobs if job.id not in round_input.pinned]),
+            round_input,
+        )
         problem, known = self.problem(round_input, jobs, nodes)
         state = round_input.state.for_owner(self.name, parameter_hash(self))
         start = recalled(state, jobs, nodes)
         found = search(problem, start, options=self.search_options(problem), rng=round_input.rng)
         grants, goodput = _granted(round_input, jobs, nodes, found.population[0])
-        remembered = PolicyState(state.owner, state.parameter_hash, _remembered(found.population[: self.remembered], jobs, nodes))
+        remembered = PolicyState(
+            state.owner,
+            state.parameter_hash,
+            _remembered(found.population[: self.remembered], jobs, nodes),
+        )
         report = _report(problem, found, time.process_time() - began)
         reasons = _reasons(round_input, jobs, known, grants, goodput, evolved=self.generations > 0)
         return Decision(grants, report, reasons, remembered)
@@ -80,9 +128,15 @@ class Pollux:
     def search_options(self, problem: SearchProblem) -> SearchOptions:
         """As many individuals as were asked for, fewer on a large cluster; the less patience, the fewer jobs there are."""
         fitting = MOST_CELLS // max(problem.present.size, 1)
-        return SearchOptions(max(min(self.population, fitting), 2), self.generations, min(self.patience, LEAST_PATIENCE + problem.jobs))
+        return SearchOptions(
+            max(min(self.population, fitting), 2),
+            self.generations,
+            min(self.patience, LEAST_PATIENCE + problem.jobs),
+        )
 
-    def problem(self, round_input: RoundInput, jobs: Sequence[Job], nodes: VirtualNodes) -> tuple[SearchProblem, Options]:
+    def problem(
+        self, round_input: RoundInput, jobs: Sequence[Job], nodes: VirtualNodes
+    ) -> tuple[SearchProblem, Options]:
         """What this round searches for `jobs`, in order of priority, and what it is made from."""
         room, taken = _room(round_input, nodes)
         total = max(int(nodes.size.sum()), 1)
@@ -110,16 +164,24 @@ class Pollux:
         restarts = np.array([float(job.restarts) for job in jobs])
         starts = np.array([job.allocation is None for job in jobs], dtype=bool)
         delta = self.reallocation_seconds
-        factor: FloatArray = np.maximum(age - restarts * delta, 0.0) / np.maximum(age + delta, 1e-12)
+        factor: FloatArray = np.maximum(age - restarts * delta, 0.0) / np.maximum(
+            age + delta, 1e-12
+        )
         return np.maximum(factor, np.where(starts, LEAST_START, 0.0))
 
 
 def in_priority(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Least served first, then first come: who keeps a node's GPUs when a search has put too many jobs there."""
-    return tuple(sorted(jobs, key=lambda job: (sum(job.attained_gpu_seconds.values()), job.spec.submitted_at)))
+    return tuple(
+        sorted(
+            jobs, key=lambda job: (sum(job.attained_gpu_seconds.values()), job.spec.submitted_at)
+        )
+    )
 
 
-def _room(round_input: RoundInput, nodes: VirtualNodes) -> tuple[IntArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+def _room(
+    round_input: RoundInput, nodes: VirtualNodes
+) -> tuple[IntArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
     """GPUs beside the pinned jobs' on each node, and the nodes on which one of these spans several, shapes (N,)."""
     held: set[int] = set()
     taken = np.zeros(len(nodes.size), dtype=bool)
@@ -145,7 +207,9 @@ def _present(jobs: Sequence[Job], nodes: VirtualNodes) -> CountArray:
 # ---- what is remembered -----------------------------------------------------------------------------------------------------------------
 
 
-def _remembered(population: CountArray, jobs: Sequence[Job], nodes: VirtualNodes) -> Mapping[str, object]:
+def _remembered(
+    population: CountArray, jobs: Sequence[Job], nodes: VirtualNodes
+) -> Mapping[str, object]:
     """The best individuals: of every job, for each, node numbers and GPU counts in turn; nodes by name."""
     numbers = 2 * np.count_nonzero(population, axis=(1, 2)) + len(jobs)
     kept = population[np.cumsum(numbers) <= MOST_STATE_NUMBERS]
@@ -185,21 +249,29 @@ def _granted(
     those, as many as it may have of that type and as every limit leaves room for.
     """
     cluster = round_input.cluster
-    by_node = individual.astype(np.int64) @ (nodes.node[:, None] == np.arange(len(cluster.nodes))).astype(np.int64)
+    by_node = individual.astype(np.int64) @ (
+        nodes.node[:, None] == np.arange(len(cluster.nodes))
+    ).astype(np.int64)
     rows = _Rows(round_input, jobs, by_node)
     grants: dict[JobId, Grant] = dict(round_input.pinned)
     goodput: dict[JobId, float | None] = {}
     free = free_places(round_input)
     for j, job in enumerate(jobs):
         t = rows.chosen_type(j)
-        under = [r for r, limit in enumerate(round_input.limits) if limit.counts(job.spec, cluster.type_names[t], 1)]
+        under = [
+            r
+            for r, limit in enumerate(round_input.limits)
+            if limit.counts(job.spec, cluster.type_names[t], 1)
+        ]
         within = min((int(free[r]) for r in under), default=cluster.gpu_count)
         count = rows.most_usable(j, t, within)
         if count == 0:
             continue
         free[under] -= count
         gpus_by_node = rows.kept(j, t, count)
-        grants[job.id] = Grant(cluster.type_names[t], count, node_count=len(gpus_by_node), gpus_by_node=gpus_by_node)
+        grants[job.id] = Grant(
+            cluster.type_names[t], count, node_count=len(gpus_by_node), gpus_by_node=gpus_by_node
+        )
         goodput[job.id] = rows.goodput(j, t, count)
     return grants, goodput
 
@@ -212,10 +284,20 @@ class _Rows:
         types = self._cluster.node_type
         self._sorted = [self._by_size(row, types) for row in by_node]
         parts = [
-            (j, t, c) for j, of_type in enumerate(self._sorted) for t, at in of_type.items() for c in range(1, sum(n for _, n in at) + 1)
+            (j, t, c)
+            for j, of_type in enumerate(self._sorted)
+            for t, at in of_type.items()
+            for c in range(1, sum(n for _, n in at) + 1)
         ]
-        job, kind, count = (np.array(axis, dtype=np.int64) for axis in zip(*parts, strict=True)) if parts else (np.zeros(0, np.int64),) * 3
-        legal = np.array([is_legal(jobs[j].spec, self._cluster.type_names[t], c) for j, t, c in parts], dtype=bool)
+        job, kind, count = (
+            (np.array(axis, dtype=np.int64) for axis in zip(*parts, strict=True))
+            if parts
+            else (np.zeros(0, np.int64),) * 3
+        )
+        legal = np.array(
+            [is_legal(jobs[j].spec, self._cluster.type_names[t], c) for j, t, c in parts],
+            dtype=bool,
+        )
         spans = np.array([len(self.kept(j, t, c)) for j, t, c in parts], dtype=np.int64)
         job, kind, count, spans = job[legal], kind[legal], count[legal], spans[legal]
         pairs = evaluate_pairs(
@@ -230,7 +312,10 @@ class _Rows:
         )
         keys = zip(job.tolist(), kind.tolist(), count.tolist(), strict=True)
         self._goodput = {
-            key: value if known else None for key, value, known in zip(keys, pairs.goodput.tolist(), pairs.known.tolist(), strict=True)
+            key: value if known else None
+            for key, value, known in zip(
+                keys, pairs.goodput.tolist(), pairs.known.tolist(), strict=True
+            )
         }
 
     @staticmethod
@@ -246,7 +331,14 @@ class _Rows:
         of_type = self._sorted[j]
         sums = {t: sum(n for _, n in at) for t, at in of_type.items()}
         return max(
-            sums, key=lambda t: (self.most_usable(j, t, sums[t]) > 0, sums[t], self._goodput.get((j, t, sums[t])) or 0.0, -t), default=0
+            sums,
+            key=lambda t: (
+                self.most_usable(j, t, sums[t]) > 0,
+                sums[t],
+                self._goodput.get((j, t, sums[t])) or 0.0,
+                -t,
+            ),
+            default=0,
         )
 
     def most_usable(self, j: int, t: int, within: int) -> int:
@@ -255,7 +347,11 @@ class _Rows:
         The smallest of a job that keeps a promise: with more, it would do no more than keep it.
         """
         total = sum(n for _, n in self._sorted[j].get(t, ()))
-        counts = [c for c in range(1, min(total, within) + 1) if (j, t, c) in self._goodput and self._goodput[j, t, c] != 0]
+        counts = [
+            c
+            for c in range(1, min(total, within) + 1)
+            if (j, t, c) in self._goodput and self._goodput[j, t, c] != 0
+        ]
         choose = max if self._jobs[j].spec.promised_seconds is None else min
         return choose(counts, default=0)
 
@@ -280,7 +376,14 @@ def _report(problem: SearchProblem, found: Found, seconds: float) -> SolveReport
     objective = float(found.fitness[0])
     bound = max(problem.ceiling, objective)
     gap = (bound - objective) / bound if bound > 0 else 0.0
-    return SolveReport(SolveStatus.WITHIN_GAP, f"genetic, {found.generations} generations", objective, bound, gap, seconds)
+    return SolveReport(
+        SolveStatus.WITHIN_GAP,
+        f"genetic, {found.generations} generations",
+        objective,
+        bound,
+        gap,
+        seconds,
+    )
 
 
 def _reasons(
@@ -294,26 +397,40 @@ def _reasons(
 ) -> dict[JobId, Reasons]:
     """`evolved`: whether the search might run any generation; exchanges alone find nothing where nobody holds anything."""
     reasons = {
-        job_id: Reasons(ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}) for job_id in round_input.pinned
+        job_id: Reasons(
+            ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}
+        )
+        for job_id in round_input.pinned
     }
     speedup = known.speedup()
     for j, job in enumerate(jobs):
         grant = grants.get(job.id)
         if grant is None:
-            reasons[job.id] = _waiting(round_input, job, grants, promise_broken=not speedup[j].any(), evolved=evolved)
+            reasons[job.id] = _waiting(
+                round_input, job, grants, promise_broken=not speedup[j].any(), evolved=evolved
+            )
             continue
         spread = int((grant.node_count or 1) > 1)
         evidence: dict[str, float | int | str | None] = {
             "gpu_type": grant.gpu_type,
             "gpu_count": grant.gpu_count,
             "goodput_samples_per_second": goodput[job.id],
-            "speedup_over_fair_share": float(speedup[j, min(grant.gpu_count, speedup.shape[1] - 1), spread]),
+            "speedup_over_fair_share": float(
+                speedup[j, min(grant.gpu_count, speedup.shape[1] - 1), spread]
+            ),
         }
         reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
     return reasons
 
 
-def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *, promise_broken: bool, evolved: bool) -> Reasons:
+def _waiting(
+    round_input: RoundInput,
+    job: Job,
+    grants: Mapping[JobId, Grant],
+    *,
+    promise_broken: bool,
+    evolved: bool,
+) -> Reasons:
     """Why a job got nothing: it never fits, a limit has no place for its smallest count, nothing was searched, or others gain more.
 
     `promise_broken`: nothing here would keep what the job promises, if it promises anything.
@@ -323,20 +440,37 @@ def _waiting(round_input: RoundInput, job: Job, grants: Mapping[JobId, Grant], *
     smallest = {
         name: least
         for t, name in enumerate(cluster.type_names)
-        if (least := _least(job, name)) is not None and least <= cluster.usable_gpus[t] and job.spec.may_use(name)
+        if (least := _least(job, name)) is not None
+        and least <= cluster.usable_gpus[t]
+        and job.spec.may_use(name)
     }
     if not smallest or (promise_broken and job.spec.promised_seconds is not None):
         return never_fits(job, round_input, needed=needed)
-    rows = {name: [limit for limit in round_input.limits if limit.counts(job.spec, name, least)] for name, least in smallest.items()}
-    too_small = {name: [limit for limit in rows[name] if limit.places < smallest[name]] for name in smallest}
+    rows = {
+        name: [limit for limit in round_input.limits if limit.counts(job.spec, name, least)]
+        for name, least in smallest.items()
+    }
+    too_small = {
+        name: [limit for limit in rows[name] if limit.places < smallest[name]] for name in smallest
+    }
     if all(too_small.values()):
         return exceeds(next(iter(too_small.values())))
     name = next(name for name in smallest if not too_small[name])
-    lacking = next((limit for limit in rows[name] if limit.places - _used(limit, round_input, grants) < smallest[name]), None)
+    lacking = next(
+        (
+            limit
+            for limit in rows[name]
+            if limit.places - _used(limit, round_input, grants) < smallest[name]
+        ),
+        None,
+    )
     if lacking is None:
         why = ReasonCode.LOWER_GOODPUT_GAIN if evolved else ReasonCode.NOT_SEARCHED
         return Reasons(why, {"needed_gpus": smallest[name], "gpu_type": name})
-    return Reasons(waiting_for(lacking), {"needed_gpus": smallest[name], "gpu_type": name, "binding_limit": lacking.name})
+    return Reasons(
+        waiting_for(lacking),
+        {"needed_gpus": smallest[name], "gpu_type": name, "binding_limit": lacking.name},
+    )
 
 
 def _least(job: Job, name: str) -> int | None:
@@ -349,4 +483,8 @@ def _least(job: Job, name: str) -> int | None:
 
 def _used(limit: Limit, round_input: RoundInput, grants: Mapping[JobId, Grant]) -> int:
     counted = ((round_input.job_by_id[job_id].spec, grant) for job_id, grant in grants.items())
-    return sum(grant.gpu_count for spec, grant in counted if limit.counts(spec, grant.gpu_type, grant.gpu_count))
+    return sum(
+        grant.gpu_count
+        for spec, grant in counted
+        if limit.counts(spec, grant.gpu_type, grant.gpu_count)
+    )

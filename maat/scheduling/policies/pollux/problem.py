@@ -62,9 +62,14 @@ class SearchProblem:
         count = np.minimum(self.present.sum(axis=1), self.most)
         several = (np.count_nonzero(self.present, axis=1) > 1).astype(np.int64)
         stays = self.speedup[np.arange(self.jobs), count, several]
-        reach = np.arange(self.most + 1) <= np.minimum(self.most_on_node.sum(axis=1), self.room.sum())[:, None]
+        reach = (
+            np.arange(self.most + 1)
+            <= np.minimum(self.most_on_node.sum(axis=1), self.room.sum())[:, None]
+        )
         best = np.where(reach[:, :, None], self.speedup, 0.0).max(axis=(1, 2))
-        return float(power_mean(np.maximum(stays, best * self.change_factor) + self.least_speedup, self.p))
+        return float(
+            power_mean(np.maximum(stays, best * self.change_factor) + self.least_speedup, self.p)
+        )
 
     @property
     def top(self) -> float:

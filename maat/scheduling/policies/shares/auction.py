@@ -30,14 +30,22 @@ class Outcome:
 
 
 def auction(
-    round_input: RoundInput, candidates: Candidates, log_gain: FloatArray, *, bids: Sequence[int], free: IntArray, options: SolveOptions
+    round_input: RoundInput,
+    candidates: Candidates,
+    log_gain: FloatArray,
+    *,
+    bids: Sequence[int],
+    free: IntArray,
+    options: SolveOptions,
 ) -> Outcome:
     """maximise  prod_j V_j  over one bundle or none per job:  the sum of log gains of the chosen bids, GPUs and limits kept.
 
     `log_gain`: shape (V,), log(V_j(bundle) / V_j(nothing)) of every candidate; `bids`: those that are offered; `free`: shape (R,). Winner i
     keeps c_i = prod_{j != i} V_j in this outcome over the same product in the best one without i: what its presence costs the others.
     """
-    book = _Book(round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options)
+    book = _Book(
+        round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options
+    )
     everybody = book.best(np.ones(len(book.bids), dtype=bool))
     won = book.bids[everybody.chosen]
     contested = float(log_gain[won].sum()) < book.wishes() - EXACT
@@ -98,8 +106,17 @@ class _Book:
 
     def _present(self, at: IntArray) -> BoolArray:
         types = self.round_input.cluster.type_names
-        held = [self.round_input.jobs[row].allocation for row in self.candidates.members[at, 0].tolist()]
-        kinds, counts = self.candidates.gpu_type[at].tolist(), self.candidates.gpu_count[at].tolist()
+        held = [
+            self.round_input.jobs[row].allocation for row in self.candidates.members[at, 0].tolist()
+        ]
+        kinds, counts = (
+            self.candidates.gpu_type[at].tolist(),
+            self.candidates.gpu_count[at].tolist(),
+        )
         return np.array(
-            [h is not None and (h.gpu_type, h.gpu_count) == (types[t], n) for h, t, n in zip(held, kinds, counts, strict=True)], dtype=bool
+            [
+                h is not None and (h.gpu_type, h.gpu_count) == (types[t], n)
+                for h, t, n in zip(held, kinds, counts, strict=True)
+            ],
+            dtype=bool,
         )

@@ -13,7 +13,13 @@ from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
 from maat.scheduling.policies.shares.programmes import ShareProblem, Shares
-from maat.scheduling.policies.shares.time_shares import Chosen, Ledger, candidates_of, choose, keys_of
+from maat.scheduling.policies.shares.time_shares import (
+    Chosen,
+    Ledger,
+    candidates_of,
+    choose,
+    keys_of,
+)
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod
 from maat.scheduling.solving.report import SolveReport
@@ -40,10 +46,14 @@ class Gavel:
         source="Gavel section 4; Sia section 4.3 takes max-sum-throughput for its low average JCT",
     )
     throughput_unit: ThroughputUnit = knob(
-        ThroughputUnit.STEPS, "What max-sum-throughput adds up.", source="Gavel's published code: steps per second, not normalised"
+        ThroughputUnit.STEPS,
+        "What max-sum-throughput adds up.",
+        source="Gavel's published code: steps per second, not normalised",
     )
     isolated_rule: IsolatedRule = knob(
-        IsolatedRule.CUMULATIVE, "Isolated time in finish-time fairness.", source="Gavel's published code; Sia's port: whole-job"
+        IsolatedRule.CUMULATIVE,
+        "Isolated time in finish-time fairness.",
+        source="Gavel's published code; Sia's port: whole-job",
     )
     reset_seconds: float | None = knob(
         1920.0,
@@ -77,14 +87,25 @@ class Gavel:
         source="Gavel section 3.1",
     )
     share_decimals: int | None = knob(
-        5, "Decimals to which shares are rounded; none does not round.", source="Sia's port", minimum=1, maximum=12
+        5,
+        "Decimals to which shares are rounded; none does not round.",
+        source="Sia's port",
+        minimum=1,
+        maximum=12,
     )
     linear_method: LinearMethod = knob(
         LinearMethod.INTERIOR_POINT,
         "Which of several equally good answers is taken: the middle, or a corner.",
         source="Gavel's published code: ECOS, an interior point",
     )
-    round_seconds: float = knob(360.0, "Time between rounds.", unit="s", source="Gavel section 5", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        360.0,
+        "Time between rounds.",
+        unit="s",
+        source="Gavel section 5",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     name: str = "gavel"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -96,13 +117,25 @@ class Gavel:
         problem = self._problem(round_input, wanted, speeds)
         ledger = Ledger.of(state).at(round_input, self.reset_seconds)
         shares = self._shares(problem, isolated, ledger)
-        chosen = choose(round_input, problem.candidates, shares.x, ledger, by_owed=self.break_ties_by_owed)
+        chosen = choose(
+            round_input, problem.candidates, shares.x, ledger, by_owed=self.break_ties_by_owed
+        )
         kept = replace(state, data={"ledger": chosen.ledger.data(), "isolated": isolated.data()})
         return _decision(problem, wanted, shares, chosen, kept)
 
     def _problem(self, round_input: RoundInput, wanted: Requests, speeds: Speeds) -> ShareProblem:
-        rate = speeds.in_unit(self.throughput_unit) if self.objective is Objective.MAX_SUM_THROUGHPUT else speeds.goodput
-        candidates = candidates_of(round_input, wanted, rate, unfit_rate=self.unfit_throughput, sharing=self._shares_gpus(round_input))
+        rate = (
+            speeds.in_unit(self.throughput_unit)
+            if self.objective is Objective.MAX_SUM_THROUGHPUT
+            else speeds.goodput
+        )
+        candidates = candidates_of(
+            round_input,
+            wanted,
+            rate,
+            unfit_rate=self.unfit_throughput,
+            sharing=self._shares_gpus(round_input),
+        )
         return ShareProblem(round_input, candidates, self.linear_method)
 
     def _shares_gpus(self, round_input: RoundInput) -> bool:
@@ -111,9 +144,15 @@ class Gavel:
     def _shares(self, problem: ShareProblem, isolated: IsolatedTimes, ledger: Ledger) -> Shares:
         """Last round's where they are held, else the best by the objective, rounded."""
         if self.hold_shares and not ledger.fresh and not self._shares_gpus(problem.round_input):
-            return Shares(ledger.held(keys_of(problem.round_input, problem.candidates)), SolveReport())
+            return Shares(
+                ledger.held(keys_of(problem.round_input, problem.candidates)), SolveReport()
+            )
         best = self._best(problem, isolated)
-        return best if self.share_decimals is None else replace(best, x=np.round(best.x, self.share_decimals))
+        return (
+            best
+            if self.share_decimals is None
+            else replace(best, x=np.round(best.x, self.share_decimals))
+        )
 
     def _best(self, problem: ShareProblem, isolated: IsolatedTimes) -> Shares:
         jobs = problem.round_input.jobs
@@ -121,12 +160,16 @@ class Gavel:
             case Objective.MAX_SUM_THROUGHPUT:
                 return problem.most_throughput()
             case Objective.MAX_MIN:
-                weight = np.array([job.spec.weight / job.spec.requested_gpus for job in jobs], dtype=np.float64)
+                weight = np.array(
+                    [job.spec.weight / job.spec.requested_gpus for job in jobs], dtype=np.float64
+                )
                 return problem.largest_minimum(weight * isolated.equal_rate)
             case Objective.MAKESPAN:
                 return problem.largest_minimum(isolated.remaining)
             case Objective.FINISH_TIME_FAIRNESS:
-                return _fairest(problem, isolated.remaining, isolated.seconds(self.isolated_rule, jobs))
+                return _fairest(
+                    problem, isolated.remaining, isolated.seconds(self.isolated_rule, jobs)
+                )
 
 
 def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) -> Shares:
@@ -134,7 +177,10 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
 
     `remaining`: effective samples, `alone`: seconds; shapes (J,).
     """
-    elapsed = np.array([job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs], dtype=np.float64)
+    elapsed = np.array(
+        [job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs],
+        dtype=np.float64,
+    )
     counts = (remaining > 0) & (problem.fastest() > 0) & np.isfinite(alone)
     alone = np.maximum(alone, SHORTEST_SECONDS)
     past = np.where(counts, elapsed / alone, 0.0)
@@ -145,20 +191,33 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
         return np.where(counts, remaining / left, 0.0)
 
     shares, rho = problem.least_ratio(need_at, above=float(past.max(initial=0.0)))
-    return replace(shares, report=replace(shares.report, message=shares.report.message or f"least worst rho {rho:.4g}"))
+    return replace(
+        shares,
+        report=replace(
+            shares.report, message=shares.report.message or f"least worst rho {rho:.4g}"
+        ),
+    )
 
 
-def _decision(problem: ShareProblem, wanted: Requests, shares: Shares, chosen: Chosen, state: PolicyState) -> Decision:
+def _decision(
+    problem: ShareProblem, wanted: Requests, shares: Shares, chosen: Chosen, state: PolicyState
+) -> Decision:
     """The grants of the chosen candidates; what decided is told beside each."""
     candidates = problem.candidates
-    singles = [(row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)]
+    singles = [
+        (row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)
+    ]
     grants, reasons = grant_chosen(problem.round_input, wanted, singles)
     for v in chosen.candidates:
         first, *second = (wanted.jobs[row].id for row in candidates.rows(v))
         told = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
         for job_id in (first, *second):
             partner = {"shares_with": second[0] if job_id == first else first} if second else {}
-            reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told, **partner})
+            reasons[job_id] = Reasons(
+                reasons[job_id].primary, {**reasons[job_id].evidence, **told, **partner}
+            )
         for job_id in second:
-            grants[job_id] = replace(grants[job_id], share_with=(first,), shared_gpus=grants[job_id].gpu_count)
+            grants[job_id] = replace(
+                grants[job_id], share_with=(first,), shared_gpus=grants[job_id].gpu_count
+            )
     return Decision(grants, shares.report, reasons, state=state)

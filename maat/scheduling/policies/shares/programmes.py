@@ -55,10 +55,15 @@ class ShareProblem:
         counted = np.where(weight > NEGLIGIBLE * scale, weight / scale, 0.0)
         found = self._solve(np.zeros(len(self.candidates)), weight=counted)
         with np.errstate(over="ignore"):
-            objective, bound = (min(value / scale, LARGEST) for value in (found.report.objective, found.report.bound))
+            objective, bound = (
+                min(value / scale, LARGEST)
+                for value in (found.report.objective, found.report.bound)
+            )
         return replace(found, report=replace(found.report, objective=objective, bound=bound))
 
-    def least_ratio(self, need_at: Callable[[float], FloatArray], *, above: float) -> tuple[Shares, float]:
+    def least_ratio(
+        self, need_at: Callable[[float], FloatArray], *, above: float
+    ) -> tuple[Shares, float]:
         """The least rho > `above` at which every job can have its need_at(rho), by bisection, and shares that give it (Gavel section 4).
 
         `need_at`: falls with rho; shape (J,).
@@ -75,7 +80,9 @@ class ShareProblem:
                 break
             middle = (low + high) / 2
             found = self.largest_minimum(need_at(middle))
-            low, high, best = (low, middle, found) if found.report.objective >= 1 else (middle, high, best)
+            low, high, best = (
+                (low, middle, found) if found.report.objective >= 1 else (middle, high, best)
+            )
         return best, high
 
     def _weight(self, need: FloatArray) -> FloatArray:
@@ -106,13 +113,18 @@ class ShareProblem:
         found = solve_linear(programme, present=present, method=self.method, row_names=names)
         return Shares(np.minimum(found.x[:count], 1.0), found.report)
 
-    def _programme(self, gain: FloatArray, weight: FloatArray | None) -> tuple[LinearProgramme, dict[int, int]]:
+    def _programme(
+        self, gain: FloatArray, weight: FloatArray | None
+    ) -> tuple[LinearProgramme, dict[int, int]]:
         """The programme, and which of its rows is which limit."""
         c = self.candidates
         jobs, job_entries = self._job_rows()
         limit, candidate = np.nonzero(c.usage.T)
         used, limit_row = np.unique(limit, return_inverse=True)
-        blocks = [job_entries, (jobs + limit_row, candidate, c.usage[candidate, limit].astype(np.float64))]
+        blocks = [
+            job_entries,
+            (jobs + limit_row, candidate, c.usage[candidate, limit].astype(np.float64)),
+        ]
         most = [np.ones(jobs), c.free[used].astype(np.float64)]
         if weight is not None:
             blocks.append(self._need_rows(weight, first=jobs + len(used)))
@@ -128,7 +140,9 @@ class ShareProblem:
         there, row = np.unique(self.candidates.members[column, side], return_inverse=True)
         return len(there), (row, column, np.ones(len(column)))
 
-    def _need_rows(self, weight: FloatArray, *, first: int) -> tuple[IntArray, IntArray, FloatArray]:
+    def _need_rows(
+        self, weight: FloatArray, *, first: int
+    ) -> tuple[IntArray, IntArray, FloatArray]:
         """s weight_j - sum_v rate_jv / best_j x_v <= 0: row, column, entry."""
         c, best, needy = self.candidates, self.fastest(), np.flatnonzero(weight)
         row_of = np.full(len(weight), -1)
@@ -150,6 +164,9 @@ class ShareProblem:
         for v, (row, partner) in enumerate(self.candidates.members.tolist()):
             held = jobs[row].allocation
             if held is not None and partner < 0 and self.candidates.runs[v]:
-                same = (held.gpu_type, held.gpu_count) == (types[self.candidates.gpu_type[v]], self.candidates.gpu_count[v])
+                same = (held.gpu_type, held.gpu_count) == (
+                    types[self.candidates.gpu_type[v]],
+                    self.candidates.gpu_count[v],
+                )
                 x[v] = float(same)
         return x

@@ -47,7 +47,12 @@ class Themis:
         maximum=1.0,
     )
     lease_seconds: float = knob(
-        1200.0, "How long a winner holds its GPUs.", unit="s", source="Themis; figure unverified", minimum=1.0, maximum=1e7
+        1200.0,
+        "How long a winner holds its GPUs.",
+        unit="s",
+        source="Themis; figure unverified",
+        minimum=1.0,
+        maximum=1e7,
     )
     payment: Payment = knob(
         Payment.SHORTER_LEASE,
@@ -60,10 +65,19 @@ class Themis:
         source="Themis",
     )
     tolerance: float = knob(
-        1e-4, "Relative gap at which the auction counts as solved.", source="as for Sia's programme", minimum=0.0, maximum=0.1
+        1e-4,
+        "Relative gap at which the auction counts as solved.",
+        source="as for Sia's programme",
+        minimum=0.0,
+        maximum=0.1,
     )
     round_seconds: float = knob(
-        60.0, "Time between rounds: how soon an auction follows a lease's end.", unit="s", source="unverified", minimum=1.0, maximum=86400.0
+        60.0,
+        "Time between rounds: how soon an auction follows a lease's end.",
+        unit="s",
+        source="unverified",
+        minimum=1.0,
+        maximum=86400.0,
     )
     name: str = "themis"
 
@@ -75,7 +89,13 @@ class Themis:
         isolated = IsolatedTimes.at(state, round_input, wanted, goodput)
         hall = _Hall(round_input, candidates_of(round_input, wanted, goodput))
         hall.keep_leases(_leases(state))
-        bids = Bids.of(round_input, hall.candidates, goodput, isolated.seconds(self.isolated_rule, round_input.jobs), self.lease_seconds)
+        bids = Bids.of(
+            round_input,
+            hall.candidates,
+            goodput,
+            isolated.seconds(self.isolated_rule, round_input.jobs),
+            self.lease_seconds,
+        )
         invited = self._invited(hall, bids)
         outcome = self._auction(hall, bids, invited)
         chance = round_input.rng
@@ -94,7 +114,14 @@ class Themis:
         if not offered:
             return Outcome((), (), SolveReport())
         options = SolveOptions(tolerance=self.tolerance)
-        return auction(hall.round_input, hall.candidates, bids.log_gain, bids=offered, free=hall.free, options=options)
+        return auction(
+            hall.round_input,
+            hall.candidates,
+            bids.log_gain,
+            bids=offered,
+            free=hall.free,
+            options=options,
+        )
 
     def _award(self, hall: _Hall, outcome: Outcome, chance: np.random.Generator) -> None:
         """Winners take what they won, less what they pay."""
@@ -105,7 +132,9 @@ class Themis:
                 paid = part if self.payment is Payment.SHORTER_LEASE else 1.0
                 hall.give(v, until=now + self.lease_seconds * paid)
 
-    def _leftovers(self, hall: _Hall, goodput: FloatArray, invited: Sequence[int], chance: np.random.Generator) -> None:
+    def _leftovers(
+        self, hall: _Hall, goodput: FloatArray, invited: Sequence[int], chance: np.random.Generator
+    ) -> None:
         """What is free still goes to the others in random order, then to who bid in vain; each on the fastest type with room."""
         bidders = set(invited)
         rows = [int(row) for row in chance.permutation(hall.waiting())]
@@ -128,7 +157,14 @@ class Bids:
     rho: FloatArray
 
     @classmethod
-    def of(cls, round_input: RoundInput, candidates: Candidates, goodput: FloatArray, alone: FloatArray, lease_seconds: float) -> Bids:
+    def of(
+        cls,
+        round_input: RoundInput,
+        candidates: Candidates,
+        goodput: FloatArray,
+        alone: FloatArray,
+        lease_seconds: float,
+    ) -> Bids:
         """rho = T_shared / T_alone. goodput: (J, T) effective samples/s; alone: seconds, (J,)."""
         jobs = round_input.jobs
         best = goodput.max(axis=1, initial=0.0)
@@ -138,22 +174,39 @@ class Bids:
         without = np.maximum(elapsed + lease_seconds + to_come, SHORTEST_SECONDS)
         row, kind = candidates.members[:, 0], candidates.gpu_type
         start = np.where(
-            _holds(round_input, candidates), 0.0, np.array([job.spec.restart_seconds for job in jobs])[row] if len(row) else 0.0
+            _holds(round_input, candidates),
+            0.0,
+            np.array([job.spec.restart_seconds for job in jobs])[row] if len(row) else 0.0,
         )
         rate = goodput[row, kind]
         done = rate * np.maximum(lease_seconds - start, 0.0)
         later = lease_seconds + (remaining[row] - done) / best[row]
         within = start + remaining[row] / rate
-        shared = np.maximum(elapsed[row] + np.where(done >= remaining[row], within, later), SHORTEST_SECONDS)
-        rho = np.divide(without, np.maximum(alone, SHORTEST_SECONDS), out=np.zeros(len(jobs)), where=best > 0)
+        shared = np.maximum(
+            elapsed[row] + np.where(done >= remaining[row], within, later), SHORTEST_SECONDS
+        )
+        rho = np.divide(
+            without, np.maximum(alone, SHORTEST_SECONDS), out=np.zeros(len(jobs)), where=best > 0
+        )
         return cls(np.log(without[row] / shared), rho)
 
 
 def _holds(round_input: RoundInput, candidates: Candidates) -> BoolArray:
     """Whether a candidate is what its job holds now, shape (V,)."""
     types, held = round_input.cluster.type_names, [job.allocation for job in round_input.jobs]
-    columns = zip(candidates.members[:, 0].tolist(), candidates.gpu_type.tolist(), candidates.gpu_count.tolist(), strict=True)
-    return np.array([(h := held[row]) is not None and (h.gpu_type, h.gpu_count) == (types[t], n) for row, t, n in columns], dtype=bool)
+    columns = zip(
+        candidates.members[:, 0].tolist(),
+        candidates.gpu_type.tolist(),
+        candidates.gpu_count.tolist(),
+        strict=True,
+    )
+    return np.array(
+        [
+            (h := held[row]) is not None and (h.gpu_type, h.gpu_count) == (types[t], n)
+            for row, t, n in columns
+        ],
+        dtype=bool,
+    )
 
 
 class _Hall:
@@ -189,7 +242,9 @@ class _Hall:
 
     def leases(self) -> dict[JobId, float]:
         """When the lease of every job that was given GPUs ends, by job."""
-        return {self.round_input.jobs[row].id: float(until) for row, (_, until) in self.given.items()}
+        return {
+            self.round_input.jobs[row].id: float(until) for row, (_, until) in self.given.items()
+        }
 
     def _fits(self, candidate: int) -> bool:
         return bool((self.candidates.usage[candidate] <= self.free).all())
@@ -200,14 +255,18 @@ def _leases(state: PolicyState) -> Mapping[JobId, float]:
     return leases if isinstance(leases, Mapping) else {}
 
 
-def _decision(hall: _Hall, wanted: Requests, bids: Bids, outcome: Outcome, state: PolicyState) -> Decision:
+def _decision(
+    hall: _Hall, wanted: Requests, bids: Bids, outcome: Outcome, state: PolicyState
+) -> Decision:
     """The grants of everybody who was given something; the lease and what the auction made of it are told beside each."""
     chosen = [(row, int(hall.candidates.gpu_type[v])) for row, (v, _) in hall.given.items()]
     grants, reasons = grant_chosen(hall.round_input, wanted, chosen)
     parts = dict(zip(outcome.won, outcome.kept, strict=True))
     for row, (v, until) in hall.given.items():
         job_id = wanted.jobs[row].id
-        told: dict[str, float | int | str | None] = {"lease_seconds_left": until - hall.round_input.now}
+        told: dict[str, float | int | str | None] = {
+            "lease_seconds_left": until - hall.round_input.now
+        }
         if v in parts:
             told |= {"rho_without_gpus": float(bids.rho[row]), "part_kept": parts[v]}
         reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told})

@@ -56,7 +56,12 @@ class Candidates:
 
 
 def candidates_of(
-    round_input: RoundInput, wanted: Requests, rate: FloatArray, *, unfit_rate: float = 0.0, sharing: bool = False
+    round_input: RoundInput,
+    wanted: Requests,
+    rate: FloatArray,
+    *,
+    unfit_rate: float = 0.0,
+    sharing: bool = False,
 ) -> Candidates:
     """Every job that is not pinned on every type, and with `sharing` every pair of them that gains by sharing.
 
@@ -79,49 +84,82 @@ def candidates_of(
     return found.keep(_has_room(found))
 
 
-def _pair_rates(round_input: RoundInput, wanted: Requests, rate: FloatArray, t: int) -> tuple[IntArray, FloatArray]:
+def _pair_rates(
+    round_input: RoundInput, wanted: Requests, rate: FloatArray, t: int
+) -> tuple[IntArray, FloatArray]:
     """Pairs that gain by sharing on type t: members and rates, shapes (V, 2)."""
     members, rates = [], []
-    rows = [r for r, job in enumerate(wanted.jobs) if wanted.goodput[r, t] > 0 and job.id not in round_input.pinned]
+    rows = [
+        r
+        for r, job in enumerate(wanted.jobs)
+        if wanted.goodput[r, t] > 0 and job.id not in round_input.pinned
+    ]
     for i, a in enumerate(rows):
         for b in rows[i + 1 :]:
             slowed = slowdowns(round_input, wanted, a, b)
             if slowed is not None and 1 / slowed[0] + 1 / slowed[1] > 1:
                 members.append((a, b))
                 rates.append((rate[a, t] / slowed[0], rate[b, t] / slowed[1]))
-    return np.array(members, dtype=np.int64).reshape(-1, 2), np.array(rates, dtype=np.float64).reshape(-1, 2)
+    return np.array(members, dtype=np.int64).reshape(-1, 2), np.array(
+        rates, dtype=np.float64
+    ).reshape(-1, 2)
 
 
-def slowdowns(round_input: RoundInput, wanted: Requests, a: int, b: int) -> tuple[float, float] | None:
+def slowdowns(
+    round_input: RoundInput, wanted: Requests, a: int, b: int
+) -> tuple[float, float] | None:
     """How much two jobs slow each other on the same GPUs; None where their counts differ or nobody measured it."""
     first, second = wanted.jobs[a].spec, wanted.jobs[b].spec
     count = first.requested_gpus
     if second.requested_gpus != count:
         return None
     mine = round_input.interference.get((first.interference_name, second.interference_name, count))
-    theirs = round_input.interference.get((second.interference_name, first.interference_name, count))
+    theirs = round_input.interference.get(
+        (second.interference_name, first.interference_name, count)
+    )
     return None if mine is None or theirs is None else (mine, theirs)
 
 
-def _with_usage(round_input: RoundInput, wanted: Requests, members: IntArray, kind: IntArray, rates: FloatArray) -> Candidates:
+def _with_usage(
+    round_input: RoundInput, wanted: Requests, members: IntArray, kind: IntArray, rates: FloatArray
+) -> Candidates:
     counts = np.array([job.spec.requested_gpus for job in wanted.jobs], dtype=np.int64)
     first, second = members.T
     count = counts[first] if len(first) else np.zeros(0, dtype=np.int64)
     names = round_input.cluster.type_names
-    rows = membership(round_input.limits, wanted.jobs, names, job=first, gpu_type=kind, count=count).astype(np.int64)
+    rows = membership(
+        round_input.limits, wanted.jobs, names, job=first, gpu_type=kind, count=count
+    ).astype(np.int64)
     beside = (
-        membership(round_input.limits, wanted.jobs, names, job=np.maximum(second, 0), gpu_type=kind, count=count) & (second >= 0)[:, None]
+        membership(
+            round_input.limits,
+            wanted.jobs,
+            names,
+            job=np.maximum(second, 0),
+            gpu_type=kind,
+            count=count,
+        )
+        & (second >= 0)[:, None]
     )
-    capacity = np.array([limit.kind is LimitKind.CAPACITY for limit in round_input.limits], dtype=bool)
+    capacity = np.array(
+        [limit.kind is LimitKind.CAPACITY for limit in round_input.limits], dtype=bool
+    )
     usage = (rows + np.where(capacity, 0, beside)) * count[:, None]
-    runs = np.array([wanted.goodput[r, t] > 0 for r, t in zip(first, kind, strict=True)], dtype=bool)
+    runs = np.array(
+        [wanted.goodput[r, t] > 0 for r, t in zip(first, kind, strict=True)], dtype=bool
+    )
     return Candidates(members, kind, count, rates, runs, usage, _free_room(round_input, capacity))
 
 
 def _free_room(round_input: RoundInput, capacity: BoolArray) -> IntArray:
     """What each limit has left beside the pinned jobs, shape (R,): GPUs that nobody pinned holds, or places."""
     cluster, free = round_input.cluster, free_places(round_input)
-    held = {gpu for job in round_input.jobs if job.id in round_input.pinned and job.allocation is not None for gpu in job.allocation.gpus}
+    held = {
+        gpu
+        for job in round_input.jobs
+        if job.id in round_input.pinned and job.allocation is not None
+        for gpu in job.allocation.gpus
+    }
     for r in np.flatnonzero(capacity).tolist():
         name = str(round_input.limits[r].gpu_type)
         t = cluster.type_index[name]
@@ -166,14 +204,29 @@ class Ledger:
         for ids, gpu_type, seconds, due, share in data["rows"]:
             key = (tuple(ids), gpu_type)
             received[key], owed[key], shares[key] = seconds, due, share
-        return cls(frozenset(data["jobs"]), received, owed, shares, dict(data["totals"]), data["reset_at"], data["stale"])
+        return cls(
+            frozenset(data["jobs"]),
+            received,
+            owed,
+            shares,
+            dict(data["totals"]),
+            data["reset_at"],
+            data["stale"],
+        )
 
     def data(self) -> dict[str, object]:
         """As JSON data: a row per candidate that received something or is owed something."""
         rows = [
-            [list(key[0]), key[1], seconds, self.owed.get(key, 0.0), self.shares.get(key, 0.0)] for key, seconds in self.received.items()
+            [list(key[0]), key[1], seconds, self.owed.get(key, 0.0), self.shares.get(key, 0.0)]
+            for key, seconds in self.received.items()
         ]
-        return {"jobs": sorted(self.jobs), "rows": rows, "totals": dict(self.totals), "reset_at": self.reset_at, "stale": self.stale}
+        return {
+            "jobs": sorted(self.jobs),
+            "rows": rows,
+            "totals": dict(self.totals),
+            "reset_at": self.reset_at,
+            "stale": self.stale,
+        }
 
     def at(self, round_input: RoundInput, reset_seconds: float | None) -> Ledger:
         """With the jobs of this round. Once jobs came or went and the last reset is long enough ago, what was received is forgotten.
@@ -182,13 +235,28 @@ class Ledger:
         """
         jobs, now = frozenset(round_input.job_by_id), round_input.now
         stale = self.stale or jobs != self.jobs
-        known = replace(self, jobs=jobs, received=_of(jobs, self.received), owed=_of(jobs, self.owed), shares=_of(jobs, self.shares))
+        known = replace(
+            self,
+            jobs=jobs,
+            received=_of(jobs, self.received),
+            owed=_of(jobs, self.owed),
+            shares=_of(jobs, self.shares),
+        )
         start, names = START * round_input.round_seconds, round_input.cluster.type_names
-        fresh = stale and (self.reset_at is None or reset_seconds is None or now - self.reset_at >= reset_seconds)
+        fresh = stale and (
+            self.reset_at is None or reset_seconds is None or now - self.reset_at >= reset_seconds
+        )
         if fresh and reset_seconds is not None:
-            received, totals = dict.fromkeys(known.received, start), dict.fromkeys(names, start * len(jobs))
-            return replace(known, received=received, totals=totals, reset_at=now, stale=False, fresh=True)
-        totals = {name: self.totals.get(name, 0.0) + len(jobs - self.jobs) * start for name in names}
+            received, totals = (
+                dict.fromkeys(known.received, start),
+                dict.fromkeys(names, start * len(jobs)),
+            )
+            return replace(
+                known, received=received, totals=totals, reset_at=now, stale=False, fresh=True
+            )
+        totals = {
+            name: self.totals.get(name, 0.0) + len(jobs - self.jobs) * start for name in names
+        }
         return replace(known, totals=totals, stale=stale and not fresh, fresh=fresh)
 
     def held(self, keys: Sequence[Key]) -> FloatArray:
@@ -198,15 +266,26 @@ class Ledger:
     def fractions(self, keys: Sequence[Key], round_seconds: float) -> FloatArray:
         """Time of each candidate over everybody's on its type, shape (V,)."""
         start = START * round_seconds
-        return np.array([self.received.get(key, start) / self.totals[key[1]] for key in keys], dtype=np.float64)
+        return np.array(
+            [self.received.get(key, start) / self.totals[key[1]] for key in keys], dtype=np.float64
+        )
 
-    def after(self, keys: Sequence[Key], shares: FloatArray, chosen: Iterable[int], round_seconds: float) -> Ledger:
+    def after(
+        self, keys: Sequence[Key], shares: FloatArray, chosen: Iterable[int], round_seconds: float
+    ) -> Ledger:
         """Once the chosen candidates have run for a round."""
-        received, owed, totals, last = dict(self.received), dict(self.owed), dict(self.totals), dict[Key, float]()
+        received, owed, totals, last = (
+            dict(self.received),
+            dict(self.owed),
+            dict(self.totals),
+            dict[Key, float](),
+        )
         running = set(chosen)
         for v, (key, share) in enumerate(zip(keys, shares.tolist(), strict=True)):
             ran = v in running
-            if key in received or ran or (share > 0 and len(key[0]) == 1):  # of pairs there are too many to remember who never ran
+            if (
+                key in received or ran or (share > 0 and len(key[0]) == 1)
+            ):  # of pairs there are too many to remember who never ran
                 received[key] = received.get(key, START * round_seconds) + ran * round_seconds
                 owed[key] = owed.get(key, 0.0) + (share - ran) * round_seconds
                 last[key] = share
@@ -234,10 +313,20 @@ class Chosen:
 def keys_of(round_input: RoundInput, candidates: Candidates) -> list[Key]:
     """What each candidate is known by from round to round."""
     names, jobs = round_input.cluster.type_names, round_input.jobs
-    return [(tuple(jobs[row].id for row in candidates.rows(v)), names[kind]) for v, kind in enumerate(candidates.gpu_type.tolist())]
+    return [
+        (tuple(jobs[row].id for row in candidates.rows(v)), names[kind])
+        for v, kind in enumerate(candidates.gpu_type.tolist())
+    ]
 
 
-def choose(round_input: RoundInput, candidates: Candidates, shares: FloatArray, ledger: Ledger, *, by_owed: bool = True) -> Chosen:
+def choose(
+    round_input: RoundInput,
+    candidates: Candidates,
+    shares: FloatArray,
+    ledger: Ledger,
+    *,
+    by_owed: bool = True,
+) -> Chosen:
     """Candidates by share over fraction received, most first; ties by what is owed, then by share, job and type. Whoever fits runs.
 
     `shares`: shape (V,). A job whose share is zero may still take what nobody else does, alone.
@@ -245,9 +334,13 @@ def choose(round_input: RoundInput, candidates: Candidates, shares: FloatArray, 
     seconds, keys = round_input.round_seconds, keys_of(round_input, candidates)
     fraction = ledger.fractions(keys, seconds)
     priority = np.where(shares > 0, shares / np.maximum(fraction, 1e-12), 0.0)
-    owed = np.array([ledger.owed.get(key, 0.0) if by_owed else 0.0 for key in keys], dtype=np.float64)
+    owed = np.array(
+        [ledger.owed.get(key, 0.0) if by_owed else 0.0 for key in keys], dtype=np.float64
+    )
     order = np.lexsort((np.arange(len(keys)), -shares, -owed, -priority))
-    chosen = _fill(candidates, [v for v in order.tolist() if shares[v] > 0 or candidates.members[v, 1] < 0])
+    chosen = _fill(
+        candidates, [v for v in order.tolist() if shares[v] > 0 or candidates.members[v, 1] < 0]
+    )
     return Chosen(chosen, priority, ledger.after(keys, shares, chosen, seconds))
 
 

@@ -20,7 +20,9 @@ class Batches:
     def __init__(self, wanted: Requests, memory: PolicyState) -> None:
         self._input, self._wanted = wanted.round_input, wanted
         told: Mapping[JobId, object] = memory.data.get(HALVINGS, {})  # type: ignore[assignment]  # as this class told it, here and below
-        self._halvings: dict[JobId, int] = {job_id: int(halvings) for job_id, halvings in told.items()}  # type: ignore[call-overload]
+        self._halvings: dict[JobId, int] = {
+            job_id: int(halvings) for job_id, halvings in told.items()
+        }  # type: ignore[call-overload]
         self._ways: dict[tuple[int, int], tuple[Split, ...]] = {}
         self._types: dict[int, list[int]] = {}
 
@@ -37,12 +39,19 @@ class Batches:
         if (row, t) not in self._ways:
             plan = self._wanted.plan(row, t) if t in self._wanted.usable[row] else None
             name = self._input.cluster.type_names[t]
-            self._ways[row, t] = () if plan is None else splits(self._input.jobs[row], plan, gpu_type=name, round_input=self._input)
+            self._ways[row, t] = (
+                ()
+                if plan is None
+                else splits(self._input.jobs[row], plan, gpu_type=name, round_input=self._input)
+            )
         return self._ways[row, t]
 
     def rank(self, row: int) -> tuple[float, float]:
         """Remaining time on the fastest type, then order of submission."""
-        best = min((ways[0].solo_seconds for t in self.types(row) if (ways := self.ways(row, t))), default=math.inf)
+        best = min(
+            (ways[0].solo_seconds for t in self.types(row) if (ways := self.ways(row, t))),
+            default=math.inf,
+        )
         return best, self._input.jobs[row].spec.submitted_at
 
     def whole_plan(self, row: int, t: int) -> BatchPlan | None:
@@ -62,7 +71,11 @@ class Batches:
     def running_way(self, row: int, t: int) -> Split | None:
         """The same with what it takes in time and memory; None where no batch is known for it."""
         ways = self.ways(row, t)
-        return ways[min(self._halvings.get(self._input.jobs[row].id, 0), len(ways) - 1)] if ways else None
+        return (
+            ways[min(self._halvings.get(self._input.jobs[row].id, 0), len(ways) - 1)]
+            if ways
+            else None
+        )
 
     def tell(self, job_id: JobId, halvings: int) -> None:
         """A job starts with its per-GPU batch halved so often."""
@@ -70,4 +83,10 @@ class Batches:
 
     def remembered(self, holding: Collection[JobId]) -> dict[str, object]:
         """How often the per-GPU batch of each job that holds GPUs was halved, where it was."""
-        return {HALVINGS: {job_id: halvings for job_id, halvings in self._halvings.items() if halvings and job_id in holding}}
+        return {
+            HALVINGS: {
+                job_id: halvings
+                for job_id, halvings in self._halvings.items()
+                if halvings and job_id in holding
+            }
+        }

@@ -89,10 +89,14 @@ class OpenGpus:
     by_node: Mapping[int, Sequence[tuple[int, int]]]
 
     @classmethod
-    def of(cls, idle: Iterable[int], offered: Iterable[tuple[int, int]], node_of: Sequence[int]) -> OpenGpus:
+    def of(
+        cls, idle: Iterable[int], offered: Iterable[tuple[int, int]], node_of: Sequence[int]
+    ) -> OpenGpus:
         """`offered`: (GPU, number of the offer). Idle GPUs before others, those of better offers before those of worse."""
         by_node: dict[int, list[tuple[int, int]]] = {}
-        for gpu, number in sorted([*((gpu, -1) for gpu in idle), *offered], key=lambda one: (one[1], one[0])):
+        for gpu, number in sorted(
+            [*((gpu, -1) for gpu in idle), *offered], key=lambda one: (one[1], one[0])
+        ):
             by_node.setdefault(node_of[gpu], []).append((gpu, number))
         return cls(by_node)
 
@@ -102,24 +106,35 @@ class OpenGpus:
 
     def across_nodes(self, count: int) -> list[Sequence[tuple[int, int]]]:
         """The first of all; of the last offer that is needed, GPUs on nodes that are taken from already come first."""
-        every = sorted((one for gpus in self.by_node.values() for one in gpus), key=lambda one: (one[1], one[0]))
+        every = sorted(
+            (one for gpus in self.by_node.values() for one in gpus),
+            key=lambda one: (one[1], one[0]),
+        )
         if len(every) < count:
             return []
         last = every[count - 1][1]
         sure = [one for one in every if one[1] < last]
         node = {gpu: n for n, gpus in self.by_node.items() for gpu, _ in gpus}
         used = {node[gpu] for gpu, _ in sure}
-        rest = sorted((one for one in every if one[1] == last), key=lambda one: (node[one[0]] not in used, node[one[0]], one[0]))
+        rest = sorted(
+            (one for one in every if one[1] == last),
+            key=lambda one: (node[one[0]] not in used, node[one[0]], one[0]),
+        )
         return [[*sure, *rest][:count]]
 
 
-def best_site(sets: Iterable[Sequence[tuple[int, int]]], offers: Sequence[Offer], ways: Sequence[Split]) -> Site | None:
+def best_site(
+    sets: Iterable[Sequence[tuple[int, int]]], offers: Sequence[Offer], ways: Sequence[Split]
+) -> Site | None:
     """Of these sets the one of least added seconds; the first of equal ones, and None where there is none.
 
     `ways`: all ways to run the newcomer's batch, by number of halvings, with the seconds that they take on such a set. No set costs less than
     the dearest of its pairs would alone, so that those which cannot win are not reckoned.
     """
-    bounded = sorted(((_least(chosen, offers, ways), number, chosen) for number, chosen in enumerate(sets)), key=lambda one: one[:2])
+    bounded = sorted(
+        ((_least(chosen, offers, ways), number, chosen) for number, chosen in enumerate(sets)),
+        key=lambda one: one[:2],
+    )
     best: Site | None = None
     for bound, _, chosen in bounded:
         if best is not None and bound >= best.added_seconds:
@@ -130,16 +145,29 @@ def best_site(sets: Iterable[Sequence[tuple[int, int]]], offers: Sequence[Offer]
     return best
 
 
-def _least(chosen: Sequence[tuple[int, int]], offers: Sequence[Offer], ways: Sequence[Split]) -> float:
-    return max((offers[number].added_seconds for _, number in chosen if number >= 0), default=ways[0].solo_seconds)
+def _least(
+    chosen: Sequence[tuple[int, int]], offers: Sequence[Offer], ways: Sequence[Split]
+) -> float:
+    return max(
+        (offers[number].added_seconds for _, number in chosen if number >= 0),
+        default=ways[0].solo_seconds,
+    )
 
 
-def _site(chosen: Sequence[tuple[int, int]], offers: Sequence[Offer], ways: Sequence[Split]) -> Site:
+def _site(
+    chosen: Sequence[tuple[int, int]], offers: Sequence[Offer], ways: Sequence[Split]
+) -> Site:
     met = [offers[number] for number in sorted({number for _, number in chosen if number >= 0})]
     split = max((offer.split for offer in met), key=lambda split: split.halvings, default=ways[0])
-    seconds = met[0].added_seconds if len(met) == 1 else added_seconds(ways[split.halvings].solo_seconds, [offer.partner for offer in met])
+    seconds = (
+        met[0].added_seconds
+        if len(met) == 1
+        else added_seconds(ways[split.halvings].solo_seconds, [offer.partner for offer in met])
+    )
     gpus = tuple(sorted(gpu for gpu, _ in chosen))
-    return Site(gpus, tuple(met), sum(number >= 0 for _, number in chosen), ways[split.halvings], seconds)
+    return Site(
+        gpus, tuple(met), sum(number >= 0 for _, number in chosen), ways[split.halvings], seconds
+    )
 
 
 def added_seconds(newcomer: float, partners: Sequence[Partner]) -> float:

@@ -30,12 +30,25 @@ class SjfBsbf:
         "Whether times are reckoned on the very GPUs that a job would get, nodes included, and those of best end are chosen; else wherever partners stand.",
         source="SJF-BSBF: no; its time model knows no nodes",
     )
-    round_seconds: float = knob(10.0, "Time between rounds.", unit="s", source="the authors' code", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        10.0,
+        "Time between rounds.",
+        unit="s",
+        source="the authors' code",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     name: str = "sjf-bsbf"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
-        return share(round_input, memory, best_benefit, idle_first=self.idle_first, by_placement=self.by_placement)
+        return share(
+            round_input,
+            memory,
+            best_benefit,
+            idle_first=self.idle_first,
+            by_placement=self.by_placement,
+        )
 
 
 def best_benefit(ways: Sequence[Split], partners: Partners, waiting: float, /) -> list[Offer]:
@@ -47,10 +60,17 @@ def best_benefit(ways: Sequence[Split], partners: Partners, waiting: float, /) -
     if not ways or not partners.of or not math.isfinite(ways[0].solo_seconds):
         return []
     running, newcomer = partners.seconds[:, None], np.array([way.solo_seconds for way in ways])
-    mean = np.where(partners.fits(ways), together_mean(running, newcomer, partners.xi[:, None], partners.xi_newcomer[:, None]), np.inf)
+    mean = np.where(
+        partners.fits(ways),
+        together_mean(running, newcomer, partners.xi[:, None], partners.xi_newcomer[:, None]),
+        np.inf,
+    )
     known = np.isfinite(partners.seconds) & ~np.isnan(partners.xi) & ~np.isnan(partners.xi_newcomer)
     best = mean.argmin(axis=1)
     least = mean[np.arange(len(best)), best]
     shares = known & gains(least, sequential_mean(partners.seconds, np.asarray(waiting)))
     order = [i for i in np.argsort(least, kind="stable").tolist() if shares[i]]
-    return [Offer(partners.of[i], ways[best[i]], float(2.0 * least[i] - partners.seconds[i])) for i in order]
+    return [
+        Offer(partners.of[i], ways[best[i]], float(2.0 * least[i] - partners.seconds[i]))
+        for i in order
+    ]

@@ -26,7 +26,14 @@ class SjfFfs:
         "Whether a job that shares takes all idle GPUs before those of others; else those of others alone.",
         source="the authors' code: yes; the paper's text: no",
     )
-    round_seconds: float = knob(10.0, "Time between rounds.", unit="s", source="the authors' code", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        10.0,
+        "Time between rounds.",
+        unit="s",
+        source="the authors' code",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     name: str = "sjf-ffs"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -39,4 +46,7 @@ def first_fit(ways: Sequence[Split], partners: Partners, _waiting: float, /) -> 
     if not ways:
         return []
     fits = partners.fits(ways)
-    return [Offer(partners.of[i], ways[int(fits[i].argmax())]) for i in np.flatnonzero(fits.any(axis=1)).tolist()]
+    return [
+        Offer(partners.of[i], ways[int(fits[i].argmax())])
+        for i in np.flatnonzero(fits.any(axis=1)).tolist()
+    ]

@@ -15,7 +15,9 @@ from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 PACKING_GAP = 2e-2  # relative, by which packed rounds may miss what the counts are worth before rounds are solved for
-_MOST_NODES = 100  # of branch and bound then: more never changed a simulated figure by as much as the gap
+_MOST_NODES = (
+    100  # of branch and bound then: more never changed a simulated figure by as much as the gap
+)
 _CANDIDATES = 12  # jobs of most gain that are looked at in one step
 _NEGLIGIBLE = 1e-12
 
@@ -32,17 +34,26 @@ def share_packed(window: Window, options: MixedOptions) -> tuple[IntArray | None
     if gap <= PACKING_GAP and window.is_fair(table.sum(axis=1)):
         status = SolveStatus.OPTIMAL if gap <= options.gap else SolveStatus.WITHIN_GAP
         return table, replace(by_counts, status=status, objective=objective, gap=max(gap, 0.0))
-    rounds, report = share_rounds(window, replace(options, gap=max(options.gap, PACKING_GAP), nodes=min(options.nodes, _MOST_NODES)))
+    rounds, report = share_rounds(
+        window,
+        replace(options, gap=max(options.gap, PACKING_GAP), nodes=min(options.nodes, _MOST_NODES)),
+    )
     return rounds, report.after(by_counts)
 
 
 def packed(window: Window, count: IntArray) -> IntArray:
     """A table with about so many rounds for each job, shape (J,): all of them where they can be packed, else those whose loss weighs least."""
     worth = window.utilities()
-    last = worth[np.arange(len(window)), count] - worth[np.arange(len(window)), np.maximum(count - 1, 0)]
+    last = (
+        worth[np.arange(len(window)), count]
+        - worth[np.arange(len(window)), np.maximum(count - 1, 0)]
+    )
     by_width = np.lexsort((-count, -window.demand, ~window.must_run))
     by_worth = np.lexsort((-window.demand, -last / window.demand, ~window.must_run))
-    tables = [_first_fit(window, count, order, early=early) for order, early in ((by_worth, True), (by_width, False), (by_worth, False))]
+    tables = [
+        _first_fit(window, count, order, early=early)
+        for order, early in ((by_worth, True), (by_width, False), (by_worth, False))
+    ]
     best = max(tables, key=lambda table: window.objective(table.sum(axis=1)))
     return best if (best.sum(axis=1) == count).all() else _improved(window, best, worth)
 
@@ -97,12 +108,18 @@ def _margins(window: Window, table: IntArray, worth: FloatArray) -> tuple[FloatA
     """What one round more gains each job and one less costs it, the longest remaining time included; shapes (J,)."""
     count, rows = table.sum(axis=1), np.arange(len(window))
     gain = worth[rows, np.minimum(count + 1, window.rounds)] - worth[rows, count]
-    loss = np.where(window.must_run | (count == 0), np.inf, worth[rows, count] - worth[rows, np.maximum(count - 1, 0)])
+    loss = np.where(
+        window.must_run | (count == 0),
+        np.inf,
+        worth[rows, count] - worth[rows, np.maximum(count - 1, 0)],
+    )
     left = window.left_after(count)
     longest = int(np.argmax(left))
     second = max(float(np.delete(left, longest).max(initial=0.0)), 0.0)
     gain[longest] += window.makespan_weight * min(max(float(left[longest]) - second, 0.0), 1.0)
-    loss += window.makespan_weight * np.maximum(np.minimum(left + 1.0, window.remaining_rounds) - left[longest], 0.0)
+    loss += window.makespan_weight * np.maximum(
+        np.minimum(left + 1.0, window.remaining_rounds) - left[longest], 0.0
+    )
     return gain, loss
 
 
@@ -118,7 +135,9 @@ def _cheapest(window: Window, table: IntArray, row: int, loss: FloatArray) -> _E
     return found
 
 
-def _giving_way(demand: IntArray, there: IntArray, needed: int, loss: FloatArray) -> IntArray | None:
+def _giving_way(
+    demand: IntArray, there: IntArray, needed: int, loss: FloatArray
+) -> IntArray | None:
     """Of the jobs `there` those that free so many GPUs at little loss: one of them, or several by loss per GPU; none where none need to."""
     if needed <= 0:
         return there[:0]
@@ -156,7 +175,9 @@ def _moved_to(window: Window, table: IntArray, row: int, early: int, weight: Flo
     demand = window.demand
     for late in reversed((early + 1 + np.flatnonzero(table[row, early + 1 :])).tolist()):
         needed = int(demand[row] - (window.free - demand @ table[:, early]))
-        others = np.flatnonzero((table[:, early] == 1) & (table[:, late] == 0) & (weight < weight[row]))
+        others = np.flatnonzero(
+            (table[:, early] == 1) & (table[:, late] == 0) & (weight < weight[row])
+        )
         out = _giving_way(demand, others, needed, weight)
         room = window.free - demand @ table[:, late] + demand[row]
         if out is not None and demand[out].sum() <= room and weight[out].sum() < weight[row]:

@@ -19,12 +19,19 @@ from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
 from maat.scheduling.policies.shockwave.packing import earliest, share_packed
 from maat.scheduling.policies.shockwave.regime_forecast import Forecast, forecast, longest_first
-from maat.scheduling.policies.shockwave.window import Window, fair_is_possible, order_rounds, share_rounds
+from maat.scheduling.policies.shockwave.window import (
+    Window,
+    fair_is_possible,
+    order_rounds,
+    share_rounds,
+)
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveReport
 
-_PAST_SHARE = 0.9  # of the time-weighted past in a finish target; the rest is the latest estimate (artifact)
+_PAST_SHARE = (
+    0.9  # of the time-weighted past in a finish target; the rest is the latest estimate (artifact)
+)
 _LAST_ROUND_POWER = 100.0  # of rho, for late jobs that need less than a round (artifact)
 _MOST_WEIGHT = 1e6  # beyond it the solver's tolerance, 1e-6, loses the other jobs
 
@@ -40,7 +47,13 @@ class CountedFrom(StrEnum):
 class Shockwave:
     """Maximises  1/(J T) sum_j U_j - k max_j (remaining_j - planned_j)+  over T rounds, and follows that plan until it has to think again."""
 
-    window_rounds: int = knob(20, "Rounds planned ahead, T.", source="Shockwave configuration files", minimum=1, maximum=50)
+    window_rounds: int = knob(
+        20,
+        "Rounds planned ahead, T.",
+        source="Shockwave configuration files",
+        minimum=1,
+        maximum=50,
+    )
     makespan_weight: float = knob(
         1e-3,
         "k: what a second of the longest job's remaining time weighs.",
@@ -50,17 +63,33 @@ class Shockwave:
         maximum=1e6,
     )
     fairness_power: float = knob(
-        12.0, "lambda: a late job's utility is weighted by rho to this power.", source="Shockwave, 32 GPUs", minimum=0.0, maximum=100.0
+        12.0,
+        "lambda: a late job's utility is weighted by rho to this power.",
+        source="Shockwave, 32 GPUs",
+        minimum=0.0,
+        maximum=100.0,
     )
     most_rho: float = knob(
-        1.0, "Finish-time fairness rho that no job is to exceed.", source="Shockwave configuration files", minimum=0.1, maximum=100.0
+        1.0,
+        "Finish-time fairness rho that no job is to exceed.",
+        source="Shockwave configuration files",
+        minimum=0.1,
+        maximum=100.0,
     )
     rho_from: CountedFrom = knob(
-        CountedFrom.SUBMISSION, "What finish times in rho are counted from.", source="paper: submission; artifact: origin"
+        CountedFrom.SUBMISSION,
+        "What finish times in rho are counted from.",
+        source="paper: submission; artifact: origin",
     )
-    resolve_rounds: int = knob(8, "Most rounds between two plans.", source="Shockwave artifact", minimum=1, maximum=50)
+    resolve_rounds: int = knob(
+        8, "Most rounds between two plans.", source="Shockwave artifact", minimum=1, maximum=50
+    )
     solver_gap: float = knob(
-        1e-3, "Relative gap at which a plan is good enough.", source="Shockwave configuration files", minimum=0.0, maximum=1.0
+        1e-3,
+        "Relative gap at which a plan is good enough.",
+        source="Shockwave configuration files",
+        minimum=0.0,
+        maximum=1.0,
     )
     solver_nodes: int = knob(
         1_000,
@@ -78,7 +107,14 @@ class Shockwave:
         minimum=0.01,
         maximum=3600.0,
     )
-    round_seconds: float = knob(120.0, "Time between rounds.", unit="s", source="Shockwave artifact", minimum=1.0, maximum=86400.0)
+    round_seconds: float = knob(
+        120.0,
+        "Time between rounds.",
+        unit="s",
+        source="Shockwave artifact",
+        minimum=1.0,
+        maximum=86400.0,
+    )
     name: str = "shockwave"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -88,9 +124,15 @@ class Shockwave:
         capacity = int(round_input.cluster.capacity.sum())
         changed = set(memory.plan) != set(round_input.job_by_id)
         if changed:
-            memory = memory.with_estimates(_finish_estimates(round_input, expected), round_input.now)
+            memory = memory.with_estimates(
+                _finish_estimates(round_input, expected), round_input.now
+            )
         report = SolveReport()
-        if changed or memory.capacity != capacity or round_input.round_number - memory.first_round >= self._plan_lasts:
+        if (
+            changed
+            or memory.capacity != capacity
+            or round_input.round_number - memory.first_round >= self._plan_lasts
+        ):
             memory, report = self._plan(round_input, expected, memory, capacity)
         order = _order(round_input, expected, memory)
         decision = walk(
@@ -107,12 +149,16 @@ class Shockwave:
     def _plan_lasts(self) -> int:
         return min(self.resolve_rounds, self.window_rounds)
 
-    def _plan(self, round_input: RoundInput, expected: Forecast, memory: _Memory, capacity: int) -> tuple[_Memory, SolveReport]:
+    def _plan(
+        self, round_input: RoundInput, expected: Forecast, memory: _Memory, capacity: int
+    ) -> tuple[_Memory, SolveReport]:
         """Solve the window with the fairness rows, else without them and with late jobs weighted; then order its rounds."""
         ids = [job.id for job in round_input.jobs]
         rows = np.flatnonzero(np.isfinite(expected.remaining_seconds))
         blank = dict.fromkeys(ids, 0)
-        memory = replace(memory, first_round=round_input.round_number, capacity=capacity, plan=blank)
+        memory = replace(
+            memory, first_round=round_input.round_number, capacity=capacity, plan=blank
+        )
         if not len(rows):
             return memory, SolveReport()
         view = _View.of(round_input, expected, memory, rows, self)
@@ -120,7 +166,10 @@ class Shockwave:
         if table is None:
             return memory, report
         table, ordering = self._ordered(view.window, table, priority)
-        masks = {ids[row]: sum(1 << int(r) for r in np.flatnonzero(line)) for row, line in zip(rows.tolist(), table, strict=True)}
+        masks = {
+            ids[row]: sum(1 << int(r) for r in np.flatnonzero(line))
+            for row, line in zip(rows.tolist(), table, strict=True)
+        }
         return replace(memory, plan={**blank, **masks}), report.after(ordering)
 
     def _solve(self, view: _View) -> tuple[IntArray | None, FloatArray, SolveReport]:
@@ -130,7 +179,9 @@ class Shockwave:
             if table is not None:
                 return table, equal, fair
         priority = view.priorities(self)
-        relaxed = replace(view.window, weight=view.window.weight * priority, least_rounds=np.zeros(len(equal)))
+        relaxed = replace(
+            view.window, weight=view.window.weight * priority, least_rounds=np.zeros(len(equal))
+        )
         table, report = self._share(relaxed)
         return table, priority, report.after(fair)
 
@@ -138,14 +189,18 @@ class Shockwave:
         """How many rounds, each in some round: programmes are solved quickly where demands divide each other, else counts are packed."""
         return (share_rounds if window.demands_divide else share_packed)(window, self._options)
 
-    def _ordered(self, window: Window, table: IntArray, priority: FloatArray) -> tuple[IntArray, SolveReport]:
+    def _ordered(
+        self, window: Window, table: IntArray, priority: FloatArray
+    ) -> tuple[IntArray, SolveReport]:
         if window.demands_divide:
             return order_rounds(window, table, priority, self._options)
         return earliest(window, table, priority), SolveReport()
 
     @property
     def _options(self) -> MixedOptions:
-        return MixedOptions(gap=self.solver_gap, nodes=self.solver_nodes, seconds=self.solver_seconds)
+        return MixedOptions(
+            gap=self.solver_gap, nodes=self.solver_nodes, seconds=self.solver_seconds
+        )
 
 
 # ---- what is remembered ---------------------------------------------------------------------------------------------------------------
@@ -170,7 +225,9 @@ class _Estimates:
     def target(self, now: float) -> float:
         """0.9 x their mean over time + 0.1 x the latest."""
         seconds = self.seconds + now - self.at
-        mean = (self.total + self.latest * (now - self.at)) / seconds if seconds > 0 else self.latest
+        mean = (
+            (self.total + self.latest * (now - self.at)) / seconds if seconds > 0 else self.latest
+        )
         return _PAST_SHARE * mean + (1.0 - _PAST_SHARE) * self.latest
 
 
@@ -188,16 +245,26 @@ class _Memory:
         data: Mapping[str, Any] = state.data or {"first_round": 0, "capacity": 0, "jobs": {}}
         jobs: Mapping[JobId, Sequence[Any]] = data["jobs"]
         plan = {job_id: int(row[0]) for job_id, row in jobs.items()}
-        return cls(data["first_round"], data["capacity"], plan, {job_id: _Estimates(*row[1:]) for job_id, row in jobs.items()})
+        return cls(
+            data["first_round"],
+            data["capacity"],
+            plan,
+            {job_id: _Estimates(*row[1:]) for job_id, row in jobs.items()},
+        )
 
     def data(self) -> Mapping[str, object]:
-        rows = {job_id: [mask, *vars(self.estimates[job_id]).values()] for job_id, mask in self.plan.items()}
+        rows = {
+            job_id: [mask, *vars(self.estimates[job_id]).values()]
+            for job_id, mask in self.plan.items()
+        }
         return {"first_round": self.first_round, "capacity": self.capacity, "jobs": rows}
 
     def with_estimates(self, estimates: Mapping[JobId, float], now: float) -> _Memory:
         """Another estimate for every job that is there, nothing any more of those that are not."""
         known = {
-            job_id: self.estimates[job_id].then(estimate, now) if job_id in self.estimates else _Estimates(0.0, 0.0, estimate, now)
+            job_id: self.estimates[job_id].then(estimate, now)
+            if job_id in self.estimates
+            else _Estimates(0.0, 0.0, estimate, now)
             for job_id, estimate in estimates.items()
         }
         return replace(self, estimates=known)
@@ -211,14 +278,18 @@ class _Memory:
 
 def _share(round_input: RoundInput) -> float:
     """The equal share: of all GPUs, one job among all has so much of the time."""
-    return min(1.0, max(float(round_input.cluster.capacity.sum()), 1.0) / max(len(round_input.jobs), 1))
+    return min(
+        1.0, max(float(round_input.cluster.capacity.sum()), 1.0) / max(len(round_input.jobs), 1)
+    )
 
 
 def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[JobId, float]:
     """Submission + (what it ran + what it will) / share, by job; its submission alone where it can run nowhere."""
     run = expected.spent_seconds + expected.remaining_seconds
     at = np.where(np.isfinite(run), run, 0.0) / _share(round_input)
-    return {job.id: job.spec.submitted_at + float(at[row]) for row, job in enumerate(round_input.jobs)}
+    return {
+        job.id: job.spec.submitted_at + float(at[row]) for row, job in enumerate(round_input.jobs)
+    }
 
 
 @dataclass(frozen=True)
@@ -230,11 +301,23 @@ class _View:
     target: FloatArray
 
     @classmethod
-    def of(cls, round_input: RoundInput, expected: Forecast, memory: _Memory, rows: IntArray, policy: Shockwave) -> _View:
+    def of(
+        cls,
+        round_input: RoundInput,
+        expected: Forecast,
+        memory: _Memory,
+        rows: IntArray,
+        policy: Shockwave,
+    ) -> _View:
         jobs, now = [round_input.jobs[row] for row in rows], round_input.now
         length, ahead = round_input.round_seconds, policy.window_rounds
         remaining = expected.remaining_seconds[rows]
-        since = np.array([job.spec.submitted_at if policy.rho_from is CountedFrom.SUBMISSION else 0.0 for job in jobs])
+        since = np.array(
+            [
+                job.spec.submitted_at if policy.rho_from is CountedFrom.SUBMISSION else 0.0
+                for job in jobs
+            ]
+        )
         target = np.array([memory.estimates[job.id].target(now) for job in jobs]) - since
         share = _share(round_input)
         unplanned = share * (policy.most_rho * target - (now + ahead * length - since))
@@ -244,8 +327,13 @@ class _View:
             paced_rounds=np.maximum(expected.paced_seconds[rows] / length, 1e-6),
             remaining_rounds=remaining / length,
             weight=np.full(len(jobs), 1.0 / (len(jobs) * ahead)),
-            least_rounds=np.where(unplanned < 0, np.inf, np.maximum(remaining - unplanned, 0.0) / length),
-            must_run=np.array([job.id in round_input.pinned and not job.spec.preemptible for job in jobs], dtype=bool),
+            least_rounds=np.where(
+                unplanned < 0, np.inf, np.maximum(remaining - unplanned, 0.0) / length
+            ),
+            must_run=np.array(
+                [job.id in round_input.pinned and not job.spec.preemptible for job in jobs],
+                dtype=bool,
+            ),
             free=memory.capacity,
             rounds=ahead,
             makespan_weight=policy.makespan_weight * length,
@@ -255,15 +343,25 @@ class _View:
     def priorities(self, policy: Shockwave) -> FloatArray:
         """rho^lambda of jobs that are predicted to finish later than they should, rho^100 if they need less than a round; else 1."""
         rho = self.projected / self.target
-        power = np.where(self.window.remaining_rounds < 1.0, _LAST_ROUND_POWER, policy.fairness_power)
+        power = np.where(
+            self.window.remaining_rounds < 1.0, _LAST_ROUND_POWER, policy.fairness_power
+        )
         late: BoolArray = rho > policy.most_rho
-        weight: FloatArray = np.exp(np.minimum(np.where(late, power * np.log(np.maximum(rho, 1e-300)), 0.0), np.log(_MOST_WEIGHT)))
+        weight: FloatArray = np.exp(
+            np.minimum(
+                np.where(late, power * np.log(np.maximum(rho, 1e-300)), 0.0), np.log(_MOST_WEIGHT)
+            )
+        )
         return weight
 
 
 def _order(round_input: RoundInput, expected: Forecast, memory: _Memory) -> list[int]:
     """Planned jobs, those with the largest demand first; then the others by predicted remaining time, longest first: no GPU idles."""
-    planned = [row for row, job in enumerate(round_input.jobs) if memory.is_planned(job.id, round_input.round_number)]
+    planned = [
+        row
+        for row, job in enumerate(round_input.jobs)
+        if memory.is_planned(job.id, round_input.round_number)
+    ]
     planned.sort(key=lambda row: (-round_input.jobs[row].spec.requested_gpus, row))
     others = sorted(set(range(len(round_input.jobs))) - set(planned))
     return [*planned, *longest_first(expected.remaining_seconds, others).tolist()]

@@ -49,7 +49,9 @@ def forecast(round_input: RoundInput) -> Forecast:
     return Forecast(*columns)
 
 
-def expected_epochs(declared: Sequence[int], begun: Mapping[int, int], *, epochs: float, left: float) -> Mapping[int, float]:
+def expected_epochs(
+    declared: Sequence[int], begun: Mapping[int, int], *, epochs: float, left: float
+) -> Mapping[int, float]:
     """Of `left` epochs still to run, how many will have which batch size.
 
     Dirichlet posterior (Shockwave section 5): every declared size counts as `epochs` / sizes observations beforehand, every epoch begun as one
@@ -71,7 +73,9 @@ def _sizes(job: Job) -> tuple[int | None, ...]:
 
 def _rates(round_input: RoundInput, sizes: Sequence[Sequence[int | None]]) -> list[FloatArray]:
     """Work per second of every job at each of its sizes, on the fastest type; 0 where it can run nowhere, NaN where nothing is known."""
-    variants = [_at(job, size) for job, own in zip(round_input.jobs, sizes, strict=True) for size in own]
+    variants = [
+        _at(job, size) for job, own in zip(round_input.jobs, sizes, strict=True) for size in own
+    ]
     wanted = requests(replace(round_input, jobs=tuple(variants)))
     names = round_input.cluster.type_names
     rate = np.where(wanted.pair_of >= 0, wanted.goodput, 0.0)
@@ -91,7 +95,10 @@ def _at(job: Job, size: int | None) -> Job:
     if size is None:
         return job
     largest = max(job.spec.max_batch_size, size)
-    return replace(job, spec=replace(job.spec, batch_size=size, initial_batch_size=size, max_batch_size=largest))
+    return replace(
+        job,
+        spec=replace(job.spec, batch_size=size, initial_batch_size=size, max_batch_size=largest),
+    )
 
 
 def _measured(job: Job, gpu_type: str) -> float | None:
@@ -100,7 +107,11 @@ def _measured(job: Job, gpu_type: str) -> float | None:
     if belief is None or size is None or job.spec.regimes is None:
         return None
     replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
-    same = [s for s in belief.samples if (s.replica_count, s.per_gpu_batch_size) == (replicas, -(-size // replicas))]
+    same = [
+        s
+        for s in belief.samples
+        if (s.replica_count, s.per_gpu_batch_size) == (replicas, -(-size // replicas))
+    ]
     return min((size / s.step_seconds for s in sorted(same)[:1]), default=None)
 
 
@@ -118,7 +129,12 @@ def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
     begun = dict(job.epochs_begun) or {_first(job): 1}
     left = expected_epochs(sizes, begun, epochs=work / one, left=job.remaining_work / one)
     pace = _mean(begun, seconds)
-    return done, done * work / one * pace, work / one * pace, sum(many * seconds[size] for size, many in left.items())
+    return (
+        done,
+        done * work / one * pace,
+        work / one * pace,
+        sum(many * seconds[size] for size, many in left.items()),
+    )
 
 
 def _first(job: Job) -> int:

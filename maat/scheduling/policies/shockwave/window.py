@@ -15,7 +15,9 @@ from maat.scheduling.solving.mixed_programme import MixedOptions, Rows
 from maat.scheduling.solving.mixed_solver import solve_mixed
 from maat.scheduling.solving.report import SolveReport
 
-BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of the work (configuration files of the artifact)
+BREAKPOINTS = np.array(
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+)  # shares of the work (configuration files of the artifact)
 LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
 _LOG = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
 
@@ -56,7 +58,9 @@ class Window:
     def objective(self, count: IntArray) -> float:
         """What the first programme maximises, for so many rounds of every job, shape (J,)."""
         worth = self.utilities()[np.arange(len(self)), count].sum()
-        return float(worth - self.makespan_weight * max(float(self.left_after(count).max(initial=0.0)), 0.0))
+        return float(
+            worth - self.makespan_weight * max(float(self.left_after(count).max(initial=0.0)), 0.0)
+        )
 
     def is_fair(self, count: IntArray) -> bool:
         """Whether so many rounds of every job, shape (J,), are what each must have."""
@@ -72,7 +76,10 @@ class Window:
     @property
     def demands_divide(self) -> bool:
         """Whether each demand divides the next larger, and the largest all GPUs: only then can counts alone say who fits."""
-        return all(large % small == 0 for small, large in pairwise([*np.unique(self.demand).tolist(), self.free]))
+        return all(
+            large % small == 0
+            for small, large in pairwise([*np.unique(self.demand).tolist(), self.free])
+        )
 
 
 def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
@@ -101,7 +108,9 @@ def share_counts(window: Window, options: MixedOptions) -> tuple[IntArray | None
     return None if counts is None else counts[:, 0], report
 
 
-def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
+def _solve(
+    window: Window, slots: int, options: MixedOptions
+) -> tuple[IntArray | None, SolveReport]:
     """The programme with the rounds in so many slots of equal length: whole numbers, shape (J, slots)."""
     many, each = len(window), window.rounds // slots
     rows, log = Rows(), _LOG
@@ -114,12 +123,33 @@ def _solve(window: Window, slots: int, options: MixedOptions) -> tuple[IntArray 
     rows.add(window.done, window.done, (point, BREAKPOINTS), (planned, -1.0 / window.paced_rounds))
     rows.add(-none, np.zeros(many), (planned, one), (taken, -np.ones(slots)))
     rows.add(window.remaining_rounds, none, (planned, one), (latest, one))
-    rows.add(np.full(slots, -np.inf), np.full(slots, float(window.free * each)), (taken.T, np.tile(window.demand, (slots, 1))))
-    cost = np.concatenate((np.zeros(many * (slots + 1)), np.outer(window.weight, log).ravel(), [-window.makespan_weight]))
-    upper = np.concatenate((np.full(many * slots, each), np.full(many, window.rounds), np.ones(point.size), [np.inf]))
-    lower = np.concatenate((np.repeat(window.must_run * each, slots), window.least_rounds, np.zeros(point.size + 1)))
-    answer = solve_mixed(rows.programme(cost, np.minimum(lower, upper), upper, np.arange(len(cost)) < many * slots), options)
-    x = None if answer.x is None else np.round(answer.x[: many * slots]).astype(np.int64).reshape(many, slots)
+    rows.add(
+        np.full(slots, -np.inf),
+        np.full(slots, float(window.free * each)),
+        (taken.T, np.tile(window.demand, (slots, 1))),
+    )
+    cost = np.concatenate(
+        (
+            np.zeros(many * (slots + 1)),
+            np.outer(window.weight, log).ravel(),
+            [-window.makespan_weight],
+        )
+    )
+    upper = np.concatenate(
+        (np.full(many * slots, each), np.full(many, window.rounds), np.ones(point.size), [np.inf])
+    )
+    lower = np.concatenate(
+        (np.repeat(window.must_run * each, slots), window.least_rounds, np.zeros(point.size + 1))
+    )
+    answer = solve_mixed(
+        rows.programme(cost, np.minimum(lower, upper), upper, np.arange(len(cost)) < many * slots),
+        options,
+    )
+    x = (
+        None
+        if answer.x is None
+        else np.round(answer.x[: many * slots]).astype(np.int64).reshape(many, slots)
+    )
     return x, answer.report
 
 
@@ -144,7 +174,9 @@ def spread(window: Window, count: IntArray) -> IntArray | None:
     return table
 
 
-def order_rounds(window: Window, table: IntArray, priority: FloatArray, options: MixedOptions) -> tuple[IntArray, SolveReport]:
+def order_rounds(
+    window: Window, table: IntArray, priority: FloatArray, options: MixedOptions
+) -> tuple[IntArray, SolveReport]:
     """The same number of rounds for every job, earlier for those of higher priority: minimise sum_j priority_j x mean round of j.
 
     Shapes (J, T), (J,). Where the solver finds nothing, the table as it is.
@@ -157,11 +189,19 @@ def order_rounds(window: Window, table: IntArray, priority: FloatArray, options:
     many, rounds = len(open_rows), window.rounds
     column = np.arange(many * rounds).reshape(many, rounds)
     rows = Rows()
-    rows.add(count[open_rows].astype(float), count[open_rows].astype(float), (column, np.ones(rounds)))
-    rows.add(np.full(rounds, -np.inf), np.full(rounds, float(free)), (column.T, np.broadcast_to(window.demand[open_rows], (rounds, many))))
+    rows.add(
+        count[open_rows].astype(float), count[open_rows].astype(float), (column, np.ones(rounds))
+    )
+    rows.add(
+        np.full(rounds, -np.inf),
+        np.full(rounds, float(free)),
+        (column.T, np.broadcast_to(window.demand[open_rows], (rounds, many))),
+    )
     cost = -np.outer(priority[open_rows] / count[open_rows], np.arange(rounds)).ravel()
     zero = np.zeros(many * rounds)
-    answer = solve_mixed(rows.programme(cost, zero, zero + 1.0, np.ones(many * rounds, dtype=bool)), options)
+    answer = solve_mixed(
+        rows.programme(cost, zero, zero + 1.0, np.ones(many * rounds, dtype=bool)), options
+    )
     if answer.x is None:
         return table, answer.report
     ordered = table.copy()
