@@ -29,8 +29,9 @@ from maat.scheduling.autoscaling import (
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
-from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.fidelity import fidelity
 from maat.simulation.world_models import Model, measured_models
+from maat.vocabulary import ProfilingMode
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "pollux.md"
 BEGIN, END = "<!-- readings of auto-scaling -->", "<!-- end of readings -->"

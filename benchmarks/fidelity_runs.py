@@ -18,10 +18,11 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import ACROSS_OVER_WITHIN
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.fidelity import GpuTimeRule, ProfilingMode, fidelity
+from maat.simulation.fidelity import GpuTimeRule, fidelity
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import measured_models
+from maat.vocabulary import ProfilingMode
 from maat.workloads.workloads import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

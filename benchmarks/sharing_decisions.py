@@ -18,7 +18,8 @@ from benchmarks.sharing_runs import (
     Run,
 )
 from benchmarks.sharing_variations import VARIATIONS, Setting, scaled
-from maat.simulation.interference import SYNTHETIC, interference
+from maat.simulation.interference import interference
+from maat.vocabulary import SYNTHETIC
 
 HEAD = (
     "varied",

@@ -14,16 +14,17 @@ from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, Setting, scaled,
 from maat.models.truth import Shape
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import Adaptivity, JobSpec
+from maat.scheduling.job import JobSpec
 from maat.scheduling.policies import suiting_placer
 from maat.scheduling.policies.ordering import declared_plan
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.fidelity import Fidelity, ProfilingMode, fidelity
+from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model, catalog_models
+from maat.vocabulary import Adaptivity, ProfilingMode
 from maat.workloads.generators import FAMILIES
 from maat.workloads.workloads import TraceJob, Workload
 

@@ -23,7 +23,8 @@ from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
-from maat.simulation.variability import PAPER_VARIABILITY, ScoreDraw, Variability, read_variability
+from maat.simulation.variability import PAPER_VARIABILITY, Variability, read_variability
+from maat.vocabulary import ScoreDraw
 from maat.workloads.workloads import Workload, read_workload
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "variability.md"

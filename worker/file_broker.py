@@ -60,9 +60,8 @@ class Channel(filesystem.Channel):
         with _binding:
             super().queue_bind(queue, exchange, routing_key, arguments, **more)  # type: ignore[no-untyped-call]
             named = exchange or "amq.direct"
-            self._queue_bind(
-                named, *self.typeof(named).prepare_bind(queue, named, routing_key, arguments)
-            )  # type: ignore[no-untyped-call]
+            kind = self.typeof(named)  # type: ignore[no-untyped-call]
+            self._queue_bind(named, *kind.prepare_bind(queue, named, routing_key, arguments))
 
     def get_table(self, exchange: str) -> Any:
         with self._bindings():

@@ -17,10 +17,11 @@ from backend.columns import json_text
 from backend.models import Job as JobRow
 from backend.models import JobAllocation, JobEvent
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.events import TERMINAL, Event, EventKind, JobState, may_follow
+from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Allocation, JobId
 from maat.simulation.adaptive_job import SimulatedJob
+from maat.vocabulary import JobState
 from worker.changes_json import batch_to_json
 from worker.round_rows import finite_values
 from worker.writes import Write

@@ -11,12 +11,13 @@ from backend.models import Job as JobRow
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
-from maat.scheduling.events import Event, EventKind, JobState
-from maat.scheduling.job import Adaptivity, Allocation, JobId, JobSpec, WorkloadKind
+from maat.scheduling.events import Event, EventKind
+from maat.scheduling.job import Allocation, JobId, JobSpec
 from maat.scheduling.rounds import Changes, ClusterState
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity, JobState, WorkloadKind
 from worker.executor_rows import StoredExecutor, fit_once
 from worker.step_seconds import OBSERVE, StepSeconds
 

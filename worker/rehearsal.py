@@ -22,12 +22,13 @@ from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, OutboxMessage, Round
 from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.events import Event, JobState
+from maat.scheduling.events import Event
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.vocabulary import JobState
 from worker.changes_json import changes_from_json
 from worker.executor_rows import StoredExecutor
 from worker.live_cluster import live_models

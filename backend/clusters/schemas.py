@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
 from backend.web.fields import Body, Name, Timestamp
-from maat.scheduling.cluster import MAX_GPUS_PER_NODE
+from maat.vocabulary import MAX_GPUS_PER_NODE
 
 MAX_NODES = 5_000
 MAX_CLUSTER_GPUS = 20_000  # each stands on the cluster's page, and in every answer about its state

@@ -8,7 +8,8 @@ from backend.jobs.schemas import JobBody
 from backend.problems import FieldError, input_field_error
 from maat.models.catalog import CatalogModel
 from maat.scheduling.errors import JobError
-from maat.scheduling.job import Adaptivity, JobSpec, WorkloadKind
+from maat.scheduling.job import JobSpec
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 
 def objections(

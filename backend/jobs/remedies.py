@@ -20,7 +20,7 @@ from backend.jobs.models import Job
 from backend.jobs.schemas import JobBody, Remedy, StartOut
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Adaptivity, WorkloadKind
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 MOST_TRIED = 8
 MOST_SECONDS = (

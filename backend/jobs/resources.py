@@ -24,8 +24,8 @@ from backend.jobs.schemas import (
 )
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
-from maat.scheduling.events import JobState
 from maat.scheduling.explain import sentence_of
+from maat.vocabulary import JobState
 
 _SAME = (
     "id name model cluster_id state adaptivity gpu_count min_gpus max_gpus batch_size max_batch_size work_scale preemptible gpu_types "

@@ -52,7 +52,7 @@ from backend.web.conditional import IfMatch, etag
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.fields import Moment
 from backend.web.strict_json import StrictRoute
-from maat.scheduling.events import JobState
+from maat.vocabulary import JobState
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 

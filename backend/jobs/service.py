@@ -25,7 +25,8 @@ from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
 from backend.validation_errors import field_error
 from backend.web.conditional import check_version_if_sent
 from maat.models.catalog import CatalogModel, load_catalog
-from maat.scheduling.events import TERMINAL, EventKind, JobState
+from maat.scheduling.events import TERMINAL, EventKind
+from maat.vocabulary import JobState
 
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from enum import StrEnum
 
 from maat.simulation.interference import Interference, gavel_types, is_gavel, read_interference_text
 from maat.simulation.variability import Variability, read_variability_texts
+from maat.vocabulary import MeasurementKind
 
 EVERY_GPU = "every GPU"
 
 Texts = Mapping[str, str]
-
-
-class MeasurementKind(StrEnum):
-    VARIABILITY = "variability"
-    INTERFERENCE = "interference"
 
 
 def variability_of(texts: Texts, *, gpu_types: Collection[str] | None = None) -> Variability:

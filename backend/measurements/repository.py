@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
-from backend.measurements.contents import MeasurementKind
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.problems import NotFound
 from backend.tenancy import find_owned
+from maat.vocabulary import MeasurementKind
 
 
 def get_measurement(

@@ -10,7 +10,6 @@ from sqlmodel import col
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
-from backend.measurements.contents import MeasurementKind
 from backend.measurements.models import Measurement
 from backend.measurements.repository import get_measurement
 from backend.measurements.schemas import MeasurementBody, MeasurementOut
@@ -26,6 +25,7 @@ from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.vocabulary import MeasurementKind
 
 router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=StrictRoute)
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from backend.measurements.contents import MeasurementKind
 from backend.web.fields import Body, Name, Timestamp
-from maat.simulation.interference import SYNTHETIC
+from maat.vocabulary import SYNTHETIC, MeasurementKind
 
 MAX_FILES = 32
 MAX_BYTES = 4_000_000  # of all files together

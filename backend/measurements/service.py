@@ -11,7 +11,7 @@ from backend.accounts.identity import Principal
 from backend.accounts.names import names_of
 from backend.clocktime import utc_now
 from backend.columns import pack_json
-from backend.measurements.contents import MeasurementKind, Texts, covered, digest_of, sha256
+from backend.measurements.contents import Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.repository import get_measurement, is_used, named
 from backend.measurements.schemas import (
@@ -23,6 +23,7 @@ from backend.measurements.schemas import (
 )
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
 from maat.scheduling.errors import InputError
+from maat.vocabulary import MeasurementKind
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
-from backend.measurements.contents import MeasurementKind, interference_of, variability_of
+from backend.measurements.contents import interference_of, variability_of
 from backend.measurements.models import Measurement, MeasurementUse
 from backend.measurements.repository import get_measurement, named, texts_of
 from backend.measurements.schemas import UsedOut
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError
-from maat.simulation.interference import SYNTHETIC, Interference
+from maat.simulation.interference import Interference
 from maat.simulation.variability import Variability
+from maat.vocabulary import SYNTHETIC, MeasurementKind
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from backend.problems import FieldError, Invalid, NotFound
 from backend.web.fields import LARGEST_BATCH
 from backend.web.strict_json import StrictRoute
 from maat.models.catalog import CatalogModel, load_catalog, shipped_catalog
-from maat.scheduling.job import WorkloadKind
+from maat.vocabulary import WorkloadKind
 
 router = APIRouter(prefix="/models", tags=["models"], route_class=StrictRoute)
 

@@ -17,11 +17,11 @@ from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
 from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import Fidelity, fidelity
-from maat.simulation.interference import SYNTHETIC, Interference, synthetic
+from maat.simulation.interference import Interference, synthetic
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario, interference_of, with_scores
-from maat.simulation.tuned_jobs import TunedJobs, TuningRule
-from maat.simulation.variability import ScoreDraw
+from maat.simulation.tuned_jobs import TunedJobs
+from maat.vocabulary import SYNTHETIC, ScoreDraw, TuningRule
 
 
 def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Conditions:

@@ -13,14 +13,17 @@ from backend.sight import Sight
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, request_seen, summary_seen
 from backend.web.fields import Body, GpuCount, Name, Timestamp
-from maat.scheduling.cluster import MAX_JOBS_PER_GPU
-from maat.simulation.failures import LEAST_MTBF_HOURS
-from maat.simulation.fidelity import ProfilingMode
-from maat.simulation.interference import MAX_SLOWDOWN, SYNTHETIC
-from maat.simulation.tuned_jobs import TuningRule
-from maat.simulation.variability import ScoreDraw
-from maat.workloads.generators import MAX_HOURS
-from maat.workloads.workloads import MAX_SECONDS
+from maat.vocabulary import (
+    LEAST_MTBF_HOURS,
+    MAX_HOURS,
+    MAX_JOBS_PER_GPU,
+    MAX_SECONDS,
+    MAX_SLOWDOWN,
+    SYNTHETIC,
+    ProfilingMode,
+    ScoreDraw,
+    TuningRule,
+)
 
 MAX_RUNS = 200  # traces x entries of `runs`
 MAX_TRACES = 12

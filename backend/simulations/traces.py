@@ -10,10 +10,9 @@ from sqlmodel import Session, col, select
 from backend.accounts.names import names_of
 from backend.jobs.models import Job
 from backend.simulations.schemas import MAX_SIMULATED_JOBS
-from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.iteration_models import shipped_models
+from maat.vocabulary import MAX_GPUS, Adaptivity, WorkloadKind
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 

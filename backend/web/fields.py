@@ -16,8 +16,7 @@ from pydantic import (
     PlainSerializer,
 )
 
-from maat.scheduling.cluster import MAX_GPUS
-from maat.scheduling.job import MAX_TEXT
+from maat.vocabulary import MAX_GPUS, MAX_TEXT
 
 LARGEST_BATCH = 2**31 - 1
 

@@ -18,12 +18,13 @@ from maat.cli.variability_options import (
     read_measured,
     read_penalties,
 )
-from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.conditions import Conditions, check_interference, with_draw
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.fidelity import FIDELITIES, fidelity
 from maat.simulation.interference import interference
-from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs, TuningRule
+from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs
+from maat.vocabulary import MAX_GPUS, ProfilingMode, TuningRule
 
 FidelityName = Annotated[
     str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,19 +12,11 @@ import typer
 
 from maat.cli.explanation import explanation_lines
 from maat.cli.numbers import number_option, whole_argument, whole_option
-from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity, WorkloadKind
+from maat.vocabulary import MAX_GPUS, Adaptivity, MeasurementKind, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.client import Client
-
-
-class MeasurementKind(StrEnum):
-    """As the service has it: what uploaded measurements say."""
-
-    VARIABILITY = "variability"
-    INTERFERENCE = "interference"
 
 
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]

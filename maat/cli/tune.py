@@ -12,10 +12,11 @@ from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say
 from maat.laboratory.tuning import SCORES, TreeParzen, Tuned, Tuning, tune
-from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.fidelity import fidelity
 from maat.simulation.world_models import named_model
+from maat.vocabulary import MAX_GPUS
 from maat.workloads.generators import MAX_SEED
 
 ModelName = Annotated[str, typer.Option("--model", help="What is trained in every trial.")]

@@ -11,7 +11,8 @@ import typer
 
 from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import penalties_of
-from maat.simulation.variability import ScoreDraw, Variability, read_variability
+from maat.simulation.variability import Variability, read_variability
+from maat.vocabulary import ScoreDraw
 
 VariabilityFolder = Annotated[
     Path | None,

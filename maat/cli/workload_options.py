@@ -11,11 +11,12 @@ import typer
 
 from maat.cli.numbers import number_option, whole_option
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
-from maat.scheduling.cluster import MAX_JOBS_PER_GPU, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.world_models import Model, measured_models
-from maat.workloads.generators import FAMILIES, MAX_HOURS
+from maat.vocabulary import MAX_HOURS, MAX_JOBS_PER_GPU
+from maat.workloads.generators import FAMILIES
 from maat.workloads.workloads import MAX_JOBS, read_workload
 
 TraceFile = Annotated[

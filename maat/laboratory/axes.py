@@ -9,7 +9,8 @@ from typing import Any
 
 from maat.laboratory.setup import Setup
 from maat.scheduling.errors import ParameterError
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode
+from maat.simulation.fidelity import FIDELITIES
+from maat.vocabulary import ProfilingMode
 
 MAX_COPIES = 64
 

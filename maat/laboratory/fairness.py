@@ -15,7 +15,7 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
-from maat.scheduling.job import Adaptivity, Allocation, JobSpec
+from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
@@ -23,6 +23,7 @@ from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
 
 ROUND_SECONDS = 60.0

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from maat.models.truth import Truth
-from maat.scheduling.events import Event, EventKind, JobState
+from maat.scheduling.events import Event, EventKind
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.rounds import Changes, ClusterState
 from maat.simulation.executor import SimulatedExecutor
+from maat.vocabulary import JobState
 
 
 @dataclass(frozen=True)

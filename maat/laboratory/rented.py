@@ -28,8 +28,9 @@ from maat.scheduling.rounds import (
 from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.fidelity import Fidelity
 from maat.simulation.world_models import Model
+from maat.vocabulary import ProfilingMode
 from maat.workloads.workloads import TraceJob
 
 

@@ -16,7 +16,7 @@ from maat.laboratory.reactive import ReactiveExecutor, Submission
 from maat.laboratory.rented import LatestOnly
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
-from maat.scheduling.job import Adaptivity, JobId
+from maat.scheduling.job import JobId
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
@@ -24,6 +24,7 @@ from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
 
 if TYPE_CHECKING:

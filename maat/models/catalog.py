@@ -17,8 +17,9 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import JobError, ProfileError
-from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits, WorkloadKind
+from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.scheduling.throughput import ThroughputParameters
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 FORMAT_VERSION = 1
 

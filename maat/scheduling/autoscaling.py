@@ -14,10 +14,11 @@ from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Job, WorkloadKind
+from maat.scheduling.job import Job
 from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.parameters import knob
 from maat.scheduling.throughput import step_seconds
+from maat.vocabulary import WorkloadKind
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, IntArray
 from maat.scheduling.errors import ClusterError
+from maat.vocabulary import MAX_GPUS, MAX_GPUS_PER_NODE, MAX_JOBS_PER_GPU
 
 NodeId = str
 
-MAX_GPUS_PER_NODE = 64
-MAX_GPUS = 1_000_000
-MAX_JOBS_PER_GPU = 8
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,47}")
 _GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d{1,12})x(?P<gpus>\d{1,12})")

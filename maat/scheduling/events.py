@@ -7,21 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from maat.scheduling.job import JobId
-
-
-class JobState(StrEnum):
-    SUBMITTED = "submitted"
-    PROFILING = "profiling"
-    PENDING = "pending"
-    STARTING = "starting"
-    RUNNING = "running"
-    RESTARTING = "restarting"
-    PAUSED = "paused"
-    PREEMPTED = "preempted"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
+from maat.vocabulary import JobState
 
 _S = JobState
 TERMINAL = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})

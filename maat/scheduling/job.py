@@ -4,32 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from maat.scheduling.belief import Belief
 from maat.scheduling.errors import JobError
 from maat.scheduling.regimes import DeclaredRegimes
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 JobId = str
-
-MAX_TEXT = 200
-
-
-class Adaptivity(StrEnum):
-    """What may vary besides the GPU type: nothing; GPU count; GPU count and batch size (Sia section 3.4)."""
-
-    RIGID = "rigid"
-    STRONG_SCALING = "strong-scaling"
-    ADAPTIVE = "adaptive"
-
-
-class WorkloadKind(StrEnum):
-    """What a job does, and so what counts as goodput (Sia sections 3 and 6): effective samples/s of training; samples/s of inference over a
-    data set; 1 or 0 of inference that keeps its promised latency or does not."""
-
-    TRAINING = "training"
-    BATCH_INFERENCE = "batch-inference"
-    LATENCY_INFERENCE = "latency-inference"
 
 
 @dataclass(frozen=True, slots=True)

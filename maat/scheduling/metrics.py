@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.job import Adaptivity
+from maat.vocabulary import Adaptivity
 
 LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
 

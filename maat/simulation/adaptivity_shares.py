@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity, WorkloadKind
 from maat.workloads.workloads import TraceJob
 
 _STREAM = 11  # keeps these draws apart from others of the same seed

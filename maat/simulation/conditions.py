@@ -12,7 +12,8 @@ from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity
 from maat.simulation.interference import Interference
 from maat.simulation.tuned_jobs import TunedJobs
-from maat.simulation.variability import ScoreDraw, Variability
+from maat.simulation.variability import Variability
+from maat.vocabulary import ScoreDraw
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from maat.scheduling.belief import Fitter, MemoisingFitter, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.errors import InputError, MaatError
-from maat.scheduling.events import Event, EventKind, JobState
+from maat.scheduling.events import Event, EventKind
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.regimes import Regime
@@ -20,8 +20,9 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterSt
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, restore, shape_of, snapshot
 from maat.simulation.failures import NodeFailure, Outages
-from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.fidelity import Fidelity
 from maat.simulation.slowdowns import Slowdown, coupled, set_paces
+from maat.vocabulary import JobState, ProfilingMode
 
 PROFILED_BATCH_SIZES = 10  # Sia section 3.2: typically ten per GPU type
 ORACLE_BATCH_SIZES = 6

@@ -11,9 +11,9 @@ import numpy as np
 
 from maat.scheduling.cluster import Cluster, NodeId
 from maat.scheduling.errors import ClusterError, ParameterError
+from maat.vocabulary import LEAST_MTBF_HOURS
 
 SECONDS_PER_HOUR = 3600.0
-LEAST_MTBF_HOURS = 0.1  # below, jobs do little but restart, and a simulation has no end
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,7 @@ from enum import StrEnum
 from maat.scheduling.errors import UnknownNameError
 from maat.scheduling.fitting import ACROSS_OVER_WITHIN
 from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
-
-
-class ProfilingMode(StrEnum):
-    """What is revealed of a job before it has run (Sia section 5.7): step times at every configuration; on one GPU of every type; nothing.
-
-    REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps of
-    that batch size it has left (Pollux section 5.2, Optimus+Oracle).
-    REQUESTED: its true pace, calibration included, at the GPU count and batch size that it asks for, on every type; free of charge.
-    """
-
-    ORACLE = "oracle"
-    REQUESTED = "requested"
-    BOOTSTRAP = "bootstrap"
-    NO_PROFILE = "no-profile"
-    REQUEST_ORACLE = "request-oracle"
+from maat.vocabulary import ProfilingMode
 
 
 class GpuTimeRule(StrEnum):

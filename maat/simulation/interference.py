@@ -17,9 +17,8 @@ from typing import Any
 
 from maat.csv_input import CsvInput, Row, read_csv
 from maat.scheduling.errors import InterferenceError
+from maat.vocabulary import MAX_SLOWDOWN, SYNTHETIC
 
-SYNTHETIC = "synthetic"
-MAX_SLOWDOWN = 1000.0
 MAX_GPUS_PER_JOB = 1_000_000
 MAX_STEPS_PER_SECOND = 1e9
 GAVEL_TYPE = "v100"

@@ -10,9 +10,10 @@ from importlib.resources import files
 
 from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
-from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.world_models import Model, catalog_models
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
 
 MOST_GPUS = 4096

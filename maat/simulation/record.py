@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maat.scheduling.events import Event, EventKind, JobState
+from maat.scheduling.events import Event, EventKind
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
@@ -16,6 +16,7 @@ from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
 from maat.simulation.notes import PlacerMoves, notes_on, notes_on_clock, notes_on_moves
 from maat.simulation.scenario import Scenario
+from maat.vocabulary import JobState
 
 Progress = Callable[["Position"], None]
 MOST_NAMED = 10  # jobs that a summary names

@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
-from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, parameters_beside
 from maat.scheduling.rounds import Placer, Policy, PolicyState
@@ -22,6 +21,7 @@ from maat.simulation.slowdowns import SharedGpus, Slowdown, UnequalGpus
 from maat.simulation.tuned_jobs import tuned
 from maat.simulation.variability import draw_scores
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob, Workload
 
 

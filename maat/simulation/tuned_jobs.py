@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
@@ -17,21 +16,14 @@ from maat.models.truth import Truth, gain
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.goodput import plan_for_batch
-from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity, TuningRule, WorkloadKind
 from maat.workloads.workloads import TraceJob
 
 BATCH_SIZES = 20  # looked at per GPU count, from the initial to the largest in equal ratios
 EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights
 MOST_GPUS = 16  # that a tuned job asks for, where nobody says otherwise
 _STREAM = 17  # keeps these draws apart from others of the same seed
-
-
-class TuningRule(StrEnum):
-    """Which pairs are looked at: every batch size on every GPU count (Sia), or of each count its best batch size alone (Pollux)."""
-
-    ANY_PAIR = "any-pair"
-    BEST_BATCH = "best-batch"
 
 
 @dataclass(frozen=True, slots=True)

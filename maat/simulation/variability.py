@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from maat.csv_input import Row, read_csv
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
+from maat.vocabulary import ScoreDraw
 
 APPLICATIONS = ("resnet", "bert", "pagerank", "sgemm")
 MACHINES: Mapping[str, str] = {
@@ -22,13 +22,6 @@ MACHINES: Mapping[str, str] = {
     "ls6": "a100",
 }  # of TACC, and what GPUs they have
 TIME, GPU = "perf", "uuid"
-
-
-class ScoreDraw(StrEnum):
-    """What a simulated GPU's score is: the median of a measured GPU, none taken twice; or any single measurement, as in the published code."""
-
-    MEDIANS = "medians"
-    ROWS = "rows"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from maat.models.profiles import read_profiles
 from maat.models.throughput_table import TableTruth, read_throughput_table
 from maat.models.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
 from maat.scheduling.errors import UnknownNameError
-from maat.scheduling.job import Adaptivity, JobSpec, MemoryLimits
+from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.fidelity import Fidelity
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
 
 DEFAULT_RESTART_SECONDS = 30.0

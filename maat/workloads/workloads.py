@@ -17,14 +17,12 @@ from typing import Any
 from maat.csv_input import CsvInput, Row, read_csv
 from maat.models.profiles import MODEL_BY_FOLDER
 from maat.models.throughput_table import EPOCH_SAMPLES, JobType, steps_of_an_epoch
-from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import MAX_TEXT, Adaptivity, WorkloadKind
 from maat.scheduling.regimes import Regime
+from maat.vocabulary import MAX_GPUS, MAX_SECONDS, MAX_TEXT, Adaptivity, WorkloadKind
 from maat.workloads.batch_regimes import Adaptation, regimes_of
 
 MAX_JOBS = 200_000
-MAX_SECONDS = 1e10
 MAX_EPOCHS = 1_000_000
 MAX_WORK_SCALE = 1e8
 

@@ -25,7 +25,7 @@ from backend.database import Database
 from backend.jobs.repository import SORT_KEYS, FoundJobs, JobFilters, count_by_state, find_jobs
 from backend.models import Job, JobCount, Tenant, User
 from backend.settings import Settings
-from maat.scheduling.events import JobState
+from maat.vocabulary import JobState
 from worker.housekeeping import fold_job_counts
 
 SHORT, LONG = 3_000, 24_000

@@ -14,9 +14,9 @@ from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.conditions import conditions_of
 from backend.simulations.requests import placer_parameters_of
 from backend.simulations.traces import workload_of
-from maat.simulation.fidelity import ProfilingMode
 from maat.simulation.interference import Interference
-from maat.simulation.tuned_jobs import TunedJobs, TuningRule
+from maat.simulation.tuned_jobs import TunedJobs
+from maat.vocabulary import ProfilingMode, TuningRule
 
 UNKNOWN_PAIRS = "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"
 SIMULATIONS, OPERATIONS = "/api/v1/simulations", "/api/v1/operations"

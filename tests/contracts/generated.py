@@ -12,13 +12,14 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits, WorkloadKind
+from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import pinned_grants, standing_limits
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.throughput import step_seconds
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 TYPES = ("t4", "rtx", "a100", "v100")
 TENANTS = ("default", "vision", "speech")

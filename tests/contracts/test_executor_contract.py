@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
-from maat.scheduling.events import Event, EventKind, JobState, may_follow
+from maat.scheduling.events import Event, EventKind, may_follow
 from maat.scheduling.job import Allocation, Job
 from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
@@ -24,6 +24,7 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Gr
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import JobState
 from maat.workloads.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x4,a100=1x4")

@@ -39,9 +39,7 @@ from frontend.pages.simulate import place as simulation_place
 from frontend.problems import worded
 from maat.client.errors import ApiError, FieldProblem
 from maat.scheduling import cluster
-from maat.simulation.fidelity import ProfilingMode
-from maat.simulation.tuned_jobs import TuningRule
-from maat.simulation.variability import ScoreDraw
+from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule
 from maat.workloads import generators
 
 FORM: dict[str, Any] = {

@@ -9,7 +9,6 @@ import pytest
 
 from maat.laboratory.fairness import Fairness, IsolatedRuns, contention_of_life, fairness
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import WorkloadKind
 from maat.scheduling.metrics import FairnessRule
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
@@ -17,6 +16,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models, measured_models
+from maat.vocabulary import WorkloadKind
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

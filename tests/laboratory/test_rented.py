@@ -19,8 +19,9 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import TraceError
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
-from maat.simulation.fidelity import ProfilingMode, fidelity
+from maat.simulation.fidelity import fidelity
 from maat.simulation.world_models import Model, catalog_models
+from maat.vocabulary import ProfilingMode
 
 
 @dataclass(frozen=True)

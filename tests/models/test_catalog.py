@@ -23,8 +23,9 @@ from maat.models.catalog_fit import (
 from maat.models.measurements import EpochTable, MeasuredModel
 from maat.models.profiles import read_profiles
 from maat.scheduling.errors import JobError, ProfileError
-from maat.scheduling.job import Adaptivity, MemoryLimits
+from maat.scheduling.job import MemoryLimits
 from maat.scheduling.throughput import pass_seconds, step_seconds
+from maat.vocabulary import Adaptivity
 
 DATA_PARALLEL = ("cifar10", "bert", "deepspeech2", "yolov3", "imagenet", "ncf")
 GPU_TYPES = {"t4", "rtx", "a100", "quad", "v100"}

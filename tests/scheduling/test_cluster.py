@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from maat.scheduling.cluster import MAX_GPUS, Cluster, GpuType, Node
+from maat.scheduling.cluster import Cluster, GpuType, Node
 from maat.scheduling.errors import ClusterError
+from maat.vocabulary import MAX_GPUS
 
 
 def test_the_short_form_reads_and_writes_the_same() -> None:

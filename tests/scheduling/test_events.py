@@ -14,7 +14,8 @@ from maat.scheduling.errors import (
     TraceError,
     UnknownNameError,
 )
-from maat.scheduling.events import TERMINAL, TRANSITIONS, JobState, may_follow
+from maat.scheduling.events import TERMINAL, TRANSITIONS, may_follow
+from maat.vocabulary import JobState
 
 S = JobState
 

@@ -10,7 +10,7 @@ from scheduling.examples import belief, job, spec, type_belief
 from maat.scheduling.belief import Belief, GradientStatistics, MemoisingFitter
 from maat.scheduling.errors import JobError
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Adaptivity
+from maat.vocabulary import Adaptivity
 
 RIGID = {"adaptivity": Adaptivity.RIGID, "batch_size": 64}
 

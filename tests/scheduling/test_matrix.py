@@ -11,9 +11,10 @@ from maat.scheduling.belief import Belief
 from maat.scheduling.bootstrap import ProjectByConstant, project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
-from maat.scheduling.job import Adaptivity, Job, MemoryLimits
+from maat.scheduling.job import Job, MemoryLimits
 from maat.scheduling.matrix import GoodputMatrix, feasible_pairs, goodput_matrix
 from maat.scheduling.policies.sia import table_for
+from maat.vocabulary import Adaptivity
 
 CLUSTER = Cluster.parse("t4=2x4,a100=2x8")
 

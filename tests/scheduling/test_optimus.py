@@ -13,10 +13,11 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Job, MemoryLimits
+from maat.scheduling.job import Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies.optimus import Optimus, remaining_steps, step_time
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.vocabulary import Adaptivity
 
 BATCH = 64
 UNREAD = np.full(7, np.nan)  # a model that nobody may look at

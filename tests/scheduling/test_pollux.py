@@ -17,7 +17,7 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.fitting import ACROSS_OVER_WITHIN, Sample, fit_throughput
-from maat.scheduling.job import Adaptivity, Job, WorkloadKind
+from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
@@ -34,6 +34,7 @@ from maat.scheduling.policies.pollux.problem import (
 )
 from maat.scheduling.policies.pollux.search import SearchOptions, improved, search
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.vocabulary import Adaptivity, WorkloadKind
 
 # ---- the search ----------------------------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,14 @@ from scheduling.examples import belief, job, round_of, spec
 
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.explain import ReasonCode, Reasons, sentence_of
-from maat.scheduling.job import Adaptivity, Job
+from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.rounds import RoundInput
+from maat.vocabulary import Adaptivity
 
 
 def why(round_input: RoundInput, job_id: str) -> Reasons:

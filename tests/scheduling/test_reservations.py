@@ -8,7 +8,6 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Adaptivity
 from maat.scheduling.limits import LimitKind
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.reservations import Reservation, check_reservations, reservation_limits
@@ -18,6 +17,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=2x4")

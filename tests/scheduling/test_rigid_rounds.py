@@ -10,11 +10,12 @@ from scheduling.examples import belief, job, round_of, spec
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Adaptivity, Allocation, Job
+from maat.scheduling.job import Allocation, Job
 from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.rounds import Grant, RoundInput, RoundResult
+from maat.vocabulary import Adaptivity
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 SIA, WHOLE_NODE = Sia(), PLACERS.build("whole-node")

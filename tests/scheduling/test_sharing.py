@@ -17,11 +17,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput, RoundResult
+from maat.vocabulary import Adaptivity
 
 ONE_SECOND = np.array([1.0, 1e-12, 1e-9, 1e-9, 1e-9, 1e-9, 1.0])
 LARGEST = 64

@@ -14,13 +14,14 @@ from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
 from maat.scheduling.pair_rule import together_mean
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sharing.partners import Offer, Partner, added_seconds, best_site
 from maat.scheduling.rounds import RoundInput, RoundResult
+from maat.vocabulary import Adaptivity
 
 TWICE_APART = np.array([1.0, 1e-12, 1.0, 1e-9, 1e-9, 1e-9, 1.0])
 TWO_BY_TWO = Cluster.of([Node("t4-0", "t4", 2), Node("t4-1", "t4", 2)], jobs_per_gpu=2)

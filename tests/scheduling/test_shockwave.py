@@ -15,7 +15,7 @@ from scheduling.examples import belief, round_of, spec
 
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Adaptivity, Job
+from maat.scheduling.job import Job
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.shockwave.policy import _Estimates
 from maat.scheduling.policies.shockwave.regime_forecast import expected_epochs, forecast
@@ -33,6 +33,7 @@ from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
 from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveStatus
+from maat.vocabulary import Adaptivity
 
 EXACT = MixedOptions(gap=0.0)
 

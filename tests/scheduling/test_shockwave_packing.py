@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scheduling.examples import belief, job, round_of, spec
 from scheduling.test_shockwave import EXACT, window_of
 
-from maat.scheduling.job import Adaptivity
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.shockwave.packing import PACKING_GAP, earliest, packed, share_packed
 from maat.scheduling.policies.shockwave.window import Window, share_counts, share_rounds
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions, MixedProgramme
+from maat.vocabulary import Adaptivity
 
 DEMANDS = (1, 2, 3, 5, 6, 7)
 given_jobs = st.lists(

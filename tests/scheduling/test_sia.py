@@ -14,13 +14,14 @@ from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.goodput import BestPlans
-from maat.scheduling.job import Adaptivity, MemoryLimits
+from maat.scheduling.job import MemoryLimits
 from maat.scheduling.matrix import GoodputMatrix, Pairs
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import RowUnit, ScaleUpBase, Sia, normalised
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Grant, RoundInput
 from maat.simulation.fidelity import FIDELITIES
+from maat.vocabulary import Adaptivity
 
 
 def matrix_from(round_input: RoundInput, goodput: list[list[float]]) -> GoodputMatrix:

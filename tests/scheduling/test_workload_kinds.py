@@ -12,10 +12,11 @@ from maat.scheduling.bootstrap import project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Allocation, JobSpec, WorkloadKind
+from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.policies import POLICIES
 from maat.simulation.adaptive_job import SimulatedJob
+from maat.vocabulary import WorkloadKind
 
 CLUSTER = Cluster.parse("t4=2x4")
 

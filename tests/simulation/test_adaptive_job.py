@@ -9,8 +9,9 @@ from maat.models.truth import FittedTruth
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Allocation, JobSpec
+from maat.scheduling.job import Allocation, JobSpec
 from maat.simulation.adaptive_job import SimulatedJob, shape_of
+from maat.vocabulary import Adaptivity
 
 FITTER = MemoisingFitter()
 

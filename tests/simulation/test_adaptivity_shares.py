@@ -10,7 +10,6 @@ import pytest
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity, WorkloadKind
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
@@ -18,6 +17,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import Adaptivity, WorkloadKind
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob
 

@@ -23,10 +23,11 @@ from maat.scheduling.policies.sia import RowUnit, ScaleUpBase, Sia
 from maat.scheduling.solving.report import SolveReport
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode, fidelity
+from maat.simulation.fidelity import FIDELITIES, fidelity
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.scenario import Scenario, build_parts
 from maat.simulation.world_models import Model, catalog_models, measured_models
+from maat.vocabulary import ProfilingMode
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 

@@ -8,13 +8,14 @@ import pytest
 from simulation.small import spec, truth
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.events import EventKind, JobState
+from maat.scheduling.events import EventKind
 from maat.scheduling.job import Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode
+from maat.simulation.fidelity import FIDELITIES, Fidelity
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import JobState, ProfilingMode
 from maat.workloads.workloads import TraceJob
 
 CLUSTER = Cluster.parse("t4=2x2,a100=1x2,rtx=1x2")

@@ -12,7 +12,6 @@ from simulation.small import spec, truth, under
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
-from maat.scheduling.events import JobState
 from maat.scheduling.job import Allocation
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
@@ -24,6 +23,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import JobState
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload
 

@@ -16,12 +16,12 @@ from maat.simulation.variability import (
     ARTIFACT_VARIABILITY,
     PAPER_VARIABILITY,
     Measurements,
-    ScoreDraw,
     Variability,
     draw_scores,
     read_variability,
     read_variability_texts,
 )
+from maat.vocabulary import ScoreDraw
 
 GOOD = "uuid,perf\na,2\nb,4\na,1\na,3\n"
 

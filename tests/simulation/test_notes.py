@@ -15,8 +15,9 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.notes import PlacerMoves, notes_before, notes_on, notes_on_all, notes_on_moves
 from maat.simulation.record import Cancelled, Position
 from maat.simulation.scenario import Scenario
-from maat.simulation.tuned_jobs import TunedJobs, TuningRule
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.variability import Measurements, Variability
+from maat.vocabulary import TuningRule
 from maat.workloads.workloads import TraceJob, Workload
 
 JOBS = tuple(

@@ -15,7 +15,6 @@ from simulation.small import under
 from maat.laboratory.content import content_key
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import VariabilityError
-from maat.scheduling.job import Adaptivity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.simulation.conditions import Conditions
@@ -24,7 +23,8 @@ from maat.simulation.fidelity import fidelity
 from maat.simulation.iteration_models import iteration_models, shipped_models
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario, build_parts
-from maat.simulation.variability import Measurements, ScoreDraw, Variability, read_variability
+from maat.simulation.variability import Measurements, Variability, read_variability
+from maat.vocabulary import Adaptivity, ScoreDraw
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 ARTIFACT = fidelity("pal-artifact")

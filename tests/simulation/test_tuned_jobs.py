@@ -18,7 +18,7 @@ from maat.laboratory.setup import GivenTrace, Setup
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.job import Adaptivity, Allocation, WorkloadKind
+from maat.scheduling.job import Allocation
 from maat.scheduling.regimes import Regime
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
@@ -26,8 +26,9 @@ from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import Scenario
-from maat.simulation.tuned_jobs import TunedJobs, TuningRule, tuned, valid_pairs
+from maat.simulation.tuned_jobs import TunedJobs, tuned, valid_pairs
 from maat.simulation.world_models import Model, catalog_models
+from maat.vocabulary import Adaptivity, TuningRule, WorkloadKind
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload
 

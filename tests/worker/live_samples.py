@@ -20,7 +20,8 @@ from backend.models import (
     Tenant,
     User,
 )
-from maat.scheduling.events import JobState, may_follow
+from maat.scheduling.events import may_follow
+from maat.vocabulary import JobState
 
 NODES = (("t4-0", "t4", 4), ("t4-1", "t4", 4), ("a100-0", "a100", 8))
 ENDED = {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}

@@ -36,7 +36,7 @@ from backend.models import (
     Tenant,
 )
 from backend.sight import WHOLE
-from maat.scheduling.events import JobState
+from maat.vocabulary import JobState
 from worker import live
 from worker.round_store import SqlRoundStore
 

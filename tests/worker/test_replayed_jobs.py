@@ -14,11 +14,12 @@ from backend.jobs.models import Job
 from backend.jobs.schemas import JobBody
 from backend.simulations.traces import csv_workload, trace_job
 from maat.models.catalog import load_catalog
-from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobSpec
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario, submit
+from maat.vocabulary import MAX_GPUS
 from maat.workloads.workloads import Workload, write_workload
 from worker.live_executor import LIVE_FIDELITY, FixedClock, job_spec
 

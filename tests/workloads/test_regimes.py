@@ -13,13 +13,14 @@ from simulation.small import spec, truth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError, TraceError
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Adaptivity, Allocation
+from maat.scheduling.job import Allocation
 from maat.scheduling.regimes import DeclaredRegimes, Regime, batch_size_at, epochs_begun
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode
+from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity, ProfilingMode
 from maat.workloads.workloads import TraceJob, Workload, write_workload
 
 CLUSTER = Cluster.parse("t4=1x4")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import Adaptivity, WorkloadKind
+from maat.vocabulary import Adaptivity, WorkloadKind
 from maat.workloads.workloads import MAX_JOBS, TraceJob, Workload, read_workload, write_workload
 
 KNOWN = ("bert", "cifar10", "gpt")

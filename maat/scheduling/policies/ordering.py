@@ -16,11 +16,12 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.goodput import BatchPlan, plan_for_batch
-from maat.scheduling.job import Adaptivity, Job, JobId, JobSpec
+from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
+from maat.vocabulary import Adaptivity
 
 
 class HeadOfLine(StrEnum):

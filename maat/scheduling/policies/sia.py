@@ -10,7 +10,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment import assign, present_pairs
-from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.first_served import served_first
@@ -23,6 +23,7 @@ from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.assignment_problem import SolveOptions
 from maat.scheduling.solving.report import SolveReport
+from maat.vocabulary import MAX_GPUS
 
 SMALLEST_GOODPUT = 1e-4
 MOST_REPAIRS = (

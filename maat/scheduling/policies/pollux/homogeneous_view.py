@@ -14,7 +14,7 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.belief import Belief, TypeBelief
-from maat.scheduling.cluster import MAX_GPUS, Cluster
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import Job, JobSpec, MemoryLimits
@@ -22,6 +22,7 @@ from maat.scheduling.limits import LimitKind
 from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.policies.pollux.problem import CountArray, Quota
 from maat.scheduling.rounds import RoundInput
+from maat.vocabulary import MAX_GPUS
 
 SPREAD_LOSS = (
     1e-3  # of a promise kept over several nodes: where one node would do, it is to be preferred

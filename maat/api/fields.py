@@ -1,0 +1,95 @@
+"""Fields that several nouns share. Strict: the text "4" is not a number."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
+from typing_extensions import TypedDict
+
+from maat.vocabulary import MAX_GPUS, MAX_TEXT
+
+Item = TypeVar("Item")
+
+LARGEST_BATCH = 2**31 - 1
+
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+_LIKE_THIS = (
+    "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
+)
+_TOO_LATE = datetime(9999, 1, 1, tzinfo=UTC)  # sums with a cluster's time must still be dates
+
+
+class Body(BaseModel):
+    """What a request may hold: exactly these fields, of exactly these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Page(TypedDict, Generic[Item]):
+    """One page of a list. `next_cursor` is null on the last."""
+
+    items: list[Item]
+    next_cursor: Annotated[
+        str | None,
+        Field(description="Pass it as `cursor` for the next page; null on the last."),
+    ]
+
+
+def _printable(text: str) -> str:
+    if text != text.strip():
+        raise ValueError("It begins or ends with white space: leave that out")
+    if not text.isprintable():
+        raise ValueError(
+            "It holds characters that cannot be shown: use letters, digits, spaces and signs"
+        )
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
+GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]
+GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
+BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]
+RoundSeconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
+Parameters = Annotated[dict[str, Any], Field(max_length=100)]
+
+
+def _read_moment(given: object) -> object:
+    """Read RFC 3339 and nothing else: pydantic alone takes a number for seconds since 1970."""
+    if not isinstance(given, str) or not _RFC3339.fullmatch(given):
+        raise ValueError(f"It is no time: {_LIKE_THIS}")
+    try:
+        moment = datetime.fromisoformat(given.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"There is no such time: {_LIKE_THIS}") from None
+    if moment >= _TOO_LATE:
+        raise ValueError("It is too far in the future: give a time before the year 9999")
+    return moment
+
+
+Moment = Annotated[
+    AwareDatetime,
+    BeforeValidator(_read_moment),
+    Field(description="RFC 3339 with an offset, such as 2026-11-20T12:00:00Z."),
+]
+"""A time in a request."""
+
+Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A time in an answer, as `rfc3339` writes it."""
+
+
+def rfc3339(moment: datetime) -> str:
+    """Write a time in UTC with milliseconds and a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,107 @@
+"""Rounds, their records, and what followed round by round."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from maat.api.fields import Timestamp
+from maat.api.jobs import ReasonOut
+
+
+class RoundOut(TypedDict):
+    """A round without its record. `gap`: how far the decision may be from the best one, as a share; `prices`: worth of one GPU by type."""
+
+    number: int
+    at: Timestamp
+    active_jobs: int
+    running_jobs: int
+    pending_jobs: int
+    gpus_used: int
+    gpus_total: int
+    gpus_by_type: Annotated[dict[str, int], Field(description="GPUs in use.")]
+    capacity_by_type: Annotated[dict[str, int], Field(description="GPUs that may be used.")]
+    changes: int
+    policy: str
+    placer: str
+    status: str
+    method: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    fallback: bool
+    message: str
+    solve_seconds: float | None
+    policy_seconds: float
+    place_seconds: float
+    prices: dict[str, float | None]
+    committed_at: Timestamp
+
+
+class RoundDetailOut(RoundOut):
+    """A round with its record: the goodput matrix over feasible pairs, the chosen columns, grants, reasons and the solver's report.
+
+    `record.others`: rows of other tenants' jobs, which go by keys such as `other-1` within this answer; their GPUs and prices count as they did.
+    """
+
+    record: RoundRecord | None
+
+
+class Steps(TypedDict):
+    """Values that hold from their time to the next."""
+
+    at: list[Timestamp]
+    value: list[int]
+
+
+class TimelineSeries(TypedDict):
+    """GPUs and jobs over time."""
+
+    gpus_used_by_type: dict[str, Steps]
+    capacity_by_type: dict[str, Steps]
+    running_jobs: Steps
+    pending_jobs: Steps
+
+
+class TimelineOut(TypedDict):
+    """What followed round by round. `rounds_per_point` is above 1 where rounds were left out to keep it short."""
+
+    series: TimelineSeries
+    points: int
+    rounds_per_point: int
+
+
+class RoundConfiguration(TypedDict):
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+
+
+class RoundPairs(TypedDict):
+    """The feasible cells of the goodput matrix: row `job`, column `column`, effective samples/s, and the policy's utility.
+
+    Of another tenant's job there is the chosen cell alone, without its goodput.
+    """
+
+    job: list[int]
+    column: list[int]
+    goodput: list[float | None]
+    utility: list[float] | None
+
+
+class RoundRecord(TypedDict):
+    """`others`: rows of other tenants' jobs, whose ids are keys of this answer."""
+
+    round: int
+    at_seconds: float
+    job_ids: list[str]
+    job_names: list[str]
+    configurations: list[RoundConfiguration]
+    pairs: RoundPairs
+    chosen: list[int | None]
+    grants: dict[str, dict[str, object]]
+    reasons: dict[str, ReasonOut]
+    report: dict[str, object]
+    others: list[int]

@@ -1,0 +1,96 @@
+"""Sweeps: one simulation with one or two of its settings varied."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from maat.api.fields import Body, Parameters, Timestamp
+from maat.api.measurements import UsedOut
+from maat.api.operations import OperationState
+from maat.api.simulations import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed
+
+MAX_SWEEP_POINTS = 256
+MAX_SWEEP_JOBS = 100_000  # of all points together
+
+
+class VaryBody(Body):
+    """One axis, such as p, round_seconds or rigid_share, and its values. A name that is none is answered with all that there are."""
+
+    name: Annotated[str, Field(max_length=100)]
+    values: Annotated[
+        list[float | int | Annotated[str, Field(max_length=100)]],
+        Field(min_length=1, max_length=64),
+    ]
+
+
+class SweepBody(ConditionsBody):
+    """One simulation with one or two of its settings varied, every combination with every seed."""
+
+    trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
+    policy: Annotated[str, Field(max_length=100)] = "sia"
+    policy_parameters: Parameters = Field(default_factory=dict)
+    placer: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="The one that suits the policy where absent."
+    )
+    placer_parameters: Parameters = Field(default_factory=dict)
+    vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
+    seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(
+        default_factory=lambda: [0]
+    )
+
+
+class AxisOut(TypedDict):
+    """`logarithmic`: whether its values are read best as ratios."""
+
+    name: str
+    title: str
+    unit: str | None
+    logarithmic: bool
+    values: list[float | int | str]
+
+
+class PointOut(TypedDict):
+    """`figures`: null until it has ended. Points of the same `key` are the same simulation."""
+
+    position: int
+    settings: dict[str, float | int | str]
+    seed: int
+    key: str
+    state: OperationState
+    figures: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+class RowOut(TypedDict):
+    """One combination of settings over the seeds that have ended. `spread`: sample standard deviation, 0 of one seed."""
+
+    settings: dict[str, float | int | str]
+    seeds: list[int]
+    mean: dict[str, float]
+    spread: dict[str, float]
+
+
+class SweepOut(TypedDict):
+    """`request`: as it was made; of a CSV trace only its length is shown."""
+
+    id: str
+    name: str
+    operation_id: str
+    created_at: Timestamp
+    state: OperationState
+    done: int
+    total: int
+    seeds: list[int]
+    axes: list[AxisOut]
+
+
+class SweepDetail(SweepOut):
+    """A sweep with its points, and their means."""
+
+    request: dict[str, Any]
+    measurements: list[UsedOut]
+    points: list[PointOut]
+    rows: list[RowOut]

@@ -1,0 +1,108 @@
+"""Words and bounds that the engine and the REST API share: enumerations, largest values.
+
+Standard library only, so that the API's schemas need no numpy.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+MAX_TEXT = 200
+"""Characters of a name."""
+MAX_GPUS = 1_000_000
+MAX_GPUS_PER_NODE = 64
+MAX_JOBS_PER_GPU = 8
+MAX_SECONDS = 1e10
+"""Largest time in a trace."""
+MAX_HOURS = 8784.0
+"""Longest generated workload: a leap year."""
+MAX_SLOWDOWN = 1000.0
+LEAST_MTBF_HOURS = 0.1
+"""With less time between failures jobs do little but restart, and a simulation does not end."""
+SYNTHETIC = "synthetic"
+"""The name of the interference table that ships with Maat."""
+
+
+class Adaptivity(StrEnum):
+    """What may vary of a job besides its GPU type (Sia section 3.4).
+
+    Nothing; the GPU count; the GPU count and the batch size.
+    """
+
+    RIGID = "rigid"
+    STRONG_SCALING = "strong-scaling"
+    ADAPTIVE = "adaptive"
+
+
+class WorkloadKind(StrEnum):
+    """What a job does, which decides what counts as its goodput (Sia sections 3 and 6).
+
+    Training: effective samples/s. Batch inference: samples/s. Latency-bound inference: 1 if it
+    keeps its promised latency, else 0.
+    """
+
+    TRAINING = "training"
+    BATCH_INFERENCE = "batch-inference"
+    LATENCY_INFERENCE = "latency-inference"
+
+
+class JobState(StrEnum):
+    """The life of a job. events.py lists which state may follow which."""
+
+    SUBMITTED = "submitted"
+    PROFILING = "profiling"
+    PENDING = "pending"
+    STARTING = "starting"
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    PAUSED = "paused"
+    PREEMPTED = "preempted"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class ProfilingMode(StrEnum):
+    """What the scheduler knows of a job before it has run (Sia section 5.7).
+
+    ORACLE: step times at every configuration. BOOTSTRAP: step times on one GPU of every type.
+    NO_PROFILE: nothing. REQUESTED: its true pace, calibration included, at the GPU count and batch
+    size that it asks for, on every type, free of charge. REQUEST_ORACLE: step times at the batch
+    size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps
+    of that batch size remain (Pollux section 5.2, Optimus+Oracle).
+    """
+
+    ORACLE = "oracle"
+    REQUESTED = "requested"
+    BOOTSTRAP = "bootstrap"
+    NO_PROFILE = "no-profile"
+    REQUEST_ORACLE = "request-oracle"
+
+
+class TuningRule(StrEnum):
+    """Which pairs of GPU count and batch size a tuned job may ask for.
+
+    ANY_PAIR: every batch size on every GPU count (Sia). BEST_BATCH: the best batch size of each GPU
+    count (Pollux).
+    """
+
+    ANY_PAIR = "any-pair"
+    BEST_BATCH = "best-batch"
+
+
+class ScoreDraw(StrEnum):
+    """How slow a simulated GPU is.
+
+    MEDIANS: as the median of a measured GPU, none drawn twice. ROWS: as any single measurement, as
+    in the published code.
+    """
+
+    MEDIANS = "medians"
+    ROWS = "rows"
+
+
+class MeasurementKind(StrEnum):
+    """What uploaded measurements describe: unequal GPUs, or jobs that share a GPU."""
+
+    VARIABILITY = "variability"
+    INTERFERENCE = "interference"
