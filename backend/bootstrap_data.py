@@ -15,11 +15,11 @@ from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import Role
 from backend.accounts.tokens import create_token
 from backend.clusters.repository import name_is_taken
-from backend.clusters.schemas import ClusterBody
 from backend.clusters.service import create_cluster
 from backend.database import Database
 from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
+from maat.api.clusters import ClusterBody
 
 DEFAULT_TENANT = "default"
 HISTORY = timedelta(days=1)  # that a demo cluster with jobs of its own has had before anybody looks

@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from maat.api.fields import rfc3339
+
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -87,9 +89,9 @@ def wind_to(cluster: ClusterTimes, now: Moment, seconds: float) -> None:
     cluster.anchor_seconds = max(cluster.anchor_seconds, seconds)
 
 
-def shown_at(cluster: ClusterTimes, seconds: float) -> datetime:
-    """The date that a cluster time is shown as: epoch + seconds."""
-    return cluster.epoch + timedelta(seconds=seconds)
+def shown_at(cluster: ClusterTimes, seconds: float) -> str:
+    """Return the date that a cluster time is shown as: epoch + seconds."""
+    return rfc3339(cluster.epoch + timedelta(seconds=seconds))
 
 
 def seconds_at(cluster: ClusterTimes, shown: datetime) -> float:

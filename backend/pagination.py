@@ -12,12 +12,12 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from fastapi import Query, Request, Response
-from pydantic import BaseModel, Field
 from sqlmodel import Session
 from sqlmodel.sql.expression import SelectOfScalar
 
 from backend.columns import Beside
 from backend.problems import BadCursor
+from maat.api.fields import Page
 
 T = TypeVar("T")
 Shown = TypeVar("Shown")
@@ -32,15 +32,6 @@ Cursor = Annotated[
         description="`next_cursor` of the page before; with the same filters and sort order.",
     ),
 ]
-
-
-class Page(BaseModel, Generic[Shown]):
-    """One page of a list. `next_cursor` is null on the last."""
-
-    items: list[Shown]
-    next_cursor: str | None = Field(
-        description="Pass it as `cursor` for the next page; null on the last."
-    )
 
 
 @dataclass(frozen=True)

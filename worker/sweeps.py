@@ -18,7 +18,7 @@ from backend.models import Operation, OperationState, Sweep, SweepMember, SweepP
 from backend.operations.models import ENDED
 from backend.simulations.requests import is_history
 from backend.sweeps.requests import base_of
-from backend.sweeps.schemas import error_of_point
+from backend.sweeps.resources import error_of_point
 from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate

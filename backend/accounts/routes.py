@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel
 
 from backend.accounts.identity import Principal, principal_of
 from backend.web.strict_json import StrictRoute
+from maat.api.service import MeOut
 
 router = APIRouter(tags=["accounts"], route_class=StrictRoute)
-
-
-class MeOut(BaseModel):
-    user: str
-    tenant: str
-    role: str
-    permissions: list[str]
 
 
 @router.get("/me", operation_id="getMe")

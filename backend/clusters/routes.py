@@ -12,7 +12,18 @@ from backend.accounts.permissions import Permission
 from backend.clusters import service
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
-from backend.clusters.schemas import (
+from backend.clusters.resources import show_cluster, show_node
+from backend.clusters.state import Holder, cluster_state
+from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
+from backend.jobs.repository import holders
+from backend.pagination import Cursor, Limit, Order, link_next, paginate
+from backend.rounds.repository import latest_at
+from backend.sight import OTHER_JOB, sight_of
+from backend.web.bodies import NODES_BYTES, takes_bytes
+from backend.web.conditional import IfMatch, etag
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
+from backend.web.strict_json import StrictRoute
+from maat.api.clusters import (
     ClusterBody,
     ClusterChanges,
     ClusterOut,
@@ -21,16 +32,7 @@ from backend.clusters.schemas import (
     NodeOut,
     NodesBody,
 )
-from backend.clusters.state import Holder, cluster_state
-from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
-from backend.jobs.repository import holders
-from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
-from backend.rounds.repository import latest_at
-from backend.sight import OTHER_JOB, sight_of
-from backend.web.bodies import NODES_BYTES, takes_bytes
-from backend.web.conditional import IfMatch, etag
-from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
-from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
 
 router = APIRouter(prefix="/clusters", tags=["clusters"], route_class=StrictRoute)
 
@@ -57,7 +59,7 @@ def list_clusters(
         cursor=cursor,
     )
     link_next(request, response, found.next_cursor)
-    return found.shown(ClusterOut.of)
+    return found.shown(show_cluster)
 
 
 @router.post("", operation_id="createCluster", status_code=201, response_model=ClusterOut)
@@ -76,7 +78,7 @@ def create_cluster(
         cluster = service.store_cluster(session, prepared)
         return Answer(
             201,
-            ClusterOut.of(cluster),
+            show_cluster(cluster),
             {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)},
         )
 
@@ -164,7 +166,7 @@ def list_nodes(
         cursor=cursor,
     )
     link_next(request, response, found.next_cursor)
-    return found.shown(NodeOut.of)
+    return found.shown(show_node)
 
 
 @router.post(
@@ -184,7 +186,7 @@ def add_nodes(
 
     def answer() -> Answer:
         nodes = service.add_nodes(session, cluster_id, body.nodes)
-        return Answer(201, Page(items=[NodeOut.of(node) for node in nodes], next_cursor=None))
+        return Answer(201, Page(items=[show_node(node) for node in nodes], next_cursor=None))
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/nodes"
@@ -238,7 +240,7 @@ def delete_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str) -
 
 def _shown(cluster: Cluster, response: Response) -> ClusterOut:
     response.headers["ETag"] = _tag(cluster)
-    return ClusterOut.of(cluster)
+    return show_cluster(cluster)
 
 
 def _tag(cluster: Cluster) -> str:
@@ -248,7 +250,7 @@ def _tag(cluster: Cluster) -> str:
 
 def _shown_node(node: Node, response: Response) -> NodeOut:
     response.headers["ETag"] = etag(node.version)
-    return NodeOut.of(node)
+    return show_node(node)
 
 
 def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict[int, Holder]:

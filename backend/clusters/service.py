@@ -12,7 +12,12 @@ from sqlmodel import Session, col, delete
 from backend.clocktime import reanchor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
-from backend.clusters.schemas import (
+from backend.clusters.topology import engine_cluster, first_gpus
+from backend.jobs.repository import held_gpus
+from backend.moments import moment_of
+from backend.problems import Conflict, FieldError, Invalid, invalid_input
+from backend.web.conditional import check_version
+from maat.api.clusters import (
     MAX_CLUSTER_GPUS,
     MAX_NODES,
     ClusterBody,
@@ -20,11 +25,6 @@ from backend.clusters.schemas import (
     NodeBody,
     NodeChanges,
 )
-from backend.clusters.topology import engine_cluster, first_gpus
-from backend.jobs.repository import held_gpus
-from backend.moments import moment_of
-from backend.problems import Conflict, FieldError, Invalid, invalid_input
-from backend.web.conditional import check_version
 from maat.scheduling import cluster as engine
 from maat.scheduling.errors import ClusterError, InputError
 from maat.scheduling.placement import PLACERS

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
-from backend.clusters.schemas import ClusterStateOut, GpuOut, NodeRoom
 from backend.clusters.topology import capacity_by_type
+from maat.api.clusters import ClusterStateOut, GpuOut, NodeRoom
 
 Holder = tuple[str | None, str | None, str | None]
 
@@ -24,9 +24,9 @@ def cluster_state(
 ) -> ClusterStateOut:
     """`holder_of`: job id, job name and tenant by GPU number, as they are to be shown."""
     gpus = list(_gpus(nodes, holder_of))
-    free = [gpu for gpu in gpus if not gpu.drained and not gpu.held]
+    free = [gpu for gpu in gpus if not gpu["drained"] and not gpu["held"]]
     latest = cluster.next_round_number - 1
-    free_on = Counter(gpu.node for gpu in free)
+    free_on = Counter(gpu["node"] for gpu in free)
     rooms = [
         NodeRoom(node=n.name, gpu_type=n.gpu_type, gpu_count=n.gpu_count, free_gpus=free_on[n.name])
         for n in nodes
@@ -37,11 +37,11 @@ def cluster_state(
         as_of=None if as_of_seconds is None else shown_at(cluster, as_of_seconds),
         gpus=gpus,
         capacity_by_type=dict(capacity_by_type(nodes, usable_only=True)),
-        used_by_type=_count(nodes, (gpu.gpu_type for gpu in gpus if gpu.held)),
-        free_by_type=_count(nodes, (gpu.gpu_type for gpu in free)),
+        used_by_type=_count(nodes, (gpu["gpu_type"] for gpu in gpus if gpu["held"])),
+        free_by_type=_count(nodes, (gpu["gpu_type"] for gpu in free)),
         free_gpus_by_node=rooms,
         largest_free_on_one_node={
-            t: max(r.free_gpus for r in rooms if r.gpu_type == t)
+            t: max(r["free_gpus"] for r in rooms if r["gpu_type"] == t)
             for t in dict.fromkeys(n.gpu_type for n in nodes)
         },
     )

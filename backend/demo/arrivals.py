@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from backend.jobs.schemas import JobBody
+from maat.api.jobs import JobBody
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob
 

@@ -7,10 +7,10 @@ from sqlmodel import Session, select
 from backend.accounts.identity import LOCAL_USER, principal_named
 from backend.models import Simulation, Sweep
 from backend.queue import Queue
-from backend.simulations.schemas import SimulationBody
 from backend.simulations.service import prepare_simulation, store_simulation
-from backend.sweeps.schemas import SweepBody
 from backend.sweeps.service import prepare_sweep, store_sweep
+from maat.api.simulations import SimulationBody
+from maat.api.sweeps import SweepBody
 
 _CLUSTER = "t4=2x4,rtx=1x8,a100=1x8"
 _TRACE = {"kind": "generated", "family": "philly", "jobs": 30, "hours": 3.0, "seed": 1}

@@ -8,9 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from backend.database import Database
-from backend.health.service import HealthOut, health
+from backend.health.service import health, seen_again
 from backend.problems import Unavailable
 from backend.settings import Settings
+from maat.api.service import HealthOut
 
 PATIENCE_SECONDS = 1.0
 
@@ -62,4 +63,4 @@ class HealthMonitor:
     def _known(self) -> HealthOut:
         if self._last is None:
             raise Unavailable("The database does not answer.", headers={"Retry-After": "2"})
-        return self._last.found.seen_again(time.monotonic() - self._last.at)
+        return seen_again(self._last.found, time.monotonic() - self._last.at)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from backend.health.monitor import HealthMonitor
-from backend.health.service import HealthOut
 from backend.web.strict_json import StrictRoute
+from maat.api.service import HealthOut
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 

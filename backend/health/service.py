@@ -7,13 +7,13 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Literal
 
-from pydantic import BaseModel
 from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.clusters.models import Cluster
 from backend.rounds.models import Round
-from backend.web.fields import Timestamp
+from maat.api.fields import rfc3339
+from maat.api.service import HealthOut, WorkerOut
 
 _MISSED_ROUNDS = 3
 _CLOCKS_APART_SECONDS = (
@@ -21,45 +21,33 @@ _CLOCKS_APART_SECONDS = (
 )
 
 
-class WorkerOut(BaseModel):
-    """`none`: no round has been made yet, or no cluster is to have any. `stale`: some rounds in a row are missing, or the last one is of the
-    future: the clock was set back, and no round has come since."""
-
-    state: Literal["ok", "stale", "none"]
-    last_round_age_seconds: float | None
-
-
-class HealthOut(BaseModel):
-    """`database`: `slow` where it has not answered in time; `worker` is then what was known `checked_seconds_ago`, its age grown since."""
-
-    status: Literal["ok", "degraded"]
-    version: str
-    database: Literal["ok", "slow"]
-    checked_seconds_ago: float = 0.0
-    worker: WorkerOut
-    time: Timestamp
-
-    def seen_again(self, seconds: float) -> HealthOut:
-        """The same, told `seconds` later because the database has said nothing since."""
-        age = self.worker.last_round_age_seconds
-        worker = self.worker.model_copy(
-            update={"last_round_age_seconds": None if age is None else age + seconds}
-        )
-        told = {
-            "status": "degraded",
-            "database": "slow",
-            "checked_seconds_ago": seconds,
-            "worker": worker,
-            "time": utc_now(),
-        }
-        return self.model_copy(update=told)
+def seen_again(health: HealthOut, seconds: float) -> HealthOut:
+    """Repeat the last answer `seconds` later because the database has not answered since."""
+    age = health["worker"]["last_round_age_seconds"]
+    worker = WorkerOut(
+        state=health["worker"]["state"],
+        last_round_age_seconds=None if age is None else age + seconds,
+    )
+    return HealthOut(
+        status="degraded",
+        version=health["version"],
+        database="slow",
+        checked_seconds_ago=seconds,
+        worker=worker,
+        time=rfc3339(utc_now()),
+    )
 
 
 def health(session: Session, *, stale_seconds: float) -> HealthOut:
     worker = worker_health(session, utc_now(), stale_seconds=stale_seconds)
-    status: Literal["ok", "degraded"] = "degraded" if worker.state == "stale" else "ok"
+    status: Literal["ok", "degraded"] = "degraded" if worker["state"] == "stale" else "ok"
     return HealthOut(
-        status=status, version=version("maat"), database="ok", worker=worker, time=utc_now()
+        status=status,
+        version=version("maat"),
+        database="ok",
+        checked_seconds_ago=0.0,
+        worker=worker,
+        time=rfc3339(utc_now()),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from backend.jobs.schemas import JobBody
 from backend.problems import FieldError, input_field_error
+from maat.api.jobs import JobBody
 from maat.models.catalog import CatalogModel
 from maat.scheduling.errors import JobError
 from maat.scheduling.job import JobSpec

@@ -6,8 +6,8 @@ import secrets
 from collections.abc import Mapping
 
 from backend.jobs.admission import objections
-from backend.jobs.schemas import JobBody
 from backend.problems import Conflict
+from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob

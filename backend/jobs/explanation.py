@@ -10,12 +10,18 @@ from backend.accounts.identity import Principal
 from backend.jobs.models import Job
 from backend.jobs.remedies import SOLUBLE
 from backend.jobs.resources import show_reason
-from backend.jobs.schemas import ExplanationOut, ReasonOut, Remedy
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
+from maat.api.jobs import ExplanationOut, ReasonOut, Remedy
 from maat.scheduling.explain import ReasonCode, sentence_of
 
-_WAIT = Remedy(code="wait", sentence="Nothing needs to be done: every round considers it again.")
+_WAIT = Remedy(
+    code="wait",
+    sentence="Nothing needs to be done: every round considers it again.",
+    field=None,
+    changes={},
+    starts_with=None,
+)
 _PASSING = SOLUBLE - {
     ReasonCode.NO_COMPATIBLE_GPU_TYPE,
     ReasonCode.EXCEEDS_CLUSTER,

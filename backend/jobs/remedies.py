@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from backend.jobs.schemas import JobBody, Remedy, StartOut
+from maat.api.jobs import JobBody, Remedy, StartOut
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import Adaptivity, WorkloadKind

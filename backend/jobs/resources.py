@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.accounts.names import names_of
+from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
 from backend.jobs.models import Job, JobAllocation, JobEvent
-from backend.jobs.schemas import (
+from backend.moments import moment_of
+from backend.sight import Sight, jobs_named_in, sight_of
+from maat.api.jobs import (
     AllocationOut,
     AllocationSpanOut,
     BatchPlanOut,
@@ -22,16 +26,9 @@ from backend.jobs.schemas import (
     JobOut,
     ReasonOut,
 )
-from backend.moments import moment_of
-from backend.sight import Sight, jobs_named_in, sight_of
 from maat.scheduling.explain import sentence_of
 from maat.vocabulary import JobState
 
-_SAME = (
-    "id name model cluster_id state adaptivity gpu_count min_gpus max_gpus batch_size max_batch_size work_scale preemptible gpu_types "
-    "workload_kind promised_seconds external_id progress restarts goodput cancel_requested version"
-)
-SAME_FIELDS = set(_SAME.split())
 _ENDINGS: Mapping[str, str] = {
     JobState.SUCCEEDED: "It has ended: its work is done.",
     JobState.CANCELLED: "It has ended: it was cancelled.",
@@ -88,16 +85,14 @@ def show_reason(job: Job, sight: Sight) -> ReasonOut:
 
 
 def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
-    given = span.model_dump(include=set(AllocationSpanOut.model_fields))
     end = None if span.to_seconds is None else shown_at(cluster, span.to_seconds)
-    return AllocationSpanOut(**given, from_at=shown_at(cluster, span.from_seconds), to_at=end)
+    return answer_of(
+        AllocationSpanOut, span, from_at=shown_at(cluster, span.from_seconds), to_at=end
+    )
 
 
 def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
-    return JobEventOut(
-        **event.model_dump(include=set(JobEventOut.model_fields)),
-        at=shown_at(cluster, event.cluster_seconds),
-    )
+    return answer_of(JobEventOut, event, at=shown_at(cluster, event.cluster_seconds))
 
 
 def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
@@ -111,8 +106,9 @@ def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
 
 def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
     cluster = facts.cluster
-    return JobOut(
-        **job.model_dump(include=SAME_FIELDS),
+    return answer_of(
+        JobOut,
+        job,
         owner=owner,
         tenant=tenant,
         submitted_at=shown_at(cluster, job.submitted_seconds),
@@ -143,7 +139,7 @@ def _wait_seconds(job: Job, now: float) -> float:
 def _allocation(job: Job, owner: Sequence[int]) -> AllocationOut | None:
     if not job.gpus or job.gpu_type is None:
         return None
-    batch = None if job.batch is None else BatchPlanOut(**job.batch)
+    batch = None if job.batch is None else cast(BatchPlanOut, job.batch)
     nodes = count_nodes(owner, job.gpus)
     return AllocationOut(
         gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch

@@ -26,7 +26,21 @@ from backend.jobs.repository import (
     get_job,
 )
 from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
-from backend.jobs.schemas import (
+from backend.jobs.service import (
+    Candidate,
+    checked_batch,
+    checked_job,
+    first_cluster,
+    request_cancel,
+    store_jobs,
+)
+from backend.pagination import Cursor, Limit, link_next
+from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
+from backend.web.conditional import IfMatch, etag
+from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
+from backend.web.strict_json import StrictRoute
+from maat.api.fields import Moment, Page
+from maat.api.jobs import (
     AllocationSpanOut,
     BatchBody,
     BatchItem,
@@ -38,20 +52,6 @@ from backend.jobs.schemas import (
     JobOut,
     JobPage,
 )
-from backend.jobs.service import (
-    Candidate,
-    checked_batch,
-    checked_job,
-    first_cluster,
-    request_cancel,
-    store_jobs,
-)
-from backend.pagination import Cursor, Limit, Page, link_next
-from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
-from backend.web.conditional import IfMatch, etag
-from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
-from backend.web.fields import Moment
-from backend.web.strict_json import StrictRoute
 from maat.vocabulary import JobState
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
@@ -181,7 +181,7 @@ def create_jobs(
     def answer(checked: list[Candidate]) -> Answer:
         store_jobs(session, principal, checked, atomic=body.mode == "atomic")
         batch = _show_batch(session, principal, checked)
-        return Answer(207 if batch.refused else 201, batch)
+        return Answer(207 if batch["refused"] else 201, batch)
 
     once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": body.jobs, "mode": body.mode})
     return answer_prepared(
@@ -307,7 +307,7 @@ def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> lis
 
 def _show_batch(session: SessionDep, principal: Principal, candidates: list[Candidate]) -> BatchOut:
     jobs = [candidate.job for candidate in candidates if candidate.job is not None]
-    shown = {job.id: job for job in show_jobs(session, principal, jobs)}
+    shown = {job["id"]: job for job in show_jobs(session, principal, jobs)}
     items = [_show_candidate(candidate, shown) for candidate in candidates]
     return BatchOut(items=items, created=len(shown), refused=len(items) - len(shown))
 

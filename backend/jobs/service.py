@@ -19,11 +19,11 @@ from backend.ids import new_id
 from backend.jobs.admission import objections
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.repository import get_job, taken_external_ids
-from backend.jobs.schemas import BatchBody, JobBody
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
 from backend.validation_errors import field_error
 from backend.web.conditional import check_version_if_sent
+from maat.api.jobs import BatchBody, JobBody
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState

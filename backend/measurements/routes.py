@@ -12,7 +12,6 @@ from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.models import Measurement
 from backend.measurements.repository import get_measurement
-from backend.measurements.schemas import MeasurementBody, MeasurementOut
 from backend.measurements.service import (
     PreparedMeasurement,
     delete_measurement,
@@ -20,11 +19,12 @@ from backend.measurements.service import (
     show_measurements,
     store_measurement,
 )
-from backend.pagination import Page
 from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
+from maat.api.measurements import MeasurementBody, MeasurementOut
 from maat.vocabulary import MeasurementKind
 
 router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=StrictRoute)
@@ -52,7 +52,7 @@ def create_measurement(
 
     def answer(prepared: PreparedMeasurement) -> Answer:
         (shown,) = show_measurements(session, [store_measurement(session, prepared)])
-        return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown.id}"})
+        return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown['id']}"})
 
     once = Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json"))
     return answer_prepared(

@@ -9,19 +9,14 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.accounts.names import names_of
+from backend.answers import answer_of
 from backend.clocktime import utc_now
 from backend.columns import pack_json
 from backend.measurements.contents import Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.repository import get_measurement, is_used, named
-from backend.measurements.schemas import (
-    ACCEPTED,
-    MAX_BYTES,
-    MAX_LINES,
-    MeasurementBody,
-    MeasurementOut,
-)
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
+from maat.api.measurements import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
 from maat.scheduling.errors import InputError
 from maat.vocabulary import MeasurementKind
 
@@ -90,10 +85,9 @@ def delete_measurement(session: Session, principal: Principal, measurement_id: s
 def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[MeasurementOut]:
     owners, tenants = names_of(session, rows)
     return [
-        MeasurementOut(
-            **row.model_dump(
-                include={"id", "kind", "name", "digest", "files", "covers", "created_at"}
-            ),
+        answer_of(
+            MeasurementOut,
+            row,
             owner=owners[row.owner_id],
             tenant=tenants[row.tenant_id],
             bytes=sum(file["bytes"] for file in row.files),

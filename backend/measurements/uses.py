@@ -9,11 +9,12 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
+from backend.answers import answer_of
 from backend.measurements.contents import interference_of, variability_of
 from backend.measurements.models import Measurement, MeasurementUse
 from backend.measurements.repository import get_measurement, named, texts_of
-from backend.measurements.schemas import UsedOut
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
+from maat.api.measurements import UsedOut
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError
 from maat.simulation.interference import Interference
@@ -81,9 +82,8 @@ def shown_uses(session: Session, operation_ids: Sequence[str]) -> dict[str, list
         .where(col(MeasurementUse.operation_id).in_(operation_ids))
     )
     for use, row in session.exec(statement.order_by(col(MeasurementUse.kind))):
-        given = row.model_dump(include={"id", "kind", "name", "digest"})
         shown[use.operation_id].append(
-            UsedOut(**given, gpu_type=use.gpu_type, deleted=row.deleted_at is not None)
+            answer_of(UsedOut, row, gpu_type=use.gpu_type, deleted=row.deleted_at is not None)
         )
     return shown
 

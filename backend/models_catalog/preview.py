@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.models_catalog.schemas import GoodputPoint, GoodputSeries
+from maat.api.models import GoodputPoint, GoodputSeries
 from maat.models.catalog import CatalogFit, CatalogModel
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import efficiency

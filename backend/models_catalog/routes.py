@@ -10,11 +10,11 @@ from fastapi import APIRouter, Depends, Query
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.models_catalog.preview import Question, preview
-from backend.models_catalog.schemas import GoodputOut, ModelOut
-from backend.pagination import Page
+from backend.models_catalog.resources import show_model
 from backend.problems import FieldError, Invalid, NotFound
-from backend.web.fields import LARGEST_BATCH
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import LARGEST_BATCH, Page
+from maat.api.models import GoodputOut, ModelOut
 from maat.models.catalog import CatalogModel, load_catalog, shipped_catalog
 from maat.vocabulary import WorkloadKind
 
@@ -28,12 +28,12 @@ MAX_PREVIEW_GPUS = 512
 @router.get("", operation_id="listModels")
 def list_models(_: Reader) -> Page[ModelOut]:
     """Every model that jobs can train, with its fitted parameters and where they come from."""
-    return Page(items=[ModelOut.of(model) for model in load_catalog().values()], next_cursor=None)
+    return Page(items=[show_model(model) for model in load_catalog().values()], next_cursor=None)
 
 
 @router.get("/{name}", operation_id="getModel")
 def read_model(_: Reader, name: str) -> ModelOut:
-    return ModelOut.of(_model(name))
+    return show_model(_model(name))
 
 
 @router.get("/{name}/goodput", operation_id="previewGoodput")

@@ -10,12 +10,13 @@ from sqlmodel import col
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.operations.models import Operation, OperationState
-from backend.operations.schemas import OperationOut
+from backend.operations.resources import show_operation
 from backend.operations.service import cancel_operation, get_operation
-from backend.pagination import Page
 from backend.tenancy import PageAsked, newest_owned
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
+from maat.api.operations import OperationOut
 
 router = APIRouter(prefix="/operations", tags=["operations"], route_class=StrictRoute)
 
@@ -34,15 +35,15 @@ def list_operations(
     conditions = [col(Operation.state).in_([s.value for s in state])] if state else []
     return newest_owned(
         session, principal, Operation, asked, *conditions, filters={"state": sorted(state)}
-    ).shown(OperationOut.of)
+    ).shown(show_operation)
 
 
 @router.get("/{operation_id}", operation_id="getOperation")
 def read_operation(session: SessionDep, principal: Reader, operation_id: str) -> OperationOut:
-    return OperationOut.of(get_operation(session, principal, operation_id))
+    return show_operation(get_operation(session, principal, operation_id))
 
 
 @router.post("/{operation_id}/actions/cancel", operation_id="cancelOperation")
 def cancel(session: SessionDep, principal: Runner, operation_id: str) -> OperationOut:
     """Ask it to stop; what it has finished by then is kept."""
-    return OperationOut.of(cancel_operation(session, principal, operation_id))
+    return show_operation(cancel_operation(session, principal, operation_id))

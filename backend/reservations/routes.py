@@ -13,13 +13,14 @@ from backend.clocktime import cluster_seconds
 from backend.clusters.repository import get_cluster
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
 from backend.moments import moment_of
-from backend.pagination import Cursor, Limit, Order, Page, link_next, paginate
+from backend.pagination import Cursor, Limit, Order, link_next, paginate
 from backend.reservations.models import ClusterReservation
 from backend.reservations.repository import get_reservation, standing
-from backend.reservations.schemas import ReservationBody, ReservationOut
 from backend.reservations.service import remove, reserve, show_reservations
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
+from maat.api.reservations import ReservationBody, ReservationOut
 
 router = APIRouter(
     prefix="/clusters/{cluster_id}/reservations", tags=["clusters"], route_class=StrictRoute

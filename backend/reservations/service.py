@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant
+from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, seconds_at, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster, nodes_of
@@ -23,8 +24,8 @@ from backend.reservations.repository import (
     standing,
     tenant_names,
 )
-from backend.reservations.schemas import ReservationBody, ReservationOut
 from backend.sight import sight_of
+from maat.api.reservations import ReservationBody, ReservationOut
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import check_reservations
 
@@ -74,8 +75,9 @@ def show_reservations(
     )
     now, sight = cluster_seconds(cluster, moment_of(session)), sight_of(session, principal, jobs)
     return [
-        ReservationOut(
-            **row.model_dump(include={"id", "cluster_id", "gpu_type", "gpu_count", "created_at"}),
+        answer_of(
+            ReservationOut,
+            row,
             tenant=None
             if row.tenant_id is None or not principal.may_see(row.tenant_id)
             else tenants[row.tenant_id],

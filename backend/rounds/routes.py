@@ -11,7 +11,7 @@ from backend.accounts.permissions import Permission
 from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
-from backend.pagination import Cursor, Limit, Page, link_next
+from backend.pagination import Cursor, Limit, link_next
 from backend.rounds.repository import (
     get_round,
     list_rounds,
@@ -19,11 +19,12 @@ from backend.rounds.repository import (
     rounds_sight,
     thinned_rounds,
 )
-from backend.rounds.schemas import RoundDetailOut, RoundOut, TimelineOut
+from backend.rounds.resources import show_round, show_round_with_record
 from backend.rounds.timeline import timeline
 from backend.web.dependencies import SessionDep
-from backend.web.fields import Moment
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Moment, Page
+from maat.api.rounds import RoundDetailOut, RoundOut, TimelineOut
 
 router = APIRouter(prefix="/clusters/{cluster_id}", tags=["rounds"], route_class=StrictRoute)
 
@@ -53,7 +54,7 @@ def read_rounds(
     found = list_rounds(session, cluster.id, after=start, before=end, limit=limit, cursor=cursor)
     link_next(request, response, found.next_cursor)
     sight = rounds_sight(session, principal, found.items)
-    return found.shown(lambda row: RoundOut.of(row, cluster, sight))
+    return found.shown(lambda row: show_round(row, cluster, sight))
 
 
 @router.get("/rounds/{number}", operation_id="getRound")
@@ -63,7 +64,7 @@ def read_round(
     """One round with the matrix that it was decided on."""
     cluster = get_cluster(session, cluster_id)
     found = get_round(session, cluster.id, None if number == "latest" else int(number))
-    return RoundDetailOut.of(found, cluster, round_sight(session, principal, found))
+    return show_round_with_record(found, cluster, round_sight(session, principal, found))
 
 
 @router.get("/timeline", operation_id="getTimeline")

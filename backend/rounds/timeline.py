@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
 from backend.rounds.models import Round
-from backend.rounds.schemas import Steps, TimelineOut, TimelineSeries, by_type
+from backend.rounds.resources import by_type
+from maat.api.rounds import Steps, TimelineOut, TimelineSeries
 
 
 def timeline(rounds: Sequence[Round], cluster: Cluster) -> TimelineOut:
@@ -24,6 +24,6 @@ def timeline(rounds: Sequence[Round], cluster: Cluster) -> TimelineOut:
     return TimelineOut(series=series, points=len(rounds), rounds_per_point=every)
 
 
-def _steps_by_type(at: list[datetime], counts: Sequence[dict[str, int]]) -> dict[str, Steps]:
+def _steps_by_type(at: list[str], counts: Sequence[dict[str, int]]) -> dict[str, Steps]:
     types = dict.fromkeys(name for count in counts for name in count)
     return {name: Steps(at=at, value=[count.get(name, 0) for count in counts]) for name in types}

@@ -9,7 +9,7 @@ from typing import Any
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.problems import FieldError, Invalid, invalid_input
-from backend.simulations.schemas import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
+from maat.api.simulations import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import Reservation, check_reservations

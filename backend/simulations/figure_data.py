@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
@@ -14,57 +13,12 @@ from backend.problems import FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, result_seen, results_sight
 from backend.simulations.series import reduced, shares
+from maat.api.simulations import Distribution, DrawnRun, FiguresOut, JobRho, ModelHours
 
 MAX_DRAWN = 12  # runs that one answer holds
 MAX_NAMED = 20  # unfinished jobs that are named
 WORST_OFF = 5
 POINTS = 400  # of a line: more than a chart of half a page has columns
-
-
-class Distribution(BaseModel):
-    """`points`: [value, share of `jobs` at or below it]. `known` of the `jobs` have the value: the last share is `known` / `jobs`."""
-
-    points: list[list[float]]
-    known: int
-    jobs: int
-
-
-class ModelHours(BaseModel):
-    """GPU-hours of all `jobs` of a model, by GPU type."""
-
-    jobs: int
-    by_type: dict[str, float]
-
-
-class JobRho(BaseModel):
-    name: str
-    rho: float
-
-
-class DrawnRun(BaseModel):
-    """One run. `contention`: [cluster seconds, active jobs]. `worst_off`: the jobs of the largest rho. `unfinished`: the first of the jobs that
-    did not finish, `unfinished_count` of all.
-    """
-
-    id: str
-    jct_hours: Distribution
-    rho: Distribution
-    worst_rho: float | None
-    unfair_fraction: float | None
-    worst_off: list[JobRho]
-    unfinished: list[str]
-    unfinished_count: int
-    gpu_hours_by_type: dict[str, float]
-    gpu_hours_by_model: dict[str, ModelHours]
-    contention: list[list[float]]
-    policy_seconds: dict[str, float] | None
-
-
-class FiguresOut(BaseModel):
-    """`definitions`: figure -> what it means, as the code that computes it says."""
-
-    runs: list[DrawnRun]
-    definitions: dict[str, str]
 
 
 def figures_of(

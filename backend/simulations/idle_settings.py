@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.problems import FieldError, Invalid
-from backend.simulations.schemas import ConditionsBody
+from maat.api.simulations import ConditionsBody
 from maat.simulation.fidelity import FIDELITIES
 
 ROUND = "round_seconds"

@@ -15,12 +15,11 @@ from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.uses import shown_uses
 from backend.operations.service import operations_of
-from backend.pagination import Page
 from backend.problems import Conflict
 from backend.simulations.comparison import compared
-from backend.simulations.figure_data import MAX_DRAWN, FiguresOut, figures_of
+from backend.simulations.figure_data import MAX_DRAWN, figures_of
 from backend.simulations.models import Simulation
-from backend.simulations.schemas import MAX_CHOSEN_JOBS, SimulationBody, SimulationOut
+from backend.simulations.resources import show_simulation
 from backend.simulations.seen import of_trace, result_seen, results_sight, simulations_sight
 from backend.simulations.service import (
     PreparedSimulation,
@@ -35,6 +34,8 @@ from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
+from maat.api.simulations import MAX_CHOSEN_JOBS, FiguresOut, SimulationBody, SimulationOut
 
 router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
 
@@ -111,7 +112,7 @@ def _shown(
     operations = operations_of(session, simulations)
     sight = simulations_sight(session, principal, simulations, chain.from_iterable(runs.values()))
     return [
-        SimulationOut.of(
+        show_simulation(
             simulation,
             operations[simulation.id],
             runs[simulation.id],

@@ -31,9 +31,9 @@ from backend.simulations.conditions import (
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.schemas import MAX_RUNS, RunBody, SimulationBody
 from backend.simulations.traces import workload_of
 from backend.tenancy import find_owned
+from maat.api.simulations import MAX_RUNS, RunBody, SimulationBody
 from maat.laboratory.comparison_run import check_different
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError

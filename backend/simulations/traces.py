@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.names import names_of
 from backend.jobs.models import Job
-from backend.simulations.schemas import MAX_SIMULATED_JOBS
+from maat.api.simulations import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
 from maat.simulation.iteration_models import shipped_models
 from maat.vocabulary import MAX_GPUS, Adaptivity, WorkloadKind

@@ -10,14 +10,15 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
-from backend.pagination import Page
 from backend.sweeps.models import Sweep
-from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
+from backend.sweeps.resources import show_sweep, show_whole_sweep
 from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, store_sweep, whole_of
 from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.api.fields import Page
+from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
 
 router = APIRouter(prefix="/sweeps", tags=["simulations"], route_class=StrictRoute)
 
@@ -40,7 +41,7 @@ def create_sweep(
 
     def answer(prepared: PreparedSweep) -> Answer:
         sweep = store_sweep(session, principal, prepared, queue)
-        shown = SweepDetail.whole(whole_of(session, principal, sweep))
+        shown = show_whole_sweep(whole_of(session, principal, sweep))
         return Answer(
             202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"}
         )
@@ -61,10 +62,10 @@ def list_sweeps(session: SessionDep, principal: Reader, asked: PageAsked) -> Pag
     """Newest first, without their points."""
     found = newest_owned(session, principal, Sweep, asked)
     operations = operations_of(session, list(found.items))
-    return found.shown(lambda sweep: SweepOut.of(sweep, operations[sweep.id]))
+    return found.shown(lambda sweep: show_sweep(sweep, operations[sweep.id]))
 
 
 @router.get("/{sweep_id}", operation_id="getSweep")
 def read_sweep(session: SessionDep, principal: Reader, sweep_id: str) -> SweepDetail:
     """A sweep with its points, and the mean and spread of those that have ended."""
-    return SweepDetail.whole(whole_of(session, principal, get_sweep(session, principal, sweep_id)))
+    return show_whole_sweep(whole_of(session, principal, get_sweep(session, principal, sweep_id)))

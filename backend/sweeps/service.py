@@ -30,13 +30,14 @@ from backend.simulations.idle_settings import (
     idle_parameters,
     refuse,
 )
-from backend.simulations.schemas import MAX_SIMULATED_GPUS
 from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
-from backend.sweeps.schemas import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody, Whole
+from backend.sweeps.resources import Whole
 from backend.tenancy import find_owned
+from maat.api.simulations import MAX_SIMULATED_GPUS
+from maat.api.sweeps import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody
 from maat.laboratory.axes import AXES
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError

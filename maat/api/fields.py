@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetPydanticSchema,
     WithJsonSchema,
 )
 from typing_extensions import TypedDict
@@ -88,6 +89,9 @@ Moment = Annotated[
 
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 """A time in an answer, as `rfc3339` writes it."""
+
+AsStored = GetPydanticSchema(lambda _source, schema: schema(dict[str, Any] | None))
+"""Marks a part of an answer that was stored as JSON: it is passed on unchecked."""
 
 
 def rfc3339(moment: datetime) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maat.api.fields import Timestamp
+from maat.api.fields import AsStored, Timestamp
 from maat.api.jobs import ReasonOut
 
 
@@ -46,7 +46,7 @@ class RoundDetailOut(RoundOut):
     `record.others`: rows of other tenants' jobs, which go by keys such as `other-1` within this answer; their GPUs and prices count as they did.
     """
 
-    record: RoundRecord | None
+    record: Annotated[RoundRecord | None, AsStored]
 
 
 class Steps(TypedDict):

@@ -17,13 +17,13 @@ from fastapi.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from backend.app import PREFIX, ROUTERS
-from backend.jobs.schemas import JobBody
 from backend.settings import Settings
 from backend.web import bodies, page_calls, strict_json
 from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, most_bytes_of
 from backend.web.gates import Gate
 from backend.web.page_calls import PageCallGuard
 from frontend.app import mount_pages
+from maat.api.jobs import JobBody
 
 CALL = "/_dash-update-component"
 JSON = (b"content-type", b"application/json")

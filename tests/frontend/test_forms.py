@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from backend import pagination
-from backend.simulations import schemas
 from frontend.components.conditions import (
     DRAW,
     MAX_JOBS_PER_GPU,
@@ -37,6 +36,7 @@ from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulate import count_of
 from frontend.pages.simulate import place as simulation_place
 from frontend.problems import worded
+from maat.api import simulations as schemas
 from maat.client.errors import ApiError, FieldProblem
 from maat.scheduling import cluster
 from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule

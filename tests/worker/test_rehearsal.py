@@ -11,8 +11,8 @@ from sqlmodel import select
 from backend.database import Database
 from backend.jobs import remedies
 from backend.jobs.remedies import RemedyFinder
-from backend.jobs.schemas import Remedy
 from backend.models import Cluster, Job, Node, Round
+from maat.api.jobs import Remedy
 from worker import live
 from worker.rehearsal import LiveRehearsal
 

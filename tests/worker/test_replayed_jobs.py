@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from backend.jobs.schemas import JobBody
 from backend.simulations.traces import csv_workload, trace_job
+from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobSpec

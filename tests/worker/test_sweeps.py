@@ -17,8 +17,9 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, Sweep, SweepPoint
 from backend.sweeps.requests import sweep_of
-from backend.sweeps.schemas import SweepBody, SweepDetail
+from backend.sweeps.resources import show_whole_sweep
 from backend.sweeps.service import prepare_sweep, store_sweep, whole_of
+from maat.api.sweeps import SweepBody, SweepDetail
 from maat.laboratory import content
 from maat.laboratory.sweep_runner import run_sweep
 from worker import sweeps
@@ -56,7 +57,7 @@ def ask(database: Database, **fields: Any) -> tuple[str, list[str]]:
 
 def shown(database: Database, sweep_id: str) -> SweepDetail:
     with database.session_scope(writes=False) as session:
-        return SweepDetail.whole(whole_of(session, ASKING, session.get_one(Sweep, sweep_id)))
+        return show_whole_sweep(whole_of(session, ASKING, session.get_one(Sweep, sweep_id)))
 
 
 def set_points(database: Database, **values: Any) -> None:

@@ -1,0 +1,36 @@
+"""Builds answers from rows: the fields that both have, and those that have to be worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar, cast
+
+from maat.api.fields import Page, rfc3339
+
+Answer = TypeVar("Answer")
+Row = TypeVar("Row")
+
+
+def answer_of(kind: type[Answer], row: object, **computed: object) -> Answer:
+    """Fill the fields of a TypedDict: from `computed` where given, else from the row's attribute.
+
+    Dates become text. Raises AttributeError for a field that neither has, TypeError for a computed
+    field that the answer lacks.
+    """
+    names = kind.__annotations__
+    if not computed.keys() <= names.keys():
+        raise TypeError(f"{kind.__name__} has no {sorted(computed.keys() - names.keys())}")
+    values = {
+        name: computed[name] if name in computed else _plain(getattr(row, name)) for name in names
+    }
+    return cast(Answer, values)
+
+
+def whole_list(items: list[Row], show: Callable[[Row], Answer]) -> Page[Answer]:
+    """A list that fits on one page."""
+    return Page(items=[show(item) for item in items], next_cursor=None)
+
+
+def _plain(value: object) -> object:
+    return rfc3339(value) if isinstance(value, datetime) else value

@@ -1,0 +1,96 @@
+"""Sweeps as the API answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.answers import answer_of
+from backend.operations.models import Operation, OperationState
+from backend.sight import Sight
+from backend.simulations.resources import without_text
+from backend.simulations.seen import request_seen
+from backend.sweeps.models import Sweep, SweepMember, SweepPoint
+from maat.api.measurements import UsedOut
+from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut
+from maat.laboratory.sweep import Varied, rows_of
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A sweep with all that belongs to it."""
+
+    sweep: Sweep
+    operation: Operation
+    points: Sequence[tuple[SweepMember, SweepPoint]]
+    measurements: Sequence[UsedOut]
+    sight: Sight
+
+
+def show_sweep(sweep: Sweep, operation: Operation) -> SweepOut:
+    return answer_of(SweepOut, sweep, **_computed(sweep, operation))
+
+
+def show_whole_sweep(whole: Whole) -> SweepDetail:
+    """Show a sweep with its points, and their means."""
+    ended = [
+        (member.settings, member.seed, point.figures)
+        for member, point in whole.points
+        if point.figures is not None
+    ]
+    rows = [
+        RowOut(
+            settings=dict(r.settings), seeds=list(r.seeds), mean=dict(r.mean), spread=dict(r.spread)
+        )
+        for r in rows_of(ended)
+    ]
+    return answer_of(
+        SweepDetail,
+        whole.sweep,
+        **_computed(whole.sweep, whole.operation),
+        request=without_text(request_seen(whole.sweep.request, whole.sight)),
+        measurements=list(whole.measurements),
+        points=[_point(member, point, whole.operation) for member, point in whole.points],
+        rows=rows,
+    )
+
+
+def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, Any]:
+    """Return a point's problem as this sweep's own, though another sweep may have run the point."""
+    return {**error, "instance": f"/api/v1/operations/{operation.id}"}
+
+
+def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
+    """Show a point. One that another sweep still waits for is over for a cancelled one."""
+    over = (
+        operation.state == OperationState.CANCELLED
+        and point.figures is None
+        and point.error is None
+    )
+    state: Any = OperationState.CANCELLED.value if over else point.state
+    return PointOut(
+        position=member.position,
+        settings=member.settings,
+        seed=member.seed,
+        key=point.key,
+        state=state,
+        figures=point.figures,
+        error=None if point.error is None else error_of_point(point.error, operation),
+    )
+
+
+def _computed(sweep: Sweep, operation: Operation) -> dict[str, Any]:
+    return {
+        "state": operation.state,
+        "done": int(operation.done),
+        "total": int(operation.total),
+        "seeds": sweep.request["seeds"],
+        "axes": [_axis(vary) for vary in sweep.request["vary"]],
+    }
+
+
+def _axis(vary: dict[str, Any]) -> AxisOut:
+    """Show an axis with its values as the points' settings have them."""
+    varied = Varied.of(vary["name"], vary["values"])
+    return answer_of(AxisOut, varied.axis, values=list(varied.values))
