@@ -21,8 +21,9 @@ from random import Random
 from statistics import median
 
 from benchmarks.table import Figures
+from maat.api.clusters import NodeBody
 from maat.client import Client, Unreachable, calls
-from maat.client.resources import JobBody, NodeBody
+from maat.client.calls import RawBody
 
 TITLE = (
     "The cluster page in Chromium: until it shows its data, and its longest task while it is live"
@@ -145,7 +146,7 @@ def _rounds(client: Client, cluster_id: str) -> int:
 def _submit(client: Client, cluster_id: str, count: int) -> None:
     chance = Random(0)
     models = ("cifar10", "bert", "imagenet", "deepspeech2", "yolov3")
-    bodies: list[JobBody] = [
+    bodies: list[RawBody] = [
         {
             "name": f"team{chance.randrange(20)}-train-{number:04d}",
             "model": chance.choice(models),

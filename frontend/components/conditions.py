@@ -26,7 +26,7 @@ from frontend.components.reservation_fields import (
 from frontend.formatting import duration, number, plural
 from frontend.routing import aria
 from maat.client import calls
-from maat.client.laboratory import ConditionsBody
+from maat.client.calls import RawBody
 
 PROFILING = (
     ("fidelity", "As the fidelity has it"),
@@ -366,9 +366,9 @@ def half_set(form: Mapping[str, Any]) -> dict[str, str]:
     return wrong
 
 
-def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
+def conditions_of(form: Mapping[str, Any]) -> RawBody:
     """The fields as the API names them; what is left as it is, is left out."""
-    given: ConditionsBody = {}
+    given: RawBody = {}
     for name in ("rigid_share", "strong_scaling_share"):
         if isinstance(form[name], int | float) and form[name]:
             given[name] = form[name]
@@ -398,7 +398,7 @@ def conditions_of(form: Mapping[str, Any]) -> ConditionsBody:
     return given
 
 
-def _add_sharing(given: ConditionsBody, form: Mapping[str, Any]) -> None:
+def _add_sharing(given: RawBody, form: Mapping[str, Any]) -> None:
     """A slowdown that was chosen and left empty is not sent: where it is needed, the service says so beside its field."""
     if isinstance(form["jobs_per_gpu"], int | float) and form["jobs_per_gpu"] != 1:
         given["jobs_per_gpu"] = int(form["jobs_per_gpu"])

@@ -9,8 +9,9 @@ from typing import Any
 from frontend.formatting import count, plural
 from frontend.problems import worded
 from frontend.shell import NO_CLUSTER
+from maat.api.clusters import ClusterStateOut
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
-from maat.client.resources import ClusterState, JobBody
 
 # Field of the API -> its label in the form.
 LABELS = {
@@ -62,7 +63,7 @@ def meaningless(adaptivity: str, kind: str) -> set[str]:
     )
 
 
-def capacity_of(state: ClusterState) -> dict[str, int]:
+def capacity_of(state: ClusterStateOut) -> dict[str, int]:
     """Of a cluster's state."""
     found: dict[str, int] = {}
     for node in state["free_gpus_by_node"]:
@@ -189,7 +190,7 @@ def still_wrong(
 
 def body_of(
     values: Values, *, preemptible: bool, cluster_id: str | None, own_batch: int | None = None
-) -> JobBody:
+) -> RawBody:
     """The form as the API's body: empty fields are left out, fields that mean nothing for this kind of job too.
 
     `own_batch`: of the model, which stands for a fixed batch that was left empty.
@@ -209,7 +210,7 @@ def body_of(
         "model": values["model"] or "",
         **body,
         "preemptible": preemptible,
-    }  # type: ignore[typeddict-item]
+    }
 
 
 def values_like(job: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from frontend.api import Api, Failure
 from frontend.components.cards import folded
+from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
 from maat.client import calls
 from maat.client.errors import FieldProblem
-from maat.client.laboratory import Fidelity
-from maat.client.resources import Described, Parameter
 
 YES_NO = {"yes": True, "no": False}
 ROUND = "round_seconds"
@@ -83,7 +82,10 @@ def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:
 
 
 def groups(
-    prefix: str, described: Sequence[tuple[str, Described]], preset: Fidelity | None, given: Chosen
+    prefix: str,
+    described: Sequence[tuple[str, DescribedOut]],
+    preset: FidelityOut | None,
+    given: Chosen,
 ) -> list[Any]:
     """A titled group of fields for each that has parameters."""
     shown = [
@@ -107,7 +109,11 @@ def groups(
 
 
 def _field(
-    prefix: str, owner: str, parameter: Parameter, preset: Fidelity | None, given: Mapping[str, Any]
+    prefix: str,
+    owner: str,
+    parameter: ParameterOut,
+    preset: FidelityOut | None,
+    given: Mapping[str, Any],
 ) -> Any:
     """Empty: its default, or what the fidelity sets, which stands in it as a placeholder."""
     name = parameter["name"]
@@ -132,7 +138,7 @@ def _field(
     return dmc.NumberInput(**shared, value="" if value is None else value, allowDecimal=not whole)
 
 
-def described(parameter: Parameter) -> str:
+def described(parameter: ParameterOut) -> str:
     """What it does, from where to where it goes, and where its default comes from."""
     low, high = parameter["minimum"], parameter["maximum"]
     if low is not None and high is not None:
@@ -145,7 +151,7 @@ def described(parameter: Parameter) -> str:
     return " ".join(part for part in (parameter["help"], span, source) if part)
 
 
-def placeholder(owner: str, parameter: Parameter, preset: Fidelity | None) -> str:
+def placeholder(owner: str, parameter: ParameterOut, preset: FidelityOut | None) -> str:
     """What holds where nothing is given."""
     kind, _, name = owner.partition(":")
     if preset is not None:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule, step_line
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
-from maat.client.laboratory import Distribution, DrawnRun
+from maat.api.simulations import Distribution, DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
 FEW_JOBS = 30

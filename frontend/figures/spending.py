@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from frontend.figures.base import empty_figure, figure
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
-from maat.client.laboratory import DrawnRun
+from maat.api.simulations import DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
 MODELS_PER_ROW = 3

@@ -25,8 +25,8 @@ from frontend.formatting import clock, plural
 from frontend.forms import spread
 from frontend.routing import add_page, aria, presses, submits
 from maat.client import calls
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
-from maat.client.laboratory import MeasurementBody
 
 KINDS = {"variability": "Unequal GPUs", "interference": "Interference"}
 ACCEPTED = {
@@ -205,7 +205,7 @@ def _register_form(app: Dash, api: Api) -> None:
         wrong = unfinished(name, files)
         if wrong:
             return same | wrong
-        body: MeasurementBody = {"kind": kind, "name": name, "files": files}
+        body: RawBody = {"kind": kind, "name": name, "files": files}
         try:
             async with api.visitor() as maat:
                 made = await maat.send(calls.upload_measurement(body, idempotency_key=key))

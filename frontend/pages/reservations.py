@@ -26,8 +26,8 @@ from frontend.forms import spread
 from frontend.others import OTHER_JOB, is_other
 from frontend.routing import aria, in_browser, presses
 from maat.client import calls
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
-from maat.client.resources import ReservationBody
 
 MAY_RESERVE = "clusters:write"
 PREFIX = "cluster"
@@ -139,14 +139,14 @@ def register_reservations(app: Dash, api: Api) -> None:
         )
 
 
-def body_of(values: Mapping[str, Any], *, now: str) -> ReservationBody:
+def body_of(values: Mapping[str, Any], *, now: str) -> RawBody:
     """The fields as the API's body. `now`: the cluster's own time."""
-    holder: ReservationBody = (
+    holder: RawBody = (
         {"tenant": values["holder"].strip()}
         if values["for"] == "tenant"
         else {"job_id": values["holder"].strip()}
     )
-    body: ReservationBody = {
+    body: RawBody = {
         "gpu_type": values["type"].strip(),
         "gpu_count": int(values["gpus"]),
         **holder,

@@ -40,8 +40,8 @@ from frontend.formatting import clock, plural
 from frontend.forms import parse_seeds
 from frontend.routing import add_page, submits
 from maat.client import calls
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
-from maat.client.laboratory import SimulationBody
 
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 MAX_RUNS = 200
@@ -226,7 +226,7 @@ def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
 
 def body_of(
     form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
-) -> SimulationBody:
+) -> RawBody:
     """The form as the API's body: one run per policy, placer and seed, on every trace."""
     given = parameters_of(form["parameters"])
     placers: list[dict[str, Any]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
@@ -259,7 +259,7 @@ def _parameters(given: Chosen, policy: str, placer: str | None) -> dict[str, Any
     )
 
 
-def place(problem: FieldProblem, body: SimulationBody) -> str | None:
+def place(problem: FieldProblem, body: RawBody) -> str | None:
     """Where in the form a refused field stands. A trace's text is told of beside the file, whatever column is wrong."""
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"

@@ -38,8 +38,8 @@ from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
 from frontend.runs import named_measurements, run_names
+from maat.api.simulations import DrawnRun
 from maat.client import ApiError, calls
-from maat.client.laboratory import DrawnRun
 
 HEIGHT = 320
 FIGURES: Mapping[str, Callable[..., Any]] = {

@@ -36,7 +36,7 @@ from frontend.routing import add_page, in_browser, one, submits
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
-from maat.client.resources import WorkloadKind
+from maat.vocabulary import WorkloadKind
 
 PREVIEW_GPUS = 16
 MAX_PREVIEW_GPUS = 64

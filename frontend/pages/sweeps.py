@@ -47,8 +47,8 @@ from frontend.formatting import clock
 from frontend.forms import parse_seeds
 from frontend.routing import add_page, in_browser, submits
 from maat.client import calls
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
-from maat.client.laboratory import SweepBody, VaryBody
 
 NOTHING = "nothing"
 VARIED = (
@@ -270,14 +270,14 @@ def unfinished(
 
 def body_of(
     form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
-) -> SweepBody:
+) -> RawBody:
     """The form as the API's body."""
-    vary: list[VaryBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
+    vary: list[RawBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
         vary.append({"name": form["vary2"], "values": parse_values(form["values2"])})
     varied = {one["name"] for one in vary}
     trace = traces_of(form, texts=texts, cluster_id=cluster_id)[0]
-    body: SweepBody = {
+    body: RawBody = {
         "name": form["name"] or "",
         "trace": {
             name: value
@@ -288,7 +288,7 @@ def body_of(
         "fidelity": form["fidelity"],
         "vary": vary,
         "seeds": parse_seeds(form["seeds"]) or [],
-        **conditions.conditions_of(form),  # type: ignore[typeddict-item]  # what is left out has its default
+        **conditions.conditions_of(form),  # what is left out has its default
     }
     typed = parameters_of(form["parameters"])
     if form["placer"]:
@@ -302,7 +302,7 @@ def body_of(
     return body
 
 
-def place(problem: FieldProblem, body: SweepBody) -> str | None:
+def place(problem: FieldProblem, body: RawBody) -> str | None:
     """Where in the form a refused field stands."""
     owners = {f"/{part}_parameters": f"{part}:{body.get(part)}" for part in ("policy", "placer")}
     if (parameter := place_of(problem, owners)) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maat.client.resources import Explanation, Job
+    from maat.api.jobs import ExplanationOut, JobOut
 
 # Field of a job -> option of `maat submit`.
 _OPTIONS = {
@@ -26,7 +26,7 @@ _OPTIONS = {
 }
 
 
-def explanation_lines(job: Job, explanation: Explanation) -> list[str]:
+def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     """Sentence, evidence, remedies; below each remedy what to type."""
     primary = explanation["primary"]
     shown = [

@@ -128,7 +128,7 @@ def submit(
     }
     body: Any = always | {k: v for k, v in given.items() if v is not None}
     with _client(url) as maat:
-        job = maat.submit_job(idempotency_key=idempotency_key, **body)
+        job = maat.submit_job(body, idempotency_key=idempotency_key)
     _show(job, as_json, f"{job['id']} is {job['state']}")
 
 
@@ -214,7 +214,7 @@ def reserve(
         **{k: v for k, v in given.items() if v is not None},
     }
     with _client(url) as maat:
-        made = maat.reserve(_cluster(maat, cluster), **body)
+        made = maat.reserve(_cluster(maat, cluster), body)
     _show(made, as_json, f"{made['id']} is {made['state']}")
 
 
@@ -292,7 +292,7 @@ def upload_measurement(
     contents: Any = [{"name": path.name, "text": _text_of(path)} for path in paths]
     with _client(url) as maat:
         made = maat.upload_measurement(
-            kind=kind.value, name=files[0].stem if name is None else name, files=contents
+            {"kind": kind.value, "name": files[0].stem if name is None else name, "files": contents}
         )
     covers = "; ".join(
         f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items()

@@ -4,50 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
-from maat.client.laboratory import (
-    Comparison,
-    Fidelity,
-    Figures,
-    Measurement,
-    MeasurementBody,
-    Operation,
-    RunResult,
-    Simulation,
-    SimulationBody,
-    Sweep,
-    SweepBody,
-    SweepHead,
-)
-from maat.client.resources import (
-    AllocationSpan,
-    BatchResult,
-    Cluster,
-    ClusterBody,
-    ClusterState,
-    Described,
-    Explanation,
-    GoodputPreview,
-    Health,
-    Job,
+from pydantic import BaseModel
+
+from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
+from maat.api.fields import Page
+from maat.api.jobs import (
+    AllocationSpanOut,
+    BatchOut,
+    ExplanationOut,
     JobBody,
-    JobEvent,
-    Me,
-    Model,
-    Node,
-    Page,
-    Reservation,
-    ReservationBody,
-    Round,
-    RoundSummary,
-    Timeline,
-    WorkloadKind,
+    JobEventOut,
+    JobOut,
+    JobPage,
 )
+from maat.api.measurements import MeasurementBody, MeasurementOut
+from maat.api.models import GoodputOut, ModelOut
+from maat.api.operations import OperationOut
+from maat.api.policies import DescribedOut, FidelityOut
+from maat.api.reservations import ReservationBody, ReservationOut
+from maat.api.rounds import RoundDetailOut, RoundOut, TimelineOut
+from maat.api.service import HealthOut, MeOut
+from maat.api.simulations import (
+    Comparison,
+    FiguresOut,
+    RunResult,
+    SimulationBody,
+    SimulationOut,
+)
+from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
+from maat.vocabulary import WorkloadKind
 
 Answer = TypeVar("Answer")
 Query = Mapping[str, object]
+Fields = Mapping[str, Any]
+"""A body as plain data; the service checks it."""
+RawBody = dict[str, Any]
+"""Such a body while it is put together."""
 
 PREFIX = "/api/v1"
 
@@ -80,6 +75,13 @@ class JobFilters(TypedDict, total=False):
     count: str | None
 
 
+def as_json(body: BaseModel | Fields) -> dict[str, Any]:
+    """Return what is sent of a body: the fields that were set."""
+    if isinstance(body, BaseModel):
+        return body.model_dump(mode="json", exclude_unset=True)
+    return dict(body)
+
+
 def _path(*parts: object) -> str:
     return "/".join([PREFIX, *(quote(str(part), safe=":") for part in parts)])
 
@@ -96,30 +98,27 @@ def _if_match(version: int) -> dict[str, str]:
     return {"If-Match": f'"{version}"'}
 
 
-# ---- the service ------------------------------------------------------------------------------------------------------------------
-
-
-def health() -> Call[Health]:
+def health() -> Call[HealthOut]:
     return Call("GET", _path("health"))
 
 
-def me() -> Call[Me]:
+def me() -> Call[MeOut]:
     return Call("GET", _path("me"))
 
 
-def policies() -> Call[Page[Described]]:
+def policies() -> Call[Page[DescribedOut]]:
     return Call("GET", _path("policies"))
 
 
-def placers() -> Call[Page[Described]]:
+def placers() -> Call[Page[DescribedOut]]:
     return Call("GET", _path("placers"))
 
 
-def fidelities() -> Call[Page[Fidelity]]:
+def fidelities() -> Call[Page[FidelityOut]]:
     return Call("GET", _path("fidelities"))
 
 
-def models() -> Call[Page[Model]]:
+def models() -> Call[Page[ModelOut]]:
     return Call("GET", _path("models"))
 
 
@@ -131,7 +130,7 @@ def goodput(
     progress: float | None = None,
     batch_size: int | None = None,
     workload_kind: WorkloadKind | None = None,
-) -> Call[GoodputPreview]:
+) -> Call[GoodputOut]:
     query = _given(
         gpu_types=gpu_types,
         max_gpus=max_gpus,
@@ -142,36 +141,39 @@ def goodput(
     return Call("GET", _path("models", model, "goodput"), query)
 
 
-# ---- clusters, nodes, rounds ------------------------------------------------------------------------------------------------------
-
-
-def clusters() -> Call[Page[Cluster]]:
+def clusters() -> Call[Page[ClusterOut]]:
     return Call("GET", _path("clusters"), {"limit": 100})
 
 
-def cluster(cluster_id: str) -> Call[Cluster]:
+def cluster(cluster_id: str) -> Call[ClusterOut]:
     return Call("GET", _path("clusters", cluster_id))
 
 
-def create_cluster(body: ClusterBody, *, idempotency_key: str | None = None) -> Call[Cluster]:
-    return Call("POST", _path("clusters"), body=body, headers=_keyed(idempotency_key))
+def create_cluster(
+    body: ClusterBody | Fields, *, idempotency_key: str | None = None
+) -> Call[ClusterOut]:
+    return Call("POST", _path("clusters"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
-def change_cluster(cluster_id: str, changes: ClusterBody, *, version: int) -> Call[Cluster]:
-    return Call("PATCH", _path("clusters", cluster_id), body=changes, headers=_if_match(version))
+def change_cluster(
+    cluster_id: str, changes: ClusterChanges | Fields, *, version: int
+) -> Call[ClusterOut]:
+    return Call(
+        "PATCH", _path("clusters", cluster_id), body=as_json(changes), headers=_if_match(version)
+    )
 
 
-def act_on_cluster(cluster_id: str, action: str) -> Call[Cluster]:
+def act_on_cluster(cluster_id: str, action: str) -> Call[ClusterOut]:
     return Call("POST", _path("clusters", cluster_id, "actions", action))
 
 
-def cluster_state(cluster_id: str) -> Call[ClusterState]:
+def cluster_state(cluster_id: str) -> Call[ClusterStateOut]:
     return Call("GET", _path("clusters", cluster_id, "state"))
 
 
 def timeline(
     cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None
-) -> Call[Timeline]:
+) -> Call[TimelineOut]:
     return Call(
         "GET",
         _path("clusters", cluster_id, "timeline"),
@@ -179,17 +181,17 @@ def timeline(
     )
 
 
-def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[Node]]:
+def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[NodeOut]]:
     return Call("GET", _path("clusters", cluster_id, "nodes"), _given(limit=limit, cursor=cursor))
 
 
-def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
+def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[NodeOut]:
     return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
 
 
 def reservations(
     cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None
-) -> Call[Page[Reservation]]:
+) -> Call[Page[ReservationOut]]:
     """Those that hold or will; with `over`, all there ever were."""
     return Call(
         "GET",
@@ -199,12 +201,12 @@ def reservations(
 
 
 def reserve(
-    cluster_id: str, body: ReservationBody, *, idempotency_key: str | None = None
-) -> Call[Reservation]:
+    cluster_id: str, body: ReservationBody | Fields, *, idempotency_key: str | None = None
+) -> Call[ReservationOut]:
     return Call(
         "POST",
         _path("clusters", cluster_id, "reservations"),
-        body=body,
+        body=as_json(body),
         headers=_keyed(idempotency_key),
     )
 
@@ -220,7 +222,7 @@ def rounds(
     cursor: str | None = None,
     after: str | None = None,
     before: str | None = None,
-) -> Call[Page[RoundSummary]]:
+) -> Call[Page[RoundOut]]:
     return Call(
         "GET",
         _path("clusters", cluster_id, "rounds"),
@@ -228,77 +230,71 @@ def rounds(
     )
 
 
-def round_(cluster_id: str, number: int | str = "latest") -> Call[Round]:
+def round_(cluster_id: str, number: int | str = "latest") -> Call[RoundDetailOut]:
     return Call("GET", _path("clusters", cluster_id, "rounds", number))
 
 
-# ---- jobs -------------------------------------------------------------------------------------------------------------------------
-
-
-def jobs(filters: JobFilters) -> Call[Page[Job]]:
+def jobs(**filters: Unpack[JobFilters]) -> Call[JobPage]:
     return Call("GET", _path("jobs"), _given(**filters))
 
 
-def job(job_id: str) -> Call[Job]:
+def job(job_id: str) -> Call[JobOut]:
     return Call("GET", _path("jobs", job_id))
 
 
-def submit_job(body: JobBody, *, idempotency_key: str | None = None) -> Call[Job]:
-    return Call("POST", _path("jobs"), body=body, headers=_keyed(idempotency_key))
+def submit_job(body: JobBody | Fields, *, idempotency_key: str | None = None) -> Call[JobOut]:
+    return Call("POST", _path("jobs"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
 def submit_jobs(
-    bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None
-) -> Call[BatchResult]:
+    bodies: Sequence[JobBody | Fields], *, mode: str = "atomic", idempotency_key: str | None = None
+) -> Call[BatchOut]:
     return Call(
         "POST",
         _path("jobs:batch"),
-        body={"jobs": list(bodies), "mode": mode},
+        body={"jobs": [as_json(body) for body in bodies], "mode": mode},
         headers=_keyed(idempotency_key),
     )
 
 
 def add_demo_jobs(
-    *,
     count: int,
+    *,
     cluster_id: str | None = None,
     seed: int | None = None,
     idempotency_key: str | None = None,
-) -> Call[BatchResult]:
+) -> Call[BatchOut]:
     body = _given(count=count, cluster_id=cluster_id, seed=seed)
     return Call("POST", _path("jobs:demo"), body=body, headers=_keyed(idempotency_key))
 
 
-def cancel_job(job_id: str) -> Call[Job]:
+def cancel_job(job_id: str) -> Call[JobOut]:
     return Call("POST", _path("jobs", job_id, "actions", "cancel"))
 
 
-def allocations(job_id: str) -> Call[Page[AllocationSpan]]:
+def allocations(job_id: str) -> Call[Page[AllocationSpanOut]]:
     return Call("GET", _path("jobs", job_id, "allocations"), {"limit": 500})
 
 
-def events(job_id: str, *, limit: int = 500) -> Call[Page[JobEvent]]:
+def events(job_id: str, *, limit: int = 500) -> Call[Page[JobEventOut]]:
     return Call("GET", _path("jobs", job_id, "events"), {"limit": limit})
 
 
-def explanation(job_id: str) -> Call[Explanation]:
+def explanation(job_id: str) -> Call[ExplanationOut]:
     return Call("GET", _path("jobs", job_id, "explanation"))
-
-
-# ---- measurements -----------------------------------------------------------------------------------------------------------------
 
 
 def measurements(
     *, kind: str | None = None, limit: int = 500, cursor: str | None = None
-) -> Call[Page[Measurement]]:
+) -> Call[Page[MeasurementOut]]:
     """Newest first."""
     return Call("GET", _path("measurements"), _given(kind=kind, limit=limit, cursor=cursor))
 
 
 def upload_measurement(
-    body: MeasurementBody, *, idempotency_key: str | None = None
-) -> Call[Measurement]:
-    return Call("POST", _path("measurements"), body=body, headers=_keyed(idempotency_key))
+    body: MeasurementBody | Fields, *, idempotency_key: str | None = None
+) -> Call[MeasurementOut]:
+    return Call("POST", _path("measurements"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
 def delete_measurement(measurement_id: str) -> Call[None]:
@@ -306,19 +302,20 @@ def delete_measurement(measurement_id: str) -> Call[None]:
     return Call("DELETE", _path("measurements", measurement_id))
 
 
-# ---- simulations and operations ---------------------------------------------------------------------------------------------------
-
-
-def simulations(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[Simulation]]:
+def simulations(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[SimulationOut]]:
     return Call("GET", _path("simulations"), _given(limit=limit, cursor=cursor))
 
 
-def simulation(simulation_id: str) -> Call[Simulation]:
+def simulation(simulation_id: str) -> Call[SimulationOut]:
     return Call("GET", _path("simulations", simulation_id))
 
 
-def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Call[Simulation]:
-    return Call("POST", _path("simulations"), body=body, headers=_keyed(idempotency_key))
+def simulate(
+    body: SimulationBody | Fields, *, idempotency_key: str | None = None
+) -> Call[SimulationOut]:
+    return Call("POST", _path("simulations"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
 def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
@@ -330,7 +327,7 @@ def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> 
     )
 
 
-def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[Figures]:
+def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[FiguresOut]:
     """`runs`: ids of those that are drawn, the first that have finished where there are none."""
     return Call(
         "GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None)
@@ -342,21 +339,23 @@ def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Compa
     return Call("GET", _path("simulations", simulation_id, "comparison"), _given(baseline=baseline))
 
 
-def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:
+def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepOut]]:
     return Call("GET", _path("sweeps"), _given(limit=limit, cursor=cursor))
 
 
-def sweep(sweep_id: str) -> Call[Sweep]:
+def sweep(sweep_id: str) -> Call[SweepDetail]:
     return Call("GET", _path("sweeps", sweep_id))
 
 
-def start_sweep(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:
-    return Call("POST", _path("sweeps"), body=body, headers=_keyed(idempotency_key))
+def start_sweep(
+    body: SweepBody | Fields, *, idempotency_key: str | None = None
+) -> Call[SweepDetail]:
+    return Call("POST", _path("sweeps"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
-def operation(operation_id: str) -> Call[Operation]:
+def operation(operation_id: str) -> Call[OperationOut]:
     return Call("GET", _path("operations", operation_id))
 
 
-def cancel_operation(operation_id: str) -> Call[Operation]:
+def cancel_operation(operation_id: str) -> Call[OperationOut]:
     return Call("POST", _path("operations", operation_id, "actions", "cancel"))

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import Any, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 import httpx
 
+from maat.api.fields import Page
+from maat.api.jobs import JobOut
+from maat.api.operations import OperationOut
 from maat.client import calls
 from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
-from maat.client.laboratory import (
-    Comparison,
-    Measurement,
-    MeasurementBody,
-    Operation,
-    RunResult,
-    Simulation,
-    SimulationBody,
-    Sweep,
-    SweepBody,
-    SweepHead,
-    SweepPoint,
-    SweepRow,
-)
-from maat.client.resources import (
-    BatchResult,
-    Cluster,
-    ClusterBody,
-    ClusterState,
-    Health,
-    Job,
-    JobBody,
-    Page,
-    Reservation,
-    ReservationBody,
-    Round,
-    RoundSummary,
-)
 
+P = ParamSpec("P")
 Answer = TypeVar("Answer")
+Shown = TypeVar("Shown")
+Item = TypeVar("Item")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 30.0
@@ -67,7 +46,90 @@ def _answer(response: httpx.Response) -> Any:
     return response.json() if response.content else None
 
 
-class Client:
+class _Method(Generic[P, Shown]):
+    """A call as a method: sent at once by a `Client`, awaited with an `AsyncClient`.
+
+    `show`: what of the answer is returned; all of it by default.
+    """
+
+    @overload
+    def __init__(self, make: Callable[P, Call[Shown]]) -> None: ...
+    @overload
+    def __init__(
+        self, make: Callable[P, Call[Answer]], show: Callable[[Answer], Shown]
+    ) -> None: ...
+    def __init__(
+        self, make: Callable[P, Call[Any]], show: Callable[[Any], Shown] | None = None
+    ) -> None:
+        self._make, self._show = make, show or (lambda answer: cast(Shown, answer))
+
+    @overload
+    def __get__(self, client: Client, owner: type | None = None) -> Callable[P, Shown]: ...
+    @overload
+    def __get__(
+        self, client: AsyncClient, owner: type | None = None
+    ) -> Callable[P, Awaitable[Shown]]: ...
+    def __get__(self, client: Client | AsyncClient, owner: type | None = None) -> Callable[P, Any]:
+        if isinstance(client, AsyncClient):
+            awaited = client
+
+            @wraps(self._make)
+            async def awaited_call(*args: P.args, **kwargs: P.kwargs) -> Shown:
+                return self._show(await awaited.send(self._make(*args, **kwargs)))
+
+            return awaited_call
+        direct = client
+
+        @wraps(self._make)
+        def direct_call(*args: P.args, **kwargs: P.kwargs) -> Shown:
+            return self._show(direct.send(self._make(*args, **kwargs)))
+
+        return direct_call
+
+
+def _items(page: Page[Item]) -> list[Item]:
+    return page["items"]
+
+
+class _Methods:
+    """The calls that both clients have as methods."""
+
+    health = _Method(calls.health)
+    me = _Method(calls.me)
+    clusters = _Method(calls.clusters, _items)
+    cluster = _Method(calls.cluster)
+    create_cluster = _Method(calls.create_cluster)
+    change_cluster = _Method(calls.change_cluster)
+    cluster_state = _Method(calls.cluster_state)
+    reservations = _Method(calls.reservations, _items)
+    reserve = _Method(calls.reserve)
+    remove_reservation = _Method(calls.remove_reservation)
+    rounds = _Method(calls.rounds)
+    round = _Method(calls.round_)
+    jobs = _Method(calls.jobs)
+    job = _Method(calls.job)
+    submit_job = _Method(calls.submit_job)
+    submit_jobs = _Method(calls.submit_jobs)
+    add_demo_jobs = _Method(calls.add_demo_jobs)
+    cancel_job = _Method(calls.cancel_job)
+    explanation = _Method(calls.explanation)
+    measurements = _Method(calls.measurements, _items)
+    upload_measurement = _Method(calls.upload_measurement)
+    delete_measurement = _Method(calls.delete_measurement)
+    simulate = _Method(calls.simulate)
+    simulation = _Method(calls.simulation)
+    comparison = _Method(calls.comparison)
+    run_result = _Method(calls.run_result)
+    start_sweep = _Method(calls.start_sweep)
+    sweep = _Method(calls.sweep)
+    sweeps = _Method(calls.sweeps)
+    sweep_points = _Method(calls.sweep, lambda sweep: sweep["points"])
+    sweep_rows = _Method(calls.sweep, lambda sweep: sweep["rows"])
+    operation = _Method(calls.operation)
+    cancel_operation = _Method(calls.cancel_operation)
+
+
+class Client(_Methods):
     """Talks to a Maat service and waits for each answer. Raises ApiError where the service refuses, Unreachable where there is none."""
 
     def __init__(
@@ -111,49 +173,8 @@ class Client:
             ) from error
         return cast(Answer, _answer(response))
 
-    def health(self) -> Health:
-        return self.send(calls.health())
-
-    def clusters(self) -> list[Cluster]:
-        return self.send(calls.clusters())["items"]
-
-    def create_cluster(
-        self, *, idempotency_key: str | None = None, **body: Unpack[ClusterBody]
-    ) -> Cluster:
-        return self.send(calls.create_cluster(body, idempotency_key=idempotency_key))
-
-    def cluster_state(self, cluster_id: str) -> ClusterState:
-        return self.send(calls.cluster_state(cluster_id))
-
-    def reservations(self, cluster_id: str, *, over: bool = False) -> list[Reservation]:
-        """Those that hold or will; with `over`, all there ever were."""
-        return self.send(calls.reservations(cluster_id, over=over))["items"]
-
-    def reserve(
-        self,
-        cluster_id: str,
-        *,
-        idempotency_key: str | None = None,
-        **body: Unpack[ReservationBody],
-    ) -> Reservation:
-        return self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
-
-    def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
-        self.send(calls.remove_reservation(cluster_id, reservation_id))
-
-    def rounds(
-        self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[RoundSummary]:
-        return self.send(calls.rounds(cluster_id, limit=limit, cursor=cursor))
-
-    def round(self, cluster_id: str, number: int | str = "latest") -> Round:
-        return self.send(calls.round_(cluster_id, number))
-
-    def jobs(self, **filters: Unpack[JobFilters]) -> Page[Job]:
-        return self.send(calls.jobs(filters))
-
-    def every_job(self, **filters: Unpack[JobFilters]) -> Iterator[Job]:
-        """All jobs that match, page after page."""
+    def every_job(self, **filters: Unpack[JobFilters]) -> Iterator[JobOut]:
+        """Yield all jobs that match, page after page."""
         while True:
             page = self.jobs(**filters)
             yield from page["items"]
@@ -161,94 +182,12 @@ class Client:
                 return
             filters["cursor"] = page["next_cursor"]
 
-    def job(self, job_id: str) -> Job:
-        return self.send(calls.job(job_id))
-
-    def submit_job(self, *, idempotency_key: str | None = None, **body: Unpack[JobBody]) -> Job:
-        return self.send(calls.submit_job(body, idempotency_key=idempotency_key))
-
-    def submit_jobs(
-        self, bodies: Sequence[JobBody], *, mode: str = "atomic", idempotency_key: str | None = None
-    ) -> BatchResult:
-        return self.send(calls.submit_jobs(bodies, mode=mode, idempotency_key=idempotency_key))
-
-    def add_demo_jobs(
-        self,
-        count: int,
-        *,
-        cluster_id: str | None = None,
-        seed: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> BatchResult:
-        given = calls.add_demo_jobs(
-            count=count, cluster_id=cluster_id, seed=seed, idempotency_key=idempotency_key
-        )
-        return self.send(given)
-
-    def cancel_job(self, job_id: str) -> Job:
-        return self.send(calls.cancel_job(job_id))
-
-    def measurements(self, *, kind: str | None = None) -> list[Measurement]:
-        """Newest first."""
-        return self.send(calls.measurements(kind=kind))["items"]
-
-    def upload_measurement(
-        self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]
-    ) -> Measurement:
-        return self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
-
-    def delete_measurement(self, measurement_id: str) -> None:
-        """What was asked for with it keeps it."""
-        self.send(calls.delete_measurement(measurement_id))
-
-    def simulate(
-        self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]
-    ) -> Simulation:
-        return self.send(calls.simulate(body, idempotency_key=idempotency_key))
-
-    def simulation(self, simulation_id: str) -> Simulation:
-        return self.send(calls.simulation(simulation_id))
-
-    def comparison(self, simulation_id: str, *, baseline: int | None = None) -> Comparison:
-        """Means with their spread, and everybody against the baseline job by job."""
-        return self.send(calls.comparison(simulation_id, baseline=baseline))
-
-    def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
-        return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))
-
-    def start_sweep(
-        self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]
-    ) -> Sweep:
-        return self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
-
-    def sweep(self, sweep_id: str) -> Sweep:
-        """With its points, and the means over the seeds of those that have ended."""
-        return self.send(calls.sweep(sweep_id))
-
-    def sweeps(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SweepHead]:
-        """Newest first, without their points."""
-        return self.send(calls.sweeps(limit=limit, cursor=cursor))
-
-    def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
-        """In order; `figures` of those that have ended."""
-        return self.sweep(sweep_id)["points"]
-
-    def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
-        """Mean and spread of every combination of settings that has ended for a seed."""
-        return self.sweep(sweep_id)["rows"]
-
-    def cancel_sweep(self, sweep_id: str) -> Operation:
-        """Points that have ended stay."""
+    def cancel_sweep(self, sweep_id: str) -> OperationOut:
+        """Cancel what has not ended; points that have ended stay."""
         return self.cancel_operation(self.sweep(sweep_id)["operation_id"])
 
-    def operation(self, operation_id: str) -> Operation:
-        return self.send(calls.operation(operation_id))
 
-    def cancel_operation(self, operation_id: str) -> Operation:
-        return self.send(calls.cancel_operation(operation_id))
-
-
-class AsyncClient:
+class AsyncClient(_Methods):
     """The same, awaited. Calls without a method of their own go through `send(calls.…)`."""
 
     def __init__(
@@ -292,17 +231,8 @@ class AsyncClient:
             ) from error
         return cast(Answer, _answer(response))
 
-    async def health(self) -> Health:
-        return await self.send(calls.health())
-
-    async def clusters(self) -> list[Cluster]:
-        return (await self.send(calls.clusters()))["items"]
-
-    async def jobs(self, **filters: Unpack[JobFilters]) -> Page[Job]:
-        return await self.send(calls.jobs(filters))
-
-    async def every_job(self, **filters: Unpack[JobFilters]) -> AsyncIterator[Job]:
-        """All jobs that match, page after page."""
+    async def every_job(self, **filters: Unpack[JobFilters]) -> AsyncIterator[JobOut]:
+        """Yield all jobs that match, page after page."""
         while True:
             page = await self.jobs(**filters)
             for job in page["items"]:
@@ -311,83 +241,6 @@ class AsyncClient:
                 return
             filters["cursor"] = page["next_cursor"]
 
-    async def job(self, job_id: str) -> Job:
-        return await self.send(calls.job(job_id))
-
-    async def submit_job(
-        self, *, idempotency_key: str | None = None, **body: Unpack[JobBody]
-    ) -> Job:
-        return await self.send(calls.submit_job(body, idempotency_key=idempotency_key))
-
-    async def cancel_job(self, job_id: str) -> Job:
-        return await self.send(calls.cancel_job(job_id))
-
-    async def round(self, cluster_id: str, number: int | str = "latest") -> Round:
-        return await self.send(calls.round_(cluster_id, number))
-
-    async def measurements(self, *, kind: str | None = None) -> list[Measurement]:
-        """Newest first."""
-        return (await self.send(calls.measurements(kind=kind)))["items"]
-
-    async def upload_measurement(
-        self, *, idempotency_key: str | None = None, **body: Unpack[MeasurementBody]
-    ) -> Measurement:
-        return await self.send(calls.upload_measurement(body, idempotency_key=idempotency_key))
-
-    async def delete_measurement(self, measurement_id: str) -> None:
-        """What was asked for with it keeps it."""
-        await self.send(calls.delete_measurement(measurement_id))
-
-    async def simulate(
-        self, *, idempotency_key: str | None = None, **body: Unpack[SimulationBody]
-    ) -> Simulation:
-        return await self.send(calls.simulate(body, idempotency_key=idempotency_key))
-
-    async def simulation(self, simulation_id: str) -> Simulation:
-        return await self.send(calls.simulation(simulation_id))
-
-    async def reservations(self, cluster_id: str, *, over: bool = False) -> list[Reservation]:
-        """Those that hold or will; with `over`, all there ever were."""
-        return (await self.send(calls.reservations(cluster_id, over=over)))["items"]
-
-    async def reserve(
-        self,
-        cluster_id: str,
-        *,
-        idempotency_key: str | None = None,
-        **body: Unpack[ReservationBody],
-    ) -> Reservation:
-        return await self.send(calls.reserve(cluster_id, body, idempotency_key=idempotency_key))
-
-    async def remove_reservation(self, cluster_id: str, reservation_id: str) -> None:
-        await self.send(calls.remove_reservation(cluster_id, reservation_id))
-
-    async def start_sweep(
-        self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]
-    ) -> Sweep:
-        return await self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
-
-    async def sweep(self, sweep_id: str) -> Sweep:
-        """With its points, and the means over the seeds of those that have ended."""
-        return await self.send(calls.sweep(sweep_id))
-
-    async def sweeps(
-        self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[SweepHead]:
-        """Newest first, without their points."""
-        return await self.send(calls.sweeps(limit=limit, cursor=cursor))
-
-    async def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
-        """In order; `figures` of those that have ended."""
-        return (await self.sweep(sweep_id))["points"]
-
-    async def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
-        """Mean and spread of every combination of settings that has ended for a seed."""
-        return (await self.sweep(sweep_id))["rows"]
-
-    async def cancel_sweep(self, sweep_id: str) -> Operation:
-        """Points that have ended stay."""
-        return await self.send(calls.cancel_operation((await self.sweep(sweep_id))["operation_id"]))
-
-    async def operation(self, operation_id: str) -> Operation:
-        return await self.send(calls.operation(operation_id))
+    async def cancel_sweep(self, sweep_id: str) -> OperationOut:
+        """Cancel what has not ended; points that have ended stay."""
+        return await self.cancel_operation((await self.sweep(sweep_id))["operation_id"])

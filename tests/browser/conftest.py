@@ -140,7 +140,7 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "long-1",
             "long-2",
         ):  # so that a slow machine does not find the cluster empty in the last tests
-            server.client.submit_job(name=name, model="imagenet", work_scale=50.0)
+            server.client.submit_job({"name": name, "model": "imagenet", "work_scale": 50.0})
         with running(
             worker_of("rounds", "-B", "-s", str(folder / "beat")),
             server.environment,

@@ -18,13 +18,17 @@ SECOND = "the second"
 def two(server: Any) -> Any:
     """The demo cluster, and a second one with jobs and rounds of its own."""
     nodes = [{"name": "only", "gpu_type": "a100", "gpu_count": 8}]
-    cluster = server.client.create_cluster(name=SECOND, round_seconds=30, speed=30, nodes=nodes)
+    cluster = server.client.create_cluster(
+        {"name": SECOND, "round_seconds": 30, "speed": 30, "nodes": nodes}
+    )
     for name in ("bert of the second", "cifar of the second"):
         server.client.submit_job(
-            name=name,
-            model=name.split()[0].replace("cifar", "cifar10"),
-            cluster_id=cluster["id"],
-            work_scale=50.0,
+            {
+                "name": name,
+                "model": name.split()[0].replace("cifar", "cifar10"),
+                "cluster_id": cluster["id"],
+                "work_scale": 50.0,
+            }
         )
     wait_until(
         lambda: len(server.client.rounds(cluster["id"])["items"]) > 2,

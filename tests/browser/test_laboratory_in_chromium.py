@@ -51,7 +51,7 @@ def simulation(laboratory: Any) -> str:
         "failures": {"mtbf_hours": 0.2, "repair_seconds": 60.0},
     }
     made = laboratory.client.simulate(
-        name="two policies", runs=[{"policy": "sia"}, {"policy": "fifo"}], **asked
+        {"name": "two policies", "runs": [{"policy": "sia"}, {"policy": "fifo"}], **asked}
     )
     return str(made["id"])
 
@@ -236,7 +236,7 @@ def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
     made = server.client.upload_measurement(
-        kind="interference", name="pairs_of_the_year_2025_" * 4, files=[file]
+        {"kind": "interference", "name": "pairs_of_the_year_2025_" * 4, "files": [file]}
     )
     page = tab.open(f"{server.url}/measurements")
 

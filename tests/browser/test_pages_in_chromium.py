@@ -120,7 +120,7 @@ def test_a_wrong_field_has_its_error_beside_it_and_the_form_keeps_its_values(
 
 
 def test_a_name_that_is_markup_is_shown_as_text_everywhere(server: Any, tab: Any) -> None:
-    job = server.client.submit_job(name=HOSTILE, model="cifar10")
+    job = server.client.submit_job({"name": HOSTILE, "model": "cifar10"})
 
     page = tab.open(f"{server.url}/jobs/{job['id']}")
     expect(page.locator(".page-title")).to_have_text(HOSTILE)
@@ -133,7 +133,7 @@ def test_a_name_that_is_markup_is_shown_as_text_everywhere(server: Any, tab: Any
 
 
 def test_a_job_is_cancelled_only_after_it_is_confirmed(server: Any, tab: Any) -> None:
-    job = server.client.submit_job(name="to-cancel", model="imagenet")
+    job = server.client.submit_job({"name": "to-cancel", "model": "imagenet"})
     page = tab.open(f"{server.url}/jobs/{job['id']}")
 
     page.click("#job-cancel")
@@ -152,7 +152,7 @@ def test_a_job_is_cancelled_only_after_it_is_confirmed(server: Any, tab: Any) ->
 def test_filters_stand_in_the_url_and_a_pasted_url_shows_the_same(
     server: Any, open_tab: Any
 ) -> None:
-    server.client.submit_job(name="needle-1", model="bert")
+    server.client.submit_job({"name": "needle-1", "model": "bert"})
     first = open_tab().open(server.url + "/jobs")
     expect(first.locator(".ag-row a").first).to_be_visible()
 
@@ -370,7 +370,7 @@ def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
 ) -> None:
     name = "team16-evaluation-of-the-large-model-0042"
     if not server.client.jobs(q=name)["items"]:
-        server.client.submit_job(name=name, model="deepspeech2")
+        server.client.submit_job({"name": name, "model": "deepspeech2"})
     tab.page.set_viewport_size({"width": width, "height": 900})
     page = tab.open(f"{server.url}/jobs?q=team16")
     link = page.locator(".ag-row a")

@@ -9,7 +9,7 @@ from pages import press_while_redrawn, wait_in_page, without_beats
 from playwright.sync_api import expect
 
 from maat.client import calls
-from maat.client.laboratory import VaryBody
+from maat.client.calls import RawBody
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -18,10 +18,12 @@ TRACE = "name,time,application,num_replicas,batch_size\nonly,0,cifar10,2,256\n"
 
 def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
     made = server.client.simulate(
-        name="nobody plays it",
-        traces=[{"kind": "csv", "text": TRACE}],
-        cluster="t4=1x4",
-        runs=[{"policy": "fifo"}],
+        {
+            "name": "nobody plays it",
+            "traces": [{"kind": "csv", "text": TRACE}],
+            "cluster": "t4=1x4",
+            "runs": [{"policy": "fifo"}],
+        }
     )
     page = tab.open(f"{server.url}/simulations/{made['id']}")
     press_while_redrawn(page, "#simulation-cancel", "simulation-actions.children")
@@ -35,9 +37,9 @@ def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
 def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     trace: dict[str, object] = {"kind": "csv", "text": TRACE}
     simulation = server.client.simulate(
-        name="at once", traces=[trace], cluster="t4=1x4", runs=[{"policy": "fifo"}]
+        {"name": "at once", "traces": [trace], "cluster": "t4=1x4", "runs": [{"policy": "fifo"}]}
     )
-    vary: VaryBody = {"name": "rigid_share", "values": [0, 1]}
+    vary: RawBody = {"name": "rigid_share", "values": [0, 1]}
     sweep = server.client.send(
         calls.start_sweep(
             {
@@ -50,7 +52,7 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
             }
         )
     )
-    job = server.client.submit_job(name="at-once", model="imagenet")
+    job = server.client.submit_job({"name": "at-once", "model": "imagenet"})
     without_beats(tab.page)
 
     for kind, made in (("simulation", simulation), ("sweep", sweep)):
@@ -104,7 +106,7 @@ def test_gpus_are_reserved_and_the_reservation_removed(server: Any, tab: Any) ->
 
 
 def test_a_job_is_cancelled(server: Any, tab: Any) -> None:
-    job = server.client.submit_job(name="pressed", model="imagenet")
+    job = server.client.submit_job({"name": "pressed", "model": "imagenet"})
     page = tab.open(f"{server.url}/jobs/{job['id']}")
     press_while_redrawn(page, "#job-cancel", "job-actions.children")
     page.click("#job-cancel-yes")
@@ -119,7 +121,7 @@ def test_measurements_are_deleted(server: Any, tab: Any) -> None:
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
-    server.client.upload_measurement(kind="interference", name="old pairs", files=[file])
+    server.client.upload_measurement({"kind": "interference", "name": "old pairs", "files": [file]})
     page = tab.open(f"{server.url}/measurements")
     delete = page.get_by_role("button", name="Delete the measurements old pairs")
     press_while_redrawn(
@@ -174,14 +176,20 @@ def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
-    made = [server.client.upload_measurement(kind="interference", name="first", files=[file])]
+    made = [
+        server.client.upload_measurement({"kind": "interference", "name": "first", "files": [file]})
+    ]
     page = tab.open(f"{server.url}/measurements")
     opener = page.get_by_role("button", name="Delete the measurements first")
     opener.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
 
-    made.append(server.client.upload_measurement(kind="interference", name="second", files=[file]))
+    made.append(
+        server.client.upload_measurement(
+            {"kind": "interference", "name": "second", "files": [file]}
+        )
+    )
     expect(page.locator("#measurements-list")).to_contain_text("second")
     page.keyboard.press("Escape")
 

@@ -125,9 +125,9 @@ def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: A
         {"name": name, "gpu_type": name, "gpu_count": count}
         for name, count in (("a100", 8), ("t4", 4))
     ]
-    small = server.client.create_cluster(name="small", round_seconds=30, speed=30, nodes=nodes)[
-        "id"
-    ]
+    small = server.client.create_cluster(
+        {"name": "small", "round_seconds": 30, "speed": 30, "nodes": nodes}
+    )["id"]
     rigid = {
         "model": "cifar10",
         "adaptivity": "rigid",
@@ -136,12 +136,12 @@ def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: A
         "work_scale": 500.0,
         "cluster_id": small,
     }
-    first = server.client.submit_job(name="holds all", preemptible=False, **rigid)
+    first = server.client.submit_job({"name": "holds all", "preemptible": False, **rigid})
     wait_until(
         lambda: server.client.job(first["id"])["allocation"] is not None,
         "the first job to hold the a100s",
     )
-    waiting = server.client.submit_job(name="needs eight", **rigid)
+    waiting = server.client.submit_job({"name": "needs eight", **rigid})
     page = tab.open(f"{server.url}/jobs/{waiting['id']}")
 
     remedy = page.locator(".remedies li", has_text="Ask for 4 GPUs instead of 8")

@@ -18,7 +18,7 @@ HERE = "http://127.0.0.1:8000"
 
 
 def test_a_submitted_job_is_read_back_and_cancelled(maat: Client) -> None:
-    job = maat.submit_job(name="mine", model="cifar10", max_gpus=8)
+    job = maat.submit_job({"name": "mine", "model": "cifar10", "max_gpus": 8})
 
     assert maat.job(job["id"])["name"] == "mine"
     assert maat.job(job["id"])["max_gpus"] == 8
@@ -27,7 +27,7 @@ def test_a_submitted_job_is_read_back_and_cancelled(maat: Client) -> None:
 
 def test_a_refused_job_says_for_each_field_what_is_wrong_and_what_to_do(maat: Client) -> None:
     with pytest.raises(ApiError) as refused:
-        maat.submit_job(name="", model="no such model", min_gpus=0)
+        maat.submit_job({"name": "", "model": "no such model", "min_gpus": 0})
 
     assert refused.value.status == 422
     assert {"name", "min_gpus"} <= set(refused.value.by_field)
@@ -59,8 +59,8 @@ def test_every_job_walks_over_all_pages(maat: Client) -> None:
 
 
 def test_the_same_key_submits_once(maat: Client) -> None:
-    first = maat.submit_job(name="once", model="cifar10", idempotency_key="k1")
-    again = maat.submit_job(name="once", model="cifar10", idempotency_key="k1")
+    first = maat.submit_job({"name": "once", "model": "cifar10"}, idempotency_key="k1")
+    again = maat.submit_job({"name": "once", "model": "cifar10"}, idempotency_key="k1")
 
     assert first["id"] == again["id"]
     assert len(maat.jobs()["items"]) == 1
@@ -96,7 +96,7 @@ def test_the_awaited_client_answers_the_same(app: FastAPI) -> None:
         async with AsyncClient(
             HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))
         ) as maat:
-            job = await maat.submit_job(name="mine", model="cifar10")
+            job = await maat.submit_job({"name": "mine", "model": "cifar10"})
             return job, [other["id"] async for other in maat.every_job(limit=1)]
 
     with ThreadPoolExecutor(1) as beside_any_running_loop:
@@ -115,7 +115,7 @@ SWEEP: Any = {
 
 
 def test_a_sweep_is_started_followed_and_cancelled(maat: Client) -> None:
-    sweep = maat.start_sweep(**SWEEP)
+    sweep = maat.start_sweep(SWEEP)
 
     assert [head["id"] for head in maat.sweeps()["items"]] == [sweep["id"]]
     assert maat.sweep(sweep["id"])["request"]["failures"] == {
@@ -134,7 +134,7 @@ def test_a_sweep_is_started_followed_and_cancelled(maat: Client) -> None:
 def test_gpus_are_reserved_and_given_back(maat: Client) -> None:
     cluster_id = maat.clusters()[0]["id"]
 
-    made = maat.reserve(cluster_id, gpu_type="a100", gpu_count=4, tenant="default")
+    made = maat.reserve(cluster_id, {"gpu_type": "a100", "gpu_count": 4, "tenant": "default"})
 
     assert (made["state"], made["end_at"]) == ("active", None)
     assert maat.reservations(cluster_id) == [made]
@@ -147,11 +147,13 @@ def test_the_awaited_client_sweeps_and_reserves_too(app: FastAPI) -> None:
         async with AsyncClient(
             HERE, transport=httpx.ASGITransport(app=app, client=("127.0.0.1", 50000))
         ) as maat:
-            sweep = await maat.start_sweep(**SWEEP)
+            sweep = await maat.start_sweep(SWEEP)
             points = await maat.sweep_points(sweep["id"])
             cancelled = await maat.cancel_sweep(sweep["id"])
             cluster_id = (await maat.clusters())[0]["id"]
-            made = await maat.reserve(cluster_id, gpu_type="t4", gpu_count=1, tenant="default")
+            made = await maat.reserve(
+                cluster_id, {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
+            )
             await maat.remove_reservation(cluster_id, made["id"])
             return (
                 len(points),

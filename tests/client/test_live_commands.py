@@ -123,9 +123,13 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
         "preemptible": False,
     }
     for gpu_type, count in (("t4", 24), ("a100", 16), ("rtx", 16)):
-        maat.submit_job(name=f"holds {gpu_type}", gpu_count=count, gpu_types=[gpu_type], **rigid)
+        maat.submit_job(
+            {"name": f"holds {gpu_type}", "gpu_count": count, "gpu_types": [gpu_type], **rigid}
+        )
     round_at(app, 100.0)
-    waiting = maat.submit_job(name="it's waiting", gpu_count=16, **{**rigid, "preemptible": True})
+    waiting = maat.submit_job(
+        {"name": "it's waiting", "gpu_count": 16, **rigid, "preemptible": True}
+    )
     round_at(app, 200.0)
     assert maat.job(waiting["id"])["state"] == "pending"
 
