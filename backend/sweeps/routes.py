@@ -11,6 +11,7 @@ from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
 from backend.pagination import Page
+from backend.simulations.fairness_rule import AskedRule
 from backend.sweeps.models import Sweep
 from backend.sweeps.schemas import SweepBody, SweepDetail, SweepOut
 from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, store_sweep, whole_of
@@ -18,6 +19,7 @@ from backend.tenancy import PageAsked, newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.laboratory.figures import DEFAULT_RULE
 
 router = APIRouter(prefix="/sweeps", tags=["simulations"], route_class=StrictRoute)
 
@@ -65,6 +67,10 @@ def list_sweeps(session: SessionDep, principal: Reader, asked: PageAsked) -> Pag
 
 
 @router.get("/{sweep_id}", operation_id="getSweep")
-def read_sweep(session: SessionDep, principal: Reader, sweep_id: str) -> SweepDetail:
+def read_sweep(
+    session: SessionDep, principal: Reader, sweep_id: str, fairness_rule: AskedRule = DEFAULT_RULE
+) -> SweepDetail:
     """A sweep with its points, and the mean and spread of those that have ended."""
-    return SweepDetail.whole(whole_of(session, principal, get_sweep(session, principal, sweep_id)))
+    return SweepDetail.whole(
+        whole_of(session, principal, get_sweep(session, principal, sweep_id)), fairness_rule
+    )

@@ -24,7 +24,9 @@ from backend.simulations.schemas import (
 from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.web.fields import Body, Timestamp
+from maat.laboratory.figures import DEFAULT_RULE, by_rule
 from maat.laboratory.sweep import Varied, rows_of
+from maat.scheduling.metrics import FairnessRule
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # of all points together
@@ -117,19 +119,24 @@ class Whole:
 
 
 class SweepDetail(SweepOut):
-    """A sweep with its points, and their means."""
+    """A sweep with its points, and their means. `fairness_rule`: by which `worst_rho` and `unfair_fraction` are computed."""
 
+    fairness_rule: FairnessRule
     request: dict[str, Any]
     measurements: list[UsedOut]
     points: list[PointOut]
     rows: list[RowOut]
 
     @classmethod
-    def whole(cls, whole: Whole) -> SweepDetail:
+    def whole(cls, whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDetail:
+        figures = {
+            point.key: None if point.figures is None else by_rule(point.figures, rule)
+            for _, point in whole.points
+        }
         ended = [
-            (member.settings, member.seed, point.figures)
+            (member.settings, member.seed, found)
             for member, point in whole.points
-            if point.figures is not None
+            if (found := figures[point.key]) is not None
         ]
         rows = [
             RowOut(
@@ -140,15 +147,26 @@ class SweepDetail(SweepOut):
             )
             for r in rows_of(ended)
         ]
-        points = [_point(member, point, whole.operation) for member, point in whole.points]
+        points = [
+            _point(member, point, figures[point.key], whole.operation)
+            for member, point in whole.points
+        ]
         asked = {
             "request": without_text(request_seen(whole.sweep.request, whole.sight)),
             "measurements": list(whole.measurements),
         }
-        return cls(**_shown(whole.sweep, whole.operation), **asked, points=points, rows=rows)
+        return cls(
+            **_shown(whole.sweep, whole.operation),
+            fairness_rule=rule,
+            **asked,
+            points=points,
+            rows=rows,
+        )
 
 
-def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
+def _point(
+    member: SweepMember, point: SweepPoint, figures: dict[str, Any] | None, operation: Operation
+) -> PointOut:
     """A point that waits for another sweep is none that a cancelled one still waits for."""
     over = (
         operation.state == OperationState.CANCELLED
@@ -161,7 +179,7 @@ def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> Poin
         **given,
         key=point.key,
         state=state,
-        figures=point.figures,
+        figures=figures,
         error=None if point.error is None else error_of_point(point.error, operation),
     )
 

@@ -249,5 +249,5 @@ def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> 
 
 
 def _cell(summary: dict[str, Any], key: str, form: str) -> str:
-    """A figure, or a dash where there is none: of a completion time where no job completed."""
+    """A figure, or a dash if there is none: of a completion time where no job completed."""
     return "-" if summary[key] is None else form.format(summary[key])

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from maat.client.laboratory import (
     Comparison,
+    FairnessRule,
     Fidelity,
     Figures,
     Measurement,
@@ -321,33 +322,46 @@ def simulate(body: SimulationBody, *, idempotency_key: str | None = None) -> Cal
     return Call("POST", _path("simulations"), body=body, headers=_keyed(idempotency_key))
 
 
-def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
+def run_result(
+    simulation_id: str,
+    run_id: str,
+    *,
+    jobs: Sequence[str] = (),
+    fairness_rule: FairnessRule | None = None,
+) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
+    asked = _given(jobs=list(jobs) or None, fairness_rule=fairness_rule)
+    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), asked)
+
+
+def figures(
+    simulation_id: str, *, runs: Sequence[str] = (), fairness_rule: FairnessRule | None = None
+) -> Call[Figures]:
+    """`runs`: ids of those that are drawn; the first that have finished, if none is given."""
     return Call(
         "GET",
-        _path("simulations", simulation_id, "runs", run_id, "result"),
-        _given(jobs=list(jobs) or None),
+        _path("simulations", simulation_id, "figures"),
+        _given(runs=list(runs) or None, fairness_rule=fairness_rule),
     )
 
 
-def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[Figures]:
-    """`runs`: ids of those that are drawn, the first that have finished where there are none."""
-    return Call(
-        "GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None)
-    )
-
-
-def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:
+def comparison(
+    simulation_id: str, *, baseline: int | None = None, fairness_rule: FairnessRule | None = None
+) -> Call[Comparison]:
     """`baseline`: number of the contestant that the others are set against."""
-    return Call("GET", _path("simulations", simulation_id, "comparison"), _given(baseline=baseline))
+    return Call(
+        "GET",
+        _path("simulations", simulation_id, "comparison"),
+        _given(baseline=baseline, fairness_rule=fairness_rule),
+    )
 
 
 def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepHead]]:
     return Call("GET", _path("sweeps"), _given(limit=limit, cursor=cursor))
 
 
-def sweep(sweep_id: str) -> Call[Sweep]:
-    return Call("GET", _path("sweeps", sweep_id))
+def sweep(sweep_id: str, *, fairness_rule: FairnessRule | None = None) -> Call[Sweep]:
+    return Call("GET", _path("sweeps", sweep_id), _given(fairness_rule=fairness_rule))
 
 
 def start_sweep(body: SweepBody, *, idempotency_key: str | None = None) -> Call[Sweep]:

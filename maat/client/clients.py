@@ -13,6 +13,8 @@ from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
 from maat.client.laboratory import (
     Comparison,
+    FairnessRule,
+    Figures,
     Measurement,
     MeasurementBody,
     Operation,
@@ -68,7 +70,7 @@ def _answer(response: httpx.Response) -> Any:
 
 
 class Client:
-    """Talks to a Maat service and waits for each answer. Raises ApiError where the service refuses, Unreachable where there is none."""
+    """Talks to a Maat service and waits for each answer. Raises ApiError where the service refuses, Unreachable if there is none."""
 
     def __init__(
         self,
@@ -209,33 +211,64 @@ class Client:
     def simulation(self, simulation_id: str) -> Simulation:
         return self.send(calls.simulation(simulation_id))
 
-    def comparison(self, simulation_id: str, *, baseline: int | None = None) -> Comparison:
+    def comparison(
+        self,
+        simulation_id: str,
+        *,
+        baseline: int | None = None,
+        fairness_rule: FairnessRule | None = None,
+    ) -> Comparison:
         """Means with their spread, and everybody against the baseline job by job."""
-        return self.send(calls.comparison(simulation_id, baseline=baseline))
+        return self.send(
+            calls.comparison(simulation_id, baseline=baseline, fairness_rule=fairness_rule)
+        )
 
-    def run_result(self, simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> RunResult:
-        return self.send(calls.run_result(simulation_id, run_id, jobs=jobs))
+    def figures(
+        self,
+        simulation_id: str,
+        *,
+        runs: Sequence[str] = (),
+        fairness_rule: FairnessRule | None = None,
+    ) -> Figures:
+        """What charts draw of these runs: distributions of JCT and of finish-time fairness, sums and short series."""
+        return self.send(calls.figures(simulation_id, runs=runs, fairness_rule=fairness_rule))
+
+    def run_result(
+        self,
+        simulation_id: str,
+        run_id: str,
+        *,
+        jobs: Sequence[str] = (),
+        fairness_rule: FairnessRule | None = None,
+    ) -> RunResult:
+        return self.send(
+            calls.run_result(simulation_id, run_id, jobs=jobs, fairness_rule=fairness_rule)
+        )
 
     def start_sweep(
         self, *, idempotency_key: str | None = None, **body: Unpack[SweepBody]
     ) -> Sweep:
         return self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
 
-    def sweep(self, sweep_id: str) -> Sweep:
+    def sweep(self, sweep_id: str, *, fairness_rule: FairnessRule | None = None) -> Sweep:
         """With its points, and the means over the seeds of those that have ended."""
-        return self.send(calls.sweep(sweep_id))
+        return self.send(calls.sweep(sweep_id, fairness_rule=fairness_rule))
 
     def sweeps(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SweepHead]:
         """Newest first, without their points."""
         return self.send(calls.sweeps(limit=limit, cursor=cursor))
 
-    def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
+    def sweep_points(
+        self, sweep_id: str, *, fairness_rule: FairnessRule | None = None
+    ) -> list[SweepPoint]:
         """In order; `figures` of those that have ended."""
-        return self.sweep(sweep_id)["points"]
+        return self.sweep(sweep_id, fairness_rule=fairness_rule)["points"]
 
-    def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
+    def sweep_rows(
+        self, sweep_id: str, *, fairness_rule: FairnessRule | None = None
+    ) -> list[SweepRow]:
         """Mean and spread of every combination of settings that has ended for a seed."""
-        return self.sweep(sweep_id)["rows"]
+        return self.sweep(sweep_id, fairness_rule=fairness_rule)["rows"]
 
     def cancel_sweep(self, sweep_id: str) -> Operation:
         """Points that have ended stay."""
@@ -367,9 +400,9 @@ class AsyncClient:
     ) -> Sweep:
         return await self.send(calls.start_sweep(body, idempotency_key=idempotency_key))
 
-    async def sweep(self, sweep_id: str) -> Sweep:
+    async def sweep(self, sweep_id: str, *, fairness_rule: FairnessRule | None = None) -> Sweep:
         """With its points, and the means over the seeds of those that have ended."""
-        return await self.send(calls.sweep(sweep_id))
+        return await self.send(calls.sweep(sweep_id, fairness_rule=fairness_rule))
 
     async def sweeps(
         self, *, limit: int | None = None, cursor: str | None = None
@@ -377,13 +410,17 @@ class AsyncClient:
         """Newest first, without their points."""
         return await self.send(calls.sweeps(limit=limit, cursor=cursor))
 
-    async def sweep_points(self, sweep_id: str) -> list[SweepPoint]:
+    async def sweep_points(
+        self, sweep_id: str, *, fairness_rule: FairnessRule | None = None
+    ) -> list[SweepPoint]:
         """In order; `figures` of those that have ended."""
-        return (await self.sweep(sweep_id))["points"]
+        return (await self.sweep(sweep_id, fairness_rule=fairness_rule))["points"]
 
-    async def sweep_rows(self, sweep_id: str) -> list[SweepRow]:
+    async def sweep_rows(
+        self, sweep_id: str, *, fairness_rule: FairnessRule | None = None
+    ) -> list[SweepRow]:
         """Mean and spread of every combination of settings that has ended for a seed."""
-        return (await self.sweep(sweep_id))["rows"]
+        return (await self.sweep(sweep_id, fairness_rule=fairness_rule))["rows"]
 
     async def cancel_sweep(self, sweep_id: str) -> Operation:
         """Points that have ended stay."""

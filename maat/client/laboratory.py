@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
 OperationState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+# By which finish-time fairness rho is computed: `maat.scheduling.metrics.FairnessRule` says how.
+FairnessRule = Literal["mean-of-ratios", "ratio-to-mean", "share-of-type"]
 
 
 class RunBody(TypedDict, total=False):
@@ -185,8 +187,9 @@ class PairedDifference(TypedDict):
 
 
 class Comparison(TypedDict):
-    """`baseline`: number of a contestant."""
+    """`baseline`: number of a contestant. `fairness_rule`: by which `worst_rho` and `unfair_fraction` of the contestants are computed."""
 
+    fairness_rule: FairnessRule
     baseline: int
     contestants: list[ComparedContestant]
     paired: list[PairedDifference]
@@ -219,8 +222,11 @@ class AllocationStretch(TypedDict):
 
 
 class RunFairness(TypedDict):
-    worst_rho: float
-    unfair_fraction: float
+    """By `rule`, over the `jobs` that have a rho; None where none has."""
+
+    rule: FairnessRule
+    worst_rho: float | None
+    unfair_fraction: float | None
     jobs: int
 
 
@@ -259,10 +265,11 @@ class JobRho(TypedDict):
 
 
 class DrawnRun(TypedDict):
-    """What charts draw of a run. `unfinished`: the first of the jobs that did not finish, `unfinished_count` of all."""
+    """What charts draw of a run. `fairness_rule`: by which rho, and what follows from it, is computed. `unfinished`: the first of the jobs that did not finish, `unfinished_count` of all."""
 
     id: str
     jct_hours: Distribution
+    fairness_rule: FairnessRule
     rho: Distribution
     worst_rho: float | None
     unfair_fraction: float | None
@@ -339,6 +346,9 @@ class SweepHead(TypedDict):
 
 
 class Sweep(SweepHead):
+    """`fairness_rule`: by which `worst_rho` and `unfair_fraction` of points and rows are computed."""
+
+    fairness_rule: FairnessRule
     request: dict[str, object]
     measurements: list[UsedMeasurement]
     points: list[SweepPoint]

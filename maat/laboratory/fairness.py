@@ -90,6 +90,12 @@ def fairness(
     return Fairness(rho, rule)
 
 
+def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness]:
+    """Finish-time fairness by every rule, from isolated runs that the rules share."""
+    alone = IsolatedRuns(result.scenario)
+    return {rule: fairness(result, rule=rule, alone=alone) for rule in FairnessRule}
+
+
 def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
     """GPUs of each type that a job alone may grow into."""
     whole = sum(gpus.values())

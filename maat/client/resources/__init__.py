@@ -1,0 +1,96 @@
+"""The JSON that the service speaks, as types: what it answers and what it is sent. Times are RFC 3339 UTC, durations seconds, shares 0-1.
+
+Unknown fields of an answer are kept and ignored, so that a client outlives additive changes of the service.
+"""
+
+from maat.client.resources.clusters import (
+    Cluster,
+    ClusterBody,
+    ClusterState,
+    GpuCell,
+    Node,
+    NodeBody,
+    NodeRoom,
+    Reservation,
+    ReservationBody,
+    Steps,
+    Timeline,
+    TimelineSeries,
+)
+from maat.client.resources.jobs import (
+    AllocationSpan,
+    Batch,
+    BatchItem,
+    BatchResult,
+    Explanation,
+    Job,
+    JobAllocation,
+    JobBody,
+    JobEvent,
+    JobState,
+    Reason,
+    Remedy,
+    Start,
+    WorkloadKind,
+)
+from maat.client.resources.lists import Page
+from maat.client.resources.models import (
+    GoodputPoint,
+    GoodputPreview,
+    GoodputSeries,
+    Model,
+    ModelOnType,
+)
+from maat.client.resources.rounds import (
+    Round,
+    RoundConfiguration,
+    RoundPairs,
+    RoundRecord,
+    RoundSummary,
+)
+from maat.client.resources.service import Described, Health, Me, Parameter, WorkerHealth
+
+__all__ = [
+    "AllocationSpan",
+    "Batch",
+    "BatchItem",
+    "BatchResult",
+    "Cluster",
+    "ClusterBody",
+    "ClusterState",
+    "Described",
+    "Explanation",
+    "GoodputPoint",
+    "GoodputPreview",
+    "GoodputSeries",
+    "GpuCell",
+    "Health",
+    "Job",
+    "JobAllocation",
+    "JobBody",
+    "JobEvent",
+    "JobState",
+    "Me",
+    "Model",
+    "ModelOnType",
+    "Node",
+    "NodeBody",
+    "NodeRoom",
+    "Page",
+    "Parameter",
+    "Reason",
+    "Remedy",
+    "Reservation",
+    "ReservationBody",
+    "Round",
+    "RoundConfiguration",
+    "RoundPairs",
+    "RoundRecord",
+    "RoundSummary",
+    "Start",
+    "Steps",
+    "Timeline",
+    "TimelineSeries",
+    "WorkerHealth",
+    "WorkloadKind",
+]
