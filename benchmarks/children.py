@@ -22,7 +22,7 @@ class Answers:
 
     lines: list[dict[str, float | str]]
     killed_after: float | None = None
-    spent_in_vain: float | None = None
+    spent_without_answer: float | None = None
 
 
 def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: float) -> Answers:

@@ -48,7 +48,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "every configuration known before the first run": {"profiling": ProfilingMode.ORACLE},
     "time to an epoch's end rounded to a second": {"whole_second_epochs": True},
     "batches planned up to the trace's size": {"plan_within_trace_batch": True},
-    "restart seconds as the published simulator reckons them": {
+    "restart seconds as the published simulator counts them": {
         "policy_restart_seconds": {"cifar10": 30.0, "yolov3": 45.0}
     },
     "scale-up from the most GPUs ever held": {

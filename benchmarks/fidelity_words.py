@@ -10,7 +10,7 @@ SIMULATOR_DIFFERENCES = (
 
 ONE_TYPE_DIFFERENCES = (
     "Restarts: on one type, jobs of one model differ in nothing but age, so that exchanges among them often cost the same after rounding. Maat draws "
-    "anew each round among such answers and at times exchanges what two jobs hold, for a restart each; a solver that is asked the same question again "
+    "again each round among such answers and at times exchanges what two jobs hold, for a restart each; a solver that is asked the same question again "
     "gives the same answer.",
 )
 
@@ -22,7 +22,7 @@ PAPER_DIFFERENCES = (
     "of single rules).",
     "Batch sizes are planned up to the model's largest, not up to the size in the trace: planned and executed goodput agree, and jobs find more GPUs "
     "worth their while, which shortens them and costs GPU-hours.",
-    "Restarts take their true time in the policy's reckoning; the published simulator reckons 30 s for cifar10 and 45 s for yolov3, which cost 50 s and "
+    "Restarts take their true time in the policy's computation; the published simulator counts 30 s for cifar10 and 45 s for yolov3, which cost 50 s and "
     "80 s, and so restarts them more often.",
     "A job that is moved to other nodes pays a restart, also where its type and count stay; in the published simulator such moves are free. They are "
     "a part of the restarts here, though only those move who are in the way of others (its rule c).",

@@ -87,7 +87,7 @@ SWITCHES: Mapping[str, RunFigures] = {
     "one-GPU speeds known before the first run": RunFigures(0.537, 8.53, 15.62, 3.33, 3.09),
     "no whole-second rounding at epoch ends": RunFigures(0.559, 8.09, 15.33, 3.64, 4.38),
     "batch planned up to the model's largest": RunFigures(0.523, 8.94, 15.14, 4.42, 4.52),
-    "true restart times in the policy's reckoning": RunFigures(0.539, 7.92, 15.33, 3.98, 3.91),
+    "true restart times in the policy's computation": RunFigures(0.539, 7.92, 15.33, 3.98, 3.91),
     "no two-decimal rounding of costs": RunFigures(0.543, 8.27, 15.68, 3.70, 4.36),
     "solver GLPK instead of CBC": RunFigures(0.546, 8.54, 14.86, 4.04, 4.72),
 }

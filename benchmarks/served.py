@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,10 +20,10 @@ from backend.accounts.tokens import create_token
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
+from benchmarks.real_server import serving
 
 SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
 _POSTGRES = os.environ.get("MAAT_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
-_START_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -56,33 +52,17 @@ def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
         _empty_database(kind, Path(folder)) as url,
     ):
         token = _filled(url, Path(folder))
-        given = {f"MAAT_{name.upper()}": str(value) for name, value in settings.items()}
-        environment = os.environ | {"MAAT_DATA_DIR": folder, "MAAT_DATABASE_URL": url} | given
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "--factory",
+        with serving(
             "frontend.app:create_app",
-            "--port",
-            str(port),
-            "--no-access-log",
-        ]
-        process = subprocess.Popen(
-            [*command, "--log-level", "error"], env=environment, stdout=subprocess.DEVNULL
-        )
-        try:
-            found = Served(port, process.pid, token)
-            _await_answer(found)
+            url,
+            Path(folder),
+            options=("--log-level", "error"),
+            **settings,
+        ) as server:
+            found = Served(httpx.URL(server.url).port or 0, server.process.pid, token)
             for _ in range(0, jobs, 500):
                 _submit(found, min(jobs, 500))
             yield found
-        finally:
-            process.kill()
-            process.wait()
 
 
 @contextmanager
@@ -122,17 +102,3 @@ def _submit(service: Served, count: int) -> None:
         timeout=60.0,
         trust_env=False,
     ).raise_for_status()
-
-
-def _await_answer(service: Served) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            httpx.get(
-                f"http://127.0.0.1:{service.port}/api/v1/health", trust_env=False
-            ).raise_for_status()
-            return
-        except httpx.HTTPError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)

@@ -56,12 +56,12 @@ class Settings:
 
 @dataclass
 class Arm:
-    """CPU seconds of the rounds that one solver finished; `in_vain`: those on the round it was killed in."""
+    """CPU seconds of the rounds that one solver finished; `unanswered`: those on the round it was killed in."""
 
     seconds: list[float] = field(default_factory=list)
     build_seconds: list[float] = field(default_factory=list)
     killed_after: float | None = None
-    in_vain: float | None = None
+    unanswered: float | None = None
 
     @property
     def median(self) -> float | None:
@@ -71,7 +71,7 @@ class Arm:
         if self.killed_after is None:
             return self.median
         solved = f"; {len(self.seconds)} before: {self.median:.2g}" if self.seconds else ""
-        return f"killed after {self.killed_after:.0f} s ({self.in_vain:.3g} CPU s){solved}"
+        return f"killed after {self.killed_after:.0f} s ({self.unanswered:.3g} CPU s){solved}"
 
 
 def measure(settings: Settings) -> Figures:
@@ -147,9 +147,9 @@ def _compared(
 
 
 def _times_under(arm: Arm, ours: float) -> Cell:
-    """How many times our median fits into the other's; at least into what it spent in vain, where it was killed."""
-    if arm.in_vain is not None:
-        return f"> {arm.in_vain / ours:.0f}"
+    """How many times our median fits into the other's; at least into what it spent without an answer, if it was killed."""
+    if arm.unanswered is not None:
+        return f"> {arm.unanswered / ours:.0f}"
     return None if arm.median is None else arm.median / ours
 
 
@@ -180,5 +180,5 @@ def _arm(answers: Answers) -> Arm:
         seconds=[float(line["solve"]) for line in answers.lines],
         build_seconds=[float(line["build"]) for line in answers.lines],
         killed_after=answers.killed_after,
-        in_vain=answers.spent_in_vain,
+        unanswered=answers.spent_without_answer,
     )

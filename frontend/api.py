@@ -35,7 +35,7 @@ Failure = (ApiError, Unreachable)
 
 
 class Api:
-    """Calls the service that runs in this process, with the headers and the connection of whoever triggered the callback."""
+    """Calls the service that runs in this process, with the headers and the connection of the visitor who triggered the callback."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -45,7 +45,7 @@ class Api:
         return self.client_of(get_current_request().scope)
 
     def client_of(self, visit: Mapping[str, Any]) -> AsyncClient:
-        """A client that speaks as whoever sent the request with this ASGI scope: for the service, the same visitor."""
+        """A client that speaks as the sender of the request with this ASGI scope: for the service, the same visitor."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in visit["headers"]
         }

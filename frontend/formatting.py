@@ -104,3 +104,8 @@ def clock(text: str | None) -> str:
 def gpus(gpu_count: int, gpu_type: str) -> str:
     """`4 × a100`."""
     return f"{gpu_count} × {gpu_type}"
+
+
+def rho_by(rule: str) -> str:
+    """What finish-time fairness is called, with the rule that it was computed by."""
+    return f"ρ ({rule})"

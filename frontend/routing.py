@@ -33,7 +33,7 @@ def submits(button_id: str) -> dict[str, Any]:
 def presses(store_id: str, **what: str) -> dict[str, Any]:
     """Makes a button put `what` it stands for, and when, into a store of its page.
 
-    For buttons in what a page draws anew: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
+    For buttons in what a page draws again: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
     """
     return {"data-press": store_id, "data-what": json.dumps(what)}
 

@@ -106,3 +106,18 @@ class MeasurementKind(StrEnum):
 
     VARIABILITY = "variability"
     INTERFERENCE = "interference"
+
+
+class FairnessRule(StrEnum):
+    """What a job's JCT is compared with for finish-time fairness, and how rho follows.
+
+    MEAN_OF_RATIOS: the mean of the ratios by GPU type (Sia eq. 6); alone, the job has its share
+    N / n_avg of all GPUs, of each type in turn, as in the published script. RATIO_TO_MEAN: the
+    published script's ratio to the mean of these JCTs, which is never larger. SHARE_OF_TYPE: eq. 6
+    with "only the N_g GPUs of type g" (section 5.5) taken literally: alone, the job has N_g / n_avg
+    GPUs of type g, and mostly takes longer.
+    """
+
+    MEAN_OF_RATIOS = "mean-of-ratios"
+    RATIO_TO_MEAN = "ratio-to-mean"
+    SHARE_OF_TYPE = "share-of-type"

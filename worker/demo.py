@@ -33,7 +33,7 @@ LOOKED_BACK_WALL_SECONDS = 30.0  # an arrival that the worker was too busy for i
 
 
 def live_on(database: Database, queue: Queue) -> None:
-    """One beat of the demo cluster's life; nothing where there is none."""
+    """One beat of the demo cluster's life; nothing if there is none."""
     with database.session_scope(writes=False) as session:
         found, asks = _demo_cluster(session), examples_are_missing(session)
     if found is None:

@@ -21,7 +21,7 @@ class LiveMemory:
         )
 
     def take(self, database: Database, cluster_id: str, *, fencing: int) -> LiveCluster | None:
-        """Take the cluster out; None where there is none, or others held the lease since."""
+        """Take the cluster out; None if there is none, or others held the lease since."""
         with self._lock:
             under, found = self._held.get(database, {}).pop(cluster_id, (None, None))
         return found if under is not None and under + 1 == fencing else None

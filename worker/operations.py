@@ -26,7 +26,7 @@ PROGRESS_SECONDS = 0.5
 
 
 def join(database: Database, operation_id: str) -> bool:
-    """Work on the operation, beside whoever does already. False where it has ended."""
+    """Work on the operation, beside a worker that does already. False where it has ended."""
     now = utc_now()
     live = col(Operation.state).in_((OperationState.QUEUED, OperationState.RUNNING))
     values = {"state": OperationState.RUNNING, "heartbeat_at": now, "updated_at": now}

@@ -11,24 +11,28 @@ from typing import Any
 import numpy as np
 
 from backend.simulations.series import MAX_POINTS, reduced
-from maat.laboratory.fairness import Fairness, fairness
+from maat.laboratory.fairness import Fairness, fairness, fairness_by_rule
+from maat.laboratory.figures import DEFAULT_RULE, of_fairness
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics
 from maat.simulation.record import AllocationSpan, SimulationResult
+from maat.vocabulary import FairnessRule
 
 
 def result_to_json(result: SimulationResult) -> dict[str, Any]:
     """Summary, one row per job, and step series over cluster seconds; every GPU figure by type. No series has more than MAX_POINTS.
 
-    `allocations` holds the spans of every job: the API answers with those of chosen jobs only.
+    `allocations` holds the spans of every job: the API answers with those of chosen jobs only. `fairness` and `rho_by_rule` hold what every rule
+    of finish-time fairness gives: the API answers with one rule's.
     """
-    fair = fairness(result)
+    fair = fairness_by_rule(result)
     return {
         "summary": result.summary(),
-        "jobs": [_job(record, fair.rho.get(record.name)) for record in result.records],
+        "jobs": [_job(record, fair) for record in result.records],
         "fairness": {
-            "worst_rho": fair.worst if fair.rho else None,
-            "unfair_fraction": fair.unfair_fraction if fair.rho else None,
-            "jobs": len(fair.rho),
+            "worst_rho": None,
+            "unfair_fraction": None,
+            **of_fairness(fair),
+            "jobs": len(fair[DEFAULT_RULE].rho),
         },
         "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
         "gpus_by_type": {
@@ -99,7 +103,8 @@ def _stretches(spans: Sequence[AllocationSpan], end: float) -> list[dict[str, An
     ]
 
 
-def _job(record: JobRecord, rho: float | None) -> dict[str, Any]:
+def _job(record: JobRecord, fair: Mapping[FairnessRule, Fairness]) -> dict[str, Any]:
+    rho = {rule: _finite(found.rho.get(record.name)) for rule, found in fair.items()}
     return {
         "name": record.name,
         "model": record.model,
@@ -112,8 +117,16 @@ def _job(record: JobRecord, rho: float | None) -> dict[str, Any]:
         "interruptions": record.interruptions,
         "lost_gpu_hours": record.lost_gpu_seconds / 3600,
         "gpu_hours_by_type": {kind: seconds / 3600 for kind, seconds in record.gpu_seconds.items()},
-        "rho": None if rho is None or math.isnan(rho) else rho,
+        "rho": rho[DEFAULT_RULE],
+        "rho_by_rule": {
+            rule.value: value for rule, value in rho.items() if rule is not DEFAULT_RULE
+        },
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """NaN is no number in JSON."""
+    return None if value is None or math.isnan(value) else value
 
 
 def _gpu_hours_by_model(records: Sequence[JobRecord]) -> dict[str, dict[str, float]]:
@@ -137,7 +150,7 @@ def _told(of: object) -> str:
 _DEFINED: Mapping[str, tuple[object, ...]] = {
     "comparison": (ScheduleMetrics,),
     "jct": (JobRecord.jct,),
-    "rho": (fairness,),
+    "rho": (fairness, FairnessRule),
     "worst_rho": (Fairness.worst,),
     "unfair_fraction": (Fairness.unfair_fraction,),
     "policy_seconds": (quantiles,),

@@ -215,7 +215,7 @@ class Progress:
             raise Cancelled
 
     def write(self, finished: int, message: str) -> None:
-        """The operation's `done` is the sum over the runs, whoever plays them."""
+        """The operation's `done` is the sum over the runs, no matter which worker plays them."""
         now = utc_now()
         every = select(sa.func.sum(SimulationRun.done)).where(
             SimulationRun.simulation_id == self._simulation.id

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Not in a batch: SQLite would make the table anew, and drop the one that events and allocations of jobs refer to.
+    # Not in a batch: SQLite would make the table again, and drop the one that events and allocations of jobs refer to.
     op.add_column('jobs', sa.Column('workload_kind', sa.String(40), nullable=False, server_default='training'))
     op.add_column('jobs', sa.Column('promised_seconds', sa.Float(), nullable=True))
 

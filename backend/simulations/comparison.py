@@ -12,22 +12,28 @@ from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.requests import placer_parameters_of
 from maat.laboratory.comparison import Contestant, Outcome, Settings, report
-from maat.laboratory.figures import chosen
+from maat.laboratory.figures import by_rule, chosen
+from maat.vocabulary import FairnessRule
 
 
-def compared(session: Session, simulation: Simulation, baseline: int | None) -> dict[str, Any]:
+def compared(
+    session: Session, simulation: Simulation, *, baseline: int | None, rule: FairnessRule
+) -> dict[str, Any]:
     """Contestants in the order of the request, with means over their finished runs; and each against the baseline, job by job.
 
-    `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
+    `rule`: by which rho is computed. `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
     """
     outcomes = [
-        _outcome(run, placer_parameters_of(simulation.request, run.position))
+        _outcome(run, placer_parameters_of(simulation.request, run.position), rule)
         for run in _finished(session, simulation)
     ]
     if not outcomes:
         raise Conflict("No run has finished yet.", headers={"Retry-After": "1"})
     contestants = list(dict.fromkeys(o.contestant for o in outcomes))
-    return report(outcomes, contestants[_checked(baseline, len(contestants))])
+    return {
+        "fairness_rule": rule,
+        **report(outcomes, contestants[_checked(baseline, len(contestants))]),
+    }
 
 
 def _checked(number: int | None, count: int) -> int:
@@ -54,10 +60,12 @@ def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRu
     ).all()
 
 
-def _outcome(run: SimulationRun, placer_parameters: Mapping[str, Any]) -> Outcome:
+def _outcome(
+    run: SimulationRun, placer_parameters: Mapping[str, Any], rule: FairnessRule
+) -> Outcome:
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
-    known = chosen({**fair, **summary}, finished=bool(jct))
+    known = chosen({**by_rule(fair, rule), **summary}, finished=bool(jct))
     who = Contestant(
         run.policy, run.placer, _settings(run.policy_parameters), _settings(placer_parameters)
     )

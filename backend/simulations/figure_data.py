@@ -10,10 +10,12 @@ from sqlmodel import Session, col, select
 from backend.accounts.identity import Principal
 from backend.operations.models import OperationState
 from backend.problems import FieldError, Invalid
+from backend.simulations.fairness_rule import result_by
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, result_seen, results_sight
 from backend.simulations.series import reduced, shares
 from maat.api.simulations import Distribution, DrawnRun, FiguresOut, JobRho, ModelHours
+from maat.vocabulary import FairnessRule
 
 MAX_DRAWN = 12  # runs that one answer holds
 MAX_NAMED = 20  # unfinished jobs that are named
@@ -22,13 +24,17 @@ POINTS = 400  # of a line: more than a chart of half a page has columns
 
 
 def figures_of(
-    session: Session, principal: Principal, simulation: Simulation, run_ids: Sequence[str]
+    session: Session,
+    principal: Principal,
+    simulation: Simulation,
+    run_ids: Sequence[str],
+    rule: FairnessRule,
 ) -> FiguresOut:
     """Of these runs, in their order; of the first that have finished where none is named. Raises Invalid for a run that has no result."""
     stored = _results(session, simulation, run_ids)
     sight = results_sight(session, principal, simulation, [result for _, result in stored.values()])
     results = {
-        run_id: result_seen(result, of_trace(simulation, trace, sight))
+        run_id: result_seen(result_by(result, rule), of_trace(simulation, trace, sight))
         for run_id, (trace, result) in stored.items()
     }
     definitions: dict[str, str] = next(
@@ -40,8 +46,8 @@ def figures_of(
 
 
 def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
-    """What charts draw of a stored result."""
-    jobs, fair = result["jobs"], result.get("fairness") or {}
+    """Return what charts draw of a result by one rule of fairness."""
+    jobs, fair = result["jobs"], result["fairness"]
     rho = {job["name"]: job["rho"] for job in jobs if job["rho"] is not None}
     left = [job["name"] for job in jobs if job["finish"] is None]
     took = [
@@ -56,13 +62,14 @@ def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
             known=len(took),
             jobs=len(took) + len(left),
         ),
+        fairness_rule=FairnessRule(fair["rule"]),
         rho=Distribution(
             points=shares(list(rho.values()), len(rho) + len(left), POINTS),
             known=len(rho),
             jobs=len(rho) + len(left),
         ),
-        worst_rho=fair.get("worst_rho"),
-        unfair_fraction=fair.get("unfair_fraction"),
+        worst_rho=fair["worst_rho"],
+        unfair_fraction=fair["unfair_fraction"],
         worst_off=[
             JobRho(name=name, rho=rho[name])
             for name in sorted(rho, key=lambda name: -rho[name])[:WORST_OFF]

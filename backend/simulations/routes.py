@@ -17,6 +17,7 @@ from backend.measurements.uses import shown_uses
 from backend.operations.service import operations_of
 from backend.problems import Conflict
 from backend.simulations.comparison import compared
+from backend.simulations.fairness_rule import AskedRule, result_by
 from backend.simulations.figure_data import MAX_DRAWN, figures_of
 from backend.simulations.models import Simulation
 from backend.simulations.resources import show_simulation
@@ -36,6 +37,7 @@ from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsD
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.simulations import MAX_CHOSEN_JOBS, FiguresOut, SimulationBody, SimulationOut
+from maat.laboratory.figures import DEFAULT_RULE
 
 router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
 
@@ -134,11 +136,17 @@ def read_comparison(
         int | None,
         Query(ge=0, description="Number of the contestant that the others are set against."),
     ] = None,
+    fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> dict[str, Any]:
     """Of every policy and placer the mean and sample standard deviation over the finished runs, and against the baseline the JCT job by job:
     difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
     """
-    return compared(session, get_simulation(session, principal, simulation_id), baseline)
+    return compared(
+        session,
+        get_simulation(session, principal, simulation_id),
+        baseline=baseline,
+        rule=fairness_rule,
+    )
 
 
 @router.get("/{simulation_id}/figures", operation_id="getFigures")
@@ -147,6 +155,7 @@ def read_figures(
     principal: Reader,
     simulation_id: str,
     runs: DrawnRuns = [],  # noqa: B006  (FastAPI copies defaults)
+    fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> FiguresOut:
     """What charts draw of the runs named in `runs`, or of the first that have finished: distributions, sums and short series."""
     return figures_of(
@@ -154,6 +163,7 @@ def read_figures(
         principal,
         get_simulation(session, principal, simulation_id),
         list(dict.fromkeys(runs)),
+        fairness_rule,
     )
 
 
@@ -168,6 +178,7 @@ def read_result(
     simulation_id: str,
     run_id: str,
     jobs: ChosenJobs = [],  # noqa: B006  (FastAPI copies defaults)
+    fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> JSONResponse:
     """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type, the time
     that decisions took, what the figures mean; and the allocations over time of the jobs named in `jobs`.
@@ -179,4 +190,6 @@ def read_result(
     sight = of_trace(
         simulation, run.trace, results_sight(session, principal, simulation, [run.result])
     )
-    return JSONResponse(chosen_result(result_seen(run.result, sight), jobs))
+    return JSONResponse(
+        chosen_result(result_seen(result_by(run.result, fairness_rule), sight), jobs)
+    )

@@ -14,7 +14,9 @@ from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from maat.api.measurements import UsedOut
 from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut
+from maat.laboratory.figures import DEFAULT_RULE, by_rule
 from maat.laboratory.sweep import Varied, rows_of
+from maat.vocabulary import FairnessRule
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,16 @@ def show_sweep(sweep: Sweep, operation: Operation) -> SweepOut:
     return answer_of(SweepOut, sweep, **_computed(sweep, operation))
 
 
-def show_whole_sweep(whole: Whole) -> SweepDetail:
+def show_whole_sweep(whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDetail:
     """Show a sweep with its points, and their means."""
+    figures = {
+        point.key: None if point.figures is None else by_rule(point.figures, rule)
+        for _, point in whole.points
+    }
     ended = [
-        (member.settings, member.seed, point.figures)
+        (member.settings, member.seed, found)
         for member, point in whole.points
-        if point.figures is not None
+        if (found := figures[point.key]) is not None
     ]
     rows = [
         RowOut(
@@ -51,7 +57,11 @@ def show_whole_sweep(whole: Whole) -> SweepDetail:
         **_computed(whole.sweep, whole.operation),
         request=without_text(request_seen(whole.sweep.request, whole.sight)),
         measurements=list(whole.measurements),
-        points=[_point(member, point, whole.operation) for member, point in whole.points],
+        fairness_rule=rule,
+        points=[
+            _point(member, point, figures[point.key], whole.operation)
+            for member, point in whole.points
+        ],
         rows=rows,
     )
 
@@ -61,7 +71,9 @@ def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, 
     return {**error, "instance": f"/api/v1/operations/{operation.id}"}
 
 
-def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> PointOut:
+def _point(
+    member: SweepMember, point: SweepPoint, figures: dict[str, Any] | None, operation: Operation
+) -> PointOut:
     """Show a point. One that another sweep still waits for is over for a cancelled one."""
     over = (
         operation.state == OperationState.CANCELLED
@@ -75,7 +87,7 @@ def _point(member: SweepMember, point: SweepPoint, operation: Operation) -> Poin
         seed=member.seed,
         key=point.key,
         state=state,
-        figures=point.figures,
+        figures=figures,
         error=None if point.error is None else error_of_point(point.error, operation),
     )
 

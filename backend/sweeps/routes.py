@@ -10,6 +10,7 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
+from backend.simulations.fairness_rule import AskedRule
 from backend.sweeps.models import Sweep
 from backend.sweeps.resources import show_sweep, show_whole_sweep
 from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, store_sweep, whole_of
@@ -19,6 +20,7 @@ from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsD
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
+from maat.laboratory.figures import DEFAULT_RULE
 
 router = APIRouter(prefix="/sweeps", tags=["simulations"], route_class=StrictRoute)
 
@@ -66,6 +68,10 @@ def list_sweeps(session: SessionDep, principal: Reader, asked: PageAsked) -> Pag
 
 
 @router.get("/{sweep_id}", operation_id="getSweep")
-def read_sweep(session: SessionDep, principal: Reader, sweep_id: str) -> SweepDetail:
+def read_sweep(
+    session: SessionDep, principal: Reader, sweep_id: str, fairness_rule: AskedRule = DEFAULT_RULE
+) -> SweepDetail:
     """A sweep with its points, and the mean and spread of those that have ended."""
-    return show_whole_sweep(whole_of(session, principal, get_sweep(session, principal, sweep_id)))
+    return show_whole_sweep(
+        whole_of(session, principal, get_sweep(session, principal, sweep_id)), fairness_rule
+    )

@@ -4,7 +4,7 @@
     'use strict';
 
     var OF_CLUSTER = /^\/(cluster|jobs|submit|rounds(\/[^/]+)?|simulate|sweeps)?$/;
-    var FORM = /^\/(submit|simulate|sweeps)$/; // drawn anew, it would lose what was typed
+    var FORM = /^\/(submit|simulate|sweeps)$/; // drawn again, it would lose what was typed
     var KEPT = 'maat-cluster';
     var NO_CLUSTER = 'none';
     var NEWEST_FIRST = '-submitted_at'; // the order of the job list where none is named
@@ -29,7 +29,7 @@
         shown = path;
     }
 
-    /* Puts what the page shows into its address without drawing it anew; null and [] leave it out. */
+    /* Puts what the page shows into its address without drawing it again; null and [] leave it out. */
     function setQuery(values) {
         var query = new URLSearchParams(window.location.search), cluster = values.cluster || query.get('cluster');
         var ordered = new URLSearchParams(cluster ? {cluster: cluster} : {});
@@ -105,6 +105,9 @@
         rangeInUrl: function (range) { return setQuery({range: range}); },
 
         metricInUrl: function (metric) { return setQuery({metric: metric}); },
+
+        /* The rule of finish-time fairness; the first of the list needs no mention. */
+        ruleInUrl: function (rule) { return setQuery({rule: rule === 'mean-of-ratios' ? null : rule}); },
 
         pageInUrl: function (page) { return setQuery({page: page > 1 ? page : null}); },
 

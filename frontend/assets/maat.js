@@ -1,4 +1,4 @@
-/* What the browser does alone: colour scheme, heartbeat, drawing anew only what changed, keyboard, cluster map. What stands in the
+/* What the browser does alone: colour scheme, heartbeat, drawing again only what changed, keyboard, cluster map. What stands in the
    address: address.js. It fetches only /api/v1/health. */
 (function () {
     'use strict';
@@ -63,7 +63,7 @@
         return ['live · round ' + span(age) + ' ago', 'freshness live'];
     }
 
-    /* Whether what is shown is not what the address names: that page was asked for in vain, and nothing else would ask for it again. */
+    /* Whether what is shown is not what the address names: that page was asked for and did not come, and nothing else would ask for it again. */
     function astray() {
         beatsAstray = shownPath !== null && shownPath !== window.location.pathname && !window.maatBusy() ? beatsAstray + 1 : 0;
         return beatsAstray > 1;
@@ -170,7 +170,7 @@
         openOn: function (pressed) { return pressed ? true : noUpdate(); }
     });
 
-    /* ---- drawing anew ---- */
+    /* ---- drawing again ---- */
 
     /* Dash builds whatever an answer draws from nothing (plotly/dash#3846): focus, selected text and a press half done are gone with
        what stood there. So an answer loses what stands there already. */

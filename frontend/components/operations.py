@@ -63,7 +63,7 @@ def cancel_stores(prefix: str) -> list[dcc.Store]:
 def register_cancel(
     app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str
 ) -> None:
-    """The callback of the button of `actions`; what draws it has `{prefix}-cancelling` among its inputs, and draws it anew at once.
+    """The callback of the button of `actions`; what draws it has `{prefix}-cancelling` among its inputs, and draws it again at once.
 
     `find`: the call for what has the operation.
     """

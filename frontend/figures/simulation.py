@@ -10,6 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule, step_line
+from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 from maat.api.simulations import Distribution, DrawnRun
 
@@ -83,10 +84,23 @@ def fairness_figure(
     """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule. Right of it a job was worse off than alone on its share."""
     rho = {name: run["rho"] for name, run in runs.items() if run["rho"]["points"]}
     if not rho:
-        return empty_figure(scheme, "No finish-time fairness yet", _WAIT, height=height)
-    drawn = _cdf_figure(rho, x="Finish-time fairness ρ (ratio)", scheme=scheme, height=height)
+        title, remedy = no_fairness(runs)
+        return empty_figure(scheme, title, remedy, height=height)
+    by = next(iter(runs.values()))["fairness_rule"]
+    drawn = _cdf_figure(rho, x=f"Finish-time fairness {rho_by(by)}", scheme=scheme, height=height)
     rule(drawn, scheme, x=1, text="ρ = 1")
     return drawn
+
+
+def no_fairness(runs: Mapping[str, DrawnRun]) -> tuple[str, str]:
+    """Why no job has a rho by this rule, and what to do."""
+    finished = [run for run in runs.values() if run["jct_hours"]["known"]]
+    if not finished:
+        return "No finish-time fairness yet", _WAIT
+    return (
+        f"No {rho_by(finished[0]['fairness_rule'])}",
+        "An earlier version did not compute it: simulate again, or choose another rule.",
+    )
 
 
 def gpu_hours_figure(

@@ -10,13 +10,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule
-from frontend.formatting import number, percent
+from frontend.formatting import number, percent, rho_by
 from frontend.theme import DASHES, SERIES
 
 Sweep = Mapping[str, Any]
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
 
-# Figure of a point, what a reader chooses it by, and its axis with unit.
+# Figure of a point, what a reader chooses it by, and its axis with unit; {rho} stands for rho with the name of its rule.
 METRICS: Mapping[str, tuple[str, str]] = {
     "avg_jct_hours": ("Mean JCT", "Mean JCT (hours)"),
     "p99_jct_hours": ("p99 JCT", "p99 JCT (hours)"),
@@ -24,8 +24,8 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "gpu_hours_per_job": ("GPU-hours per job", "GPU-hours per job"),
     "restarts_per_job": ("Restarts per job", "Restarts per job"),
     "contention_mean": ("Contention", "Contention (jobs active)"),
-    "unfair_fraction": ("Unfair fraction", "Share of jobs with ρ > 1"),
-    "worst_rho": ("Worst ρ", "Largest finish-time fairness ρ (ratio)"),
+    "unfair_fraction": ("Unfair fraction", "Share of jobs with {rho} > 1"),
+    "worst_rho": ("Worst ρ", "Largest finish-time fairness {rho}"),
     "unfinished": ("Unfinished", "Jobs not finished"),
 }
 
@@ -36,6 +36,9 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
     Where the first axis is made of words (policies, profiling modes) it has places instead of a scale.
     """
     rows = [row for row in sweep["rows"] if metric in row["mean"]]
+    if not rows and sweep["rows"]:
+        remedy = "No point has it: no job finished, or the rule of ρ is one that an earlier version did not compute."
+        return empty_figure(scheme, f"No {METRICS[metric][0]}", remedy, height=height)
     if not rows:
         return empty_figure(
             scheme,
@@ -44,7 +47,9 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
             height=height,
         )
     first, second = sweep["axes"][0], sweep["axes"][1] if len(sweep["axes"]) > 1 else None
-    drawn = figure(scheme, x=axis_title(first), y=METRICS[metric][1], height=height)
+    drawn = figure(
+        scheme, x=axis_title(first), y=metric_title(metric, sweep["fairness_rule"]), height=height
+    )
     for index, value in enumerate(second["values"] if second else [None]):
         line = [row for row in rows if second is None or row["settings"][second["name"]] == value]
         if line:
@@ -129,6 +134,11 @@ def _scale(drawn: go.Figure, axis: Mapping[str, Any]) -> None:
     first, last = (log10(value) if kind == "log" else value for value in (min(values), max(values)))
     if last > first:
         drawn.update_xaxes(range=[first - EDGE * (last - first), last + EDGE * (last - first)])
+
+
+def metric_title(metric: str, rule_name: str) -> str:
+    """A figure of merit with its unit, and one of finish-time fairness with the rule that it was computed by."""
+    return METRICS[metric][1].format(rho=rho_by(rule_name))
 
 
 def axis_title(axis: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html, no_update
 
 from frontend.api import Api, Failure
+from frontend.components import fairness_rule
 from frontend.components.cards import (
     card,
     definition,
@@ -20,10 +21,11 @@ from frontend.components.cards import (
 )
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure
-from frontend.formatting import ABSENT, number, percent, plural
+from frontend.formatting import ABSENT, number, percent, plural, rho_by
 from frontend.routing import aria
 from maat.client import ApiError, calls
 
+WORST_RHO = "worst_rho"
 # Field, heading with unit, digits.
 FIGURES = (
     ("avg_jct_hours", "Mean JCT (h)", 3),
@@ -34,7 +36,7 @@ FIGURES = (
     ("avg_queueing_hours", "Queueing delay (h)", 3),
     ("avg_waiting_hours", "Waiting in all (h)", 3),
     ("contention_mean", "Contention", 1),
-    ("worst_rho", "Worst ρ", 2),
+    (WORST_RHO, "Worst ρ", 2),
 )
 UNFINISHED = ("unfinished", "Unfinished", 1)  # a mean over runs
 BASES = {
@@ -99,19 +101,22 @@ def register(app: Dash, api: Api) -> None:
         Input("contest-baseline", "value"),
         State("scheme", "data"),
         State("simulation-id", "data"),
+        State("simulation-rule", "value"),
     )
     async def show(
-        seen: str, baseline: str | None, scheme: str | None, simulation_id: str
+        seen: str, baseline: str | None, scheme: str | None, simulation_id: str, rule: str | None
     ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 6
         try:
             async with api.visitor() as maat:
-                found = await maat.send(
-                    calls.comparison(
-                        simulation_id, baseline=None if baseline is None else int(baseline)
-                    )
+                number_of_baseline = None if baseline is None else int(baseline)
+                call = calls.comparison(
+                    simulation_id,
+                    baseline=number_of_baseline,
+                    fairness_rule=fairness_rule.asked(rule),
                 )
+                found = await maat.send(call)
         except Failure as error:
             return _failed(error, scheme, over=seen.startswith("over"))
         names = [contestant["name"] for contestant in found["contestants"]]
@@ -156,7 +161,7 @@ def means(comparison: Mapping[str, Any]) -> Any:
     heads = [
         html.Th("Policy + placer"),
         html.Th("Runs", className="number"),
-        *(html.Th(head, className="number") for _, head, _ in shown),
+        *(html.Th(_head(comparison, field, head), className="number") for field, head, _ in shown),
     ]
     rows = [
         html.Tr(
@@ -179,6 +184,10 @@ def means(comparison: Mapping[str, Any]) -> Any:
         if left
         else table
     )
+
+
+def _head(comparison: Mapping[str, Any], field: str, head: str) -> str:
+    return f"Worst {rho_by(comparison['fairness_rule'])}" if field == WORST_RHO else head
 
 
 def _left_jobs(contestant: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components import conditions
+from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
     card,
     definition,
@@ -31,15 +31,17 @@ from frontend.figures.simulation import (
     fairness_figure,
     gpu_hours_figure,
     jct_figure,
+    no_fairness,
 )
 from frontend.figures.spending import decision_time_figure, model_hours_figure
-from frontend.formatting import ABSENT, column, number, percent, plural
+from frontend.formatting import ABSENT, column, number, percent, plural, rho_by
 from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.pages import contest, side_by_side
 from frontend.routing import add_page, one, several
 from frontend.runs import named_measurements, run_names
 from maat.api.simulations import DrawnRun
 from maat.client import ApiError, calls
+from maat.vocabulary import FairnessRule
 
 HEIGHT = 320
 FIGURES: Mapping[str, Callable[..., Any]] = {
@@ -86,7 +88,12 @@ OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hour
 
 
 def layout(
-    simulation_id: Any = "", first: Any = None, second: Any = None, job: Any = None, **_query: Any
+    simulation_id: Any = "",
+    rule: Any = None,
+    first: Any = None,
+    second: Any = None,
+    job: Any = None,
+    **_query: Any,
 ) -> html.Div:
     return html.Div(
         [
@@ -117,9 +124,12 @@ def layout(
                     ),
                     card(
                         "Finish-time fairness",
-                        graph("simulation-rho", height=HEIGHT),
+                        [
+                            graph("simulation-rho", height=HEIGHT),
+                            html.Div(id="simulation-rule-words", className="caption"),
+                        ],
                         aside=_beside(
-                            "right of ρ = 1: worse off than alone on its share",
+                            fairness_rule.selector("simulation-rule", rule),
                             definition("rho", text_id="define-rho"),
                         ),
                         className="span-6",
@@ -178,8 +188,8 @@ def layout(
     )
 
 
-def _beside(caption: str, button: Any) -> dmc.Group:
-    return dmc.Group([html.Span(caption, className="caption"), button], gap=8)
+def _beside(chooser: Any, button: Any) -> dmc.Group:
+    return dmc.Group([chooser, button], gap=8)
 
 
 def register(app: Dash, api: Api) -> None:
@@ -192,6 +202,7 @@ def register(app: Dash, api: Api) -> None:
     )
     contest.register(app, api)
     side_by_side.register(app, api)
+    fairness_rule.keep_in_address(app, "simulation-rule")
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
     @app.callback(
@@ -204,6 +215,7 @@ def register(app: Dash, api: Api) -> None:
         Output("simulation-drawn", "children"),
         Output("simulation-notes", "children"),
         Output("simulation-unfinished", "children"),
+        Output("simulation-rule-words", "children"),
         Output("simulation-fairness", "children"),
         *(Output(figure_id, "figure") for figure_id in FIGURES),
         *(Output(text_id, "children") for text_id in DEFINED),
@@ -211,15 +223,22 @@ def register(app: Dash, api: Api) -> None:
         Input("live", "data"),
         Input("scheme", "data"),
         Input("simulation-cancelling", "data"),
+        Input("simulation-rule", "value"),
         State("simulation-id", "data"),
         State("simulation-seen", "data"),
     )
     async def show(
-        _live: Any, scheme: str | None, _cancelling: Any, simulation_id: str, seen: str
+        _live: Any,
+        scheme: str | None,
+        _cancelling: Any,
+        chosen_rule: str | None,
+        simulation_id: str,
+        seen: str,
     ) -> tuple[Any, ...]:
-        """Progress on every beat; results only when another run has finished, or the colours changed."""
+        """Progress on every beat; results only when another run has finished, or the colours or the rule of fairness changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (11 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (12 + len(FIGURES) + len(DEFINED))
+        rule = fairness_rule.asked(chosen_rule)
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
@@ -229,12 +248,15 @@ def register(app: Dash, api: Api) -> None:
                     ("over:" if operation["state"] in FINAL_STATES else "running:")
                     + str(len(done))
                     + scheme
+                    + rule
                 )
                 drawn = drawn_runs(done)
                 found = None
                 if mark != seen:
                     found = await maat.send(
-                        calls.figures(simulation_id, runs=[run["id"] for run in drawn])
+                        calls.figures(
+                            simulation_id, runs=[run["id"] for run in drawn], fairness_rule=rule
+                        )
                     )
         except Failure as error:
             return _failed(error, scheme)
@@ -257,17 +279,11 @@ def register(app: Dash, api: Api) -> None:
             _notes(simulation["runs"]),
         )
         if found is None:
-            return (*upper, *(no_update,) * (3 + len(FIGURES) + len(DEFINED)))
+            return (*upper, *(no_update,) * (4 + len(FIGURES) + len(DEFINED)))
         runs = dict(zip(run_names(drawn), found["runs"], strict=True)) if drawn else {}
         figures = (draw(runs, scheme=scheme) for draw in FIGURES.values())
-        return (
-            *upper,
-            unfinished_words(runs),
-            least_fair(runs),
-            *figures,
-            *_definitions(found["definitions"]),
-            mark,
-        )
+        words = (unfinished_words(runs), fairness_words(rule), least_fair(runs))
+        return (*upper, *words, *figures, *_definitions(found["definitions"]), mark)
 
 
 def drawn_runs(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -369,6 +385,10 @@ def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
     return lines
 
 
+def fairness_words(rule: FairnessRule) -> str:
+    return f"{fairness_rule.meaning(rule)} Right of ρ = 1: worse off than alone."
+
+
 def least_fair(runs: Mapping[str, DrawnRun]) -> Any:
     """Runs x worst rho, share of unfair jobs, and the jobs that fared worst."""
     worst = column([run["worst_rho"] for run in runs.values()])
@@ -391,12 +411,11 @@ def least_fair(runs: Mapping[str, DrawnRun]) -> Any:
         for (name, run), rho in zip(runs.items(), worst, strict=True)
     ]
     if not rows:
-        return empty_state(
-            "No finish-time fairness yet", "It shows when a run of this simulation has finished."
-        )
+        return empty_state(*no_fairness(runs))
+    rho = rho_by(next(iter(runs.values()))["fairness_rule"])
     heads = [
         html.Th("Run"),
-        html.Th("Worst ρ", className="number"),
+        html.Th(f"Worst {rho}", className="number"),
         html.Th("Unfair jobs (ρ > 1)", className="number"),
         html.Th("Worst off (ρ)"),
     ]
@@ -437,7 +456,7 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
             "All simulations",
             "/simulate",
         )
-        texts = ({"display": "none"}, "", None, state, *("",) * 6)
+        texts = ({"display": "none"}, "", None, state, *("",) * 7)
         return (*texts, *(no_update,) * (len(FIGURES) + len(DEFINED)), "over:missing")
     title, remedy = said(error)
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
@@ -447,6 +466,6 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
         link_button("All simulations", "/simulate"),
         None,
         error_state(error),
-        *("",) * 5,
+        *("",) * 6,
     )
     return (*head, *(figure,) * len(FIGURES), *(no_update,) * len(DEFINED), "failed")

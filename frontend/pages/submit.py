@@ -1,22 +1,22 @@
-"""The submit form: what a job needs to say and no more, every error beside its field, and what to expect of the job before it is submitted."""
+"""The submit form: what a job needs to say and no more, every error beside its field, and what to expect of the job before it is submitted.
+
+The fields are in components/submit_fields.py, what to expect in components/submit_preview.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from frontend.api import Api, Failure, said
-from frontend.components.cards import card, error_state, facts, graph, page_title
+from frontend.api import Api, Failure
+from frontend.components import submit_preview
+from frontend.components.cards import card, error_state, page_title
 from frontend.components.job_form import (
-    ADAPTIVITY,
     FIELDS,
-    KINDS,
-    LABELS,
     LATENCY,
     body_of,
     capacity_of,
@@ -29,155 +29,35 @@ from frontend.components.job_form import (
     values_like,
 )
 from frontend.components.notices import notice
-from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.goodput import goodput_figure
-from frontend.formatting import count, duration, number, plural
-from frontend.routing import add_page, in_browser, one, submits
+from frontend.components.submit_fields import (
+    HIDDEN,
+    SHAPED,
+    SHOWN,
+    box_id,
+    error_id,
+    field_id,
+    job_fields,
+    named_model,
+)
+from frontend.formatting import count, plural
+from frontend.routing import add_page, in_browser, one
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
-from maat.vocabulary import WorkloadKind
-
-PREVIEW_GPUS = 16
-MAX_PREVIEW_GPUS = 64
-SHAPED = ("gpu_count", "min_gpus", "max_gpus", "batch_size", "max_batch_size", "promised_seconds")
-HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
-
-
-def _field_id(name: str) -> str:
-    return "submit-" + name.replace("_", "-")
-
-
-def _box_id(name: str) -> str:
-    return _field_id(name) + "-box"
 
 
 def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
-    form = html.Div(
-        [
-            html.Div(id="submit-problem"),
-            html.Div(id="submit-like-note"),
-            dmc.Switch(
-                id="submit-replace",
-                label="Cancel that job once this one is submitted",
-                checked=bool(remedy),
-                style=HIDDEN,
-            ),
-            dmc.TextInput(
-                id="submit-name",
-                label=LABELS["name"],
-                placeholder="resnet18-lr-sweep-3",
-                withAsterisk=True,
-                debounce=300,
-            ),
-            dmc.Select(
-                id="submit-model",
-                label=LABELS["model"],
-                data=[],
-                searchable=True,
-                withAsterisk=True,
-                allowDeselect=False,
-                comboboxProps={"transitionProps": {"duration": 0}},
-            ),
-            _row(
-                dmc.Select(
-                    id="submit-workload-kind",
-                    label=LABELS["workload_kind"],
-                    data=[{"value": value, "label": label} for value, label in KINDS],
-                    value="training",
-                    allowDeselect=False,
-                ),
-                _shaped(
-                    dmc.NumberInput(
-                        id="submit-promised-seconds",
-                        label=LABELS["promised_seconds"],
-                        value="",
-                        min=0,
-                        step=0.1,
-                        decimalScale=6,
-                        withAsterisk=True,
-                        debounce=300,
-                    ),
-                    "promised_seconds",
-                ),
-            ),
-            html.Div(
-                [
-                    html.Label(
-                        "What Maat may vary, besides the GPU type",
-                        className="mantine-InputWrapper-label",
-                        htmlFor="submit-adaptivity",
-                    ),
-                    dmc.SegmentedControl(
-                        id="submit-adaptivity",
-                        data=[{"value": value, "label": label} for value, label in ADAPTIVITY],
-                        value="adaptive",
-                        fullWidth=True,
-                        size="xs",
-                        transitionDuration=0,
-                    ),
-                    html.Div(id="submit-adaptivity-error", className="form-error"),
-                ]
-            ),
-            _row(
-                _integer("gpu_count", withAsterisk=True),
-                _integer("min_gpus", value=1, withAsterisk=True),
-                _integer("max_gpus", placeholder="no limit"),
-                _integer("batch_size"),
-                _integer("max_batch_size"),
-            ),
-            _row(
-                dmc.MultiSelect(
-                    id="submit-gpu-types",
-                    label=LABELS["gpu_types"],
-                    data=[],
-                    placeholder="any",
-                    clearable=True,
-                ),
-                dmc.NumberInput(
-                    id="submit-work-scale",
-                    label=LABELS["work_scale"],
-                    value=1,
-                    min=0,
-                    step=0.1,
-                    decimalScale=4,
-                    debounce=300,
-                ),
-            ),
-            _row(
-                dmc.TextInput(
-                    id="submit-external-id",
-                    label=LABELS["external_id"],
-                    placeholder="optional, unique",
-                    debounce=300,
-                ),
-                dmc.Switch(id="submit-preemptible", label="May be preempted", checked=True, mt=26),
-            ),
-            dmc.Group(
-                [
-                    dmc.Button("Submit job", id="submit-button", n_clicks=0),
-                    html.Span("Enter submits", className="hint"),
-                ],
-                gap=12,
-                mt=4,
-            ),
-        ],
-        className="form-stack",
-        **submits("submit-button"),
-    )
-    preview = card(
-        "Predicted goodput",
-        [
-            graph("submit-preview", height=340),
-            html.Div(id="submit-expect", className="legend", style={"minHeight": "20px"}),
-            html.Div(id="submit-model-facts"),
-        ],
-        className="span-7",
-    )
+
     return html.Div(
         [
             page_title("Submit a job"),
-            html.Div([card("Job", form, className="span-5"), preview], className="columns"),
+            html.Div(
+                [
+                    card("Job", job_fields(replaces=bool(remedy)), className="span-5"),
+                    submit_preview.preview_card(),
+                ],
+                className="columns",
+            ),
             dcc.Store(id="submit-key", data=uuid4().hex),
             dcc.Store(id="submit-models", data=[]),
             dcc.Store(id="submit-capacity"),
@@ -187,40 +67,11 @@ def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
     )
 
 
-def _row(*fields: Any) -> html.Div:
-    return html.Div(list(fields), className="form-row")
-
-
-def _shaped(field: Any, name: str) -> html.Div:
-    """A field that is there only for the kinds of job of which it says something."""
-    return html.Div(
-        field,
-        id=_box_id(name),
-        style=HIDDEN if name in meaningless("adaptive", "training") else SHOWN,
-    )
-
-
-def _integer(name: str, *, placeholder: str = "", value: int | str = "", **more: Any) -> html.Div:
-    field = dmc.NumberInput(
-        id=_field_id(name),
-        label=LABELS[name],
-        placeholder=placeholder,
-        value=value,
-        min=1,
-        step=1,
-        allowDecimal=False,
-        clampBehavior="none",
-        debounce=300,
-        **more,
-    )
-    return _shaped(field, name)
-
-
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/submit", name="Submit", title="Submit", order=3, layout=layout)
     in_browser(app, "focusOn", Output("submit-problem", "id"), Input("submit-name", "id"))
     _register_offers(app, api)
-    _register_preview(app, api)
+    submit_preview.register(app, api)
     _register_submission(app, api)
     _register_filling(app, api)
 
@@ -289,7 +140,7 @@ def _register_offers(app: Dash, api: Api) -> None:
         name: str | None, models: list[Any], capacity: Any, kind: str, chosen: list[str] | None
     ) -> tuple[Any, ...]:
         """What the chosen model can use of the cluster, and what holds where a batch size is left empty."""
-        model = _named(models, name)
+        model = named_model(models, name)
         types = gpu_order(types_of(model, capacity))
         data = [
             {
@@ -309,7 +160,7 @@ def _register_offers(app: Dash, api: Api) -> None:
         return data, kept if kept != chosen else no_update, own, count(model["max_batch_size"])
 
     @app.callback(
-        *(Output(_field_id(name), "max") for name in ("gpu_count", "min_gpus", "max_gpus")),
+        *(Output(field_id(name), "max") for name in ("gpu_count", "min_gpus", "max_gpus")),
         Input("submit-model", "value"),
         Input("submit-gpu-types", "value"),
         State("submit-models", "data"),
@@ -319,10 +170,10 @@ def _register_offers(app: Dash, api: Api) -> None:
         name: str | None, chosen: list[str] | None, models: list[Any], capacity: Any
     ) -> tuple[Any, ...]:
         """No more GPUs than the cluster has of one type."""
-        return (most_gpus(_named(models, name), chosen, capacity),) * 3
+        return (most_gpus(named_model(models, name), chosen, capacity),) * 3
 
     @app.callback(
-        *(Output(_box_id(name), "style") for name in SHAPED),
+        *(Output(box_id(name), "style") for name in SHAPED),
         Input("submit-adaptivity", "value"),
         Input("submit-workload-kind", "value"),
     )
@@ -332,77 +183,8 @@ def _register_offers(app: Dash, api: Api) -> None:
         return tuple(HIDDEN if name in empty else SHOWN for name in SHAPED)
 
 
-def _register_preview(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("submit-preview", "figure"),
-        Output("submit-expect", "children"),
-        Output("submit-model-facts", "children"),
-        Input("submit-model", "value"),
-        Input("submit-gpu-types", "value"),
-        Input("submit-max-gpus", "value"),
-        Input("submit-gpu-count", "value"),
-        Input("submit-batch-size", "value"),
-        Input("submit-adaptivity", "value"),
-        Input("submit-workload-kind", "value"),
-        Input("submit-promised-seconds", "value"),
-        Input("scheme", "data"),
-        Input("submit-gpu-types", "data"),
-        State("submit-models", "data"),
-        State("submit-capacity", "data"),
-    )
-    async def preview(
-        model: str | None,
-        gpu_types: list[str] | None,
-        max_gpus: Any,
-        gpu_count: Any,
-        batch_size: Any,
-        adaptivity: str,
-        kind: WorkloadKind,
-        promised: Any,
-        scheme: str | None,
-        offered: list[dict[str, str]],
-        models: list[dict[str, Any]],
-        capacity: dict[str, int] | None,
-    ) -> tuple[Any, Any, Any]:
-        if not scheme:
-            return no_update, no_update, no_update
-        if not model:
-            return (
-                empty_figure(
-                    scheme, "Choose a model", "Its goodput on each GPU type shows here.", height=340
-                ),
-                "",
-                "",
-            )
-        known = _named(models, model)
-        wanted = _whole(gpu_count) if adaptivity == "rigid" else _whole(max_gpus)
-        most = min(
-            wanted or PREVIEW_GPUS,
-            most_gpus(known, gpu_types, capacity) or PREVIEW_GPUS,
-            MAX_PREVIEW_GPUS,
-        )
-        query = calls.goodput(
-            model,
-            gpu_types=gpu_types or [entry["value"] for entry in offered] or None,
-            max_gpus=most,
-            batch_size=None
-            if "batch_size" in meaningless(adaptivity, kind)
-            else _whole(batch_size),
-            workload_kind=kind,
-        )
-        try:
-            async with api.visitor() as maat:
-                answer = await maat.send(query)
-        except Failure as error:
-            return error_figure(scheme, *said(error), height=340), "", _model_facts(known, offered)
-        series = _there(answer["series"], capacity)
-        expected = _promises(series, promised) if kind == LATENCY else _expectation(series)
-        drawn = goodput_figure(series, scheme=scheme, height=340, learns=kind == "training")
-        return drawn, expected, _model_facts(known, offered)
-
-
 def _register_submission(app: Dash, api: Api) -> None:
-    values = {name: State(_field_id(name), "value") for name in FIELDS}
+    values = {name: State(field_id(name), "value") for name in FIELDS}
 
     @app.callback(
         output={
@@ -446,7 +228,7 @@ def _register_submission(app: Dash, api: Api) -> None:
         }
         if not clicks:
             return answer
-        model = _named(models, values["model"])
+        model = named_model(models, values["model"])
         if wrong := unfinished(values, model, capacity):
             return {**answer, "told": {"values": values, "errors": wrong}}
         own_batch = None if model is None else model["initial_batch_size"]
@@ -478,13 +260,13 @@ def _register_submission(app: Dash, api: Api) -> None:
 
     @app.callback(
         output={
-            name: Output(_error_id(name), "children" if name == "adaptivity" else "error")
+            name: Output(error_id(name), "children" if name == "adaptivity" else "error")
             for name in FIELDS
         },
         inputs={
             "told": Input("submit-told", "data"),
             "capacity": Input("submit-capacity", "data"),
-            "values": {name: Input(_field_id(name), "value") for name in FIELDS},
+            "values": {name: Input(field_id(name), "value") for name in FIELDS},
         },
         state={"models": State("submit-models", "data")},
     )
@@ -495,7 +277,7 @@ def _register_submission(app: Dash, api: Api) -> None:
         wrong = (
             {}
             if told is None
-            else still_wrong(values, told, _named(models, values["model"]), capacity)
+            else still_wrong(values, told, named_model(models, values["model"]), capacity)
         )
         return {name: wrong.get(name, "") for name in FIELDS}
 
@@ -504,7 +286,7 @@ def _register_filling(app: Dash, api: Api) -> None:
     @app.callback(
         output={
             "values": {
-                name: Output(_field_id(name), "value", allow_duplicate=True) for name in FIELDS
+                name: Output(field_id(name), "value", allow_duplicate=True) for name in FIELDS
             },
             "preemptible": Output("submit-preemptible", "checked"),
             "note": Output("submit-like-note", "children"),
@@ -544,74 +326,3 @@ def _register_filling(app: Dash, api: Api) -> None:
             "note": dmc.Alert(words, title=f"As {job['name']}", color="blue"),
             "replace": SHOWN if remedy else HIDDEN,
         }
-
-
-def _error_id(name: str) -> str:
-    return "submit-adaptivity-error" if name == "adaptivity" else _field_id(name)
-
-
-def _named(models: list[Any] | None, name: str | None) -> dict[str, Any] | None:
-    return next((model for model in models or [] if model["name"] == name), None)
-
-
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value >= 1 else None
-
-
-def _there(series: list[Any], capacity: dict[str, int] | None) -> list[Any]:
-    """Without the GPU counts that the cluster has not; all of them where no cluster is known."""
-    if not capacity:
-        return series
-    return [
-        {
-            **line,
-            "points": [
-                p for p in line["points"] if p["gpu_count"] <= capacity.get(line["gpu_type"], 0)
-            ],
-        }
-        for line in series
-    ]
-
-
-def _expectation(series: list[Any]) -> Any:
-    """The best point of each GPU type, in words."""
-    best = [
-        (line["gpu_type"], max(line["points"], key=lambda point: point["goodput"]))
-        for line in series
-        if line["points"]
-    ]
-    return [
-        html.Span(
-            f"{gpu_type}: best with {plural(point['gpu_count'], 'GPU')}, {number(point['goodput'])} effective samples/s, "
-            f"batch {count(point['total_batch_size'])}"
-        )
-        for gpu_type, point in best
-    ]
-
-
-def _promises(series: list[Any], promised: Any) -> Any:
-    """From how many GPUs of each type on a batch is served within the promise, in words."""
-    if not isinstance(promised, int | float) or promised <= 0:
-        return html.Span("Give the batch size and the seconds that are promised for it.")
-    words = []
-    for line in series:
-        kept = [point["gpu_count"] for point in line["points"] if point["step_seconds"] <= promised]
-        words.append(
-            html.Span(
-                f"{line['gpu_type']}: "
-                + (f"kept with {plural(kept[0], 'GPU')}" if kept else "not kept")
-            )
-        )
-    return words
-
-
-def _model_facts(model: Mapping[str, Any] | None, offered: list[dict[str, str]]) -> Any:
-    if model is None:
-        return ""
-    first, most = count(model["initial_batch_size"]), count(model["max_batch_size"])
-    told = [
-        ("Batch size", f"{first} at first, {most} at most (samples)"),
-        ("A restart takes", duration(model["restart_seconds"])),
-        ("Runs here on", ", ".join(entry["label"] for entry in offered)),
-    ]
-    return html.Div(facts(told), style={"marginTop": "12px"})

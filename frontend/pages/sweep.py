@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.api import Api, Failure, said
-from frontend.components import conditions
+from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
     card,
     empty_state,
@@ -25,7 +25,7 @@ from frontend.components.operations import actions, cancel_stores, progress, reg
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
-from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
+from frontend.figures.sweep import METRICS, axis_title, metric_title, sweep_figure, value_text
 from frontend.formatting import number, percent
 from frontend.routing import add_page, aria, in_browser, one
 from frontend.runs import named_measurements
@@ -34,7 +34,7 @@ from maat.client import ApiError, calls
 HEIGHT = 420
 
 
-def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
+def layout(sweep_id: Any = "", metric: Any = None, rule: Any = None, **_query: Any) -> html.Div:
     chosen = one(metric)
     choice = dmc.Select(
         id="sweep-metric",
@@ -66,7 +66,14 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
                             graph("sweep-figure", height=HEIGHT),
                             html.Div(id="sweep-caption", className="caption"),
                         ],
-                        aside=choice,
+                        aside=dmc.Group(
+                            [
+                                choice,
+                                html.Span("ρ by", className="caption"),
+                                fairness_rule.selector("sweep-rule", rule),
+                            ],
+                            gap=8,
+                        ),
                         className="span-12",
                     ),
                     card(
@@ -88,6 +95,7 @@ def register(app: Dash, api: Api) -> None:
         __name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout
     )
     register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
+    fairness_rule.keep_in_address(app, "sweep-rule")
     in_browser(
         app,
         "metricInUrl",
@@ -109,16 +117,23 @@ def register(app: Dash, api: Api) -> None:
         Input("scheme", "data"),
         Input("sweep-metric", "value"),
         Input("sweep-cancelling", "data"),
+        Input("sweep-rule", "value"),
         State("sweep-id", "data"),
     )
     async def show(
-        _live: Any, scheme: str | None, metric: str, _cancelling: Any, sweep_id: str
+        _live: Any,
+        scheme: str | None,
+        metric: str,
+        _cancelling: Any,
+        chosen_rule: str | None,
+        sweep_id: str,
     ) -> tuple[Any, ...]:
         if not scheme:
             return (no_update,) * 8
+        rule = fairness_rule.asked(chosen_rule)
         try:
             async with api.visitor() as maat:
-                sweep = await maat.send(calls.sweep(sweep_id))
+                sweep = await maat.send(calls.sweep(sweep_id, fairness_rule=rule))
                 operation = await maat.operation(sweep["operation_id"])
         except Failure as error:
             return _failed(error, scheme)
@@ -132,7 +147,8 @@ def register(app: Dash, api: Api) -> None:
         buttons = actions("sweep", operation, "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
         told = progress(operation, failed="A point failed")
-        return head, buttons, told, drawn, caption(sweep), table(sweep), request_facts(sweep), {}
+        words = f"{caption(sweep)} {fairness_rule.meaning(rule)}"
+        return head, buttons, told, drawn, words, table(sweep), request_facts(sweep), {}
 
 
 def caption(sweep: Mapping[str, Any]) -> str:
@@ -154,7 +170,10 @@ def table(sweep: Mapping[str, Any]) -> Any:
         [
             *axes,
             html.Th("Seeds", className="number"),
-            *[html.Th(text, className="number") for _, text in METRICS.values()],
+            *[
+                html.Th(metric_title(metric, sweep["fairness_rule"]), className="number")
+                for metric in METRICS
+            ],
         ]
     )
     rows = []

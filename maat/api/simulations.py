@@ -17,6 +17,7 @@ from maat.vocabulary import (
     MAX_SECONDS,
     MAX_SLOWDOWN,
     SYNTHETIC,
+    FairnessRule,
     ProfilingMode,
     ScoreDraw,
     TuningRule,
@@ -266,6 +267,7 @@ class DrawnRun(TypedDict):
 
     id: str
     jct_hours: Distribution
+    fairness_rule: FairnessRule
     rho: Distribution
     worst_rho: float | None
     unfair_fraction: float | None
@@ -329,8 +331,12 @@ class PairedDifference(TypedDict):
 
 
 class Comparison(TypedDict):
-    """`baseline`: number of a contestant."""
+    """`baseline`: number of a contestant.
 
+    `fairness_rule`: by which `worst_rho` and `unfair_fraction` of the contestants are computed.
+    """
+
+    fairness_rule: FairnessRule
     baseline: int
     contestants: list[ComparedContestant]
     paired: list[PairedDifference]
@@ -363,8 +369,11 @@ class AllocationStretch(TypedDict):
 
 
 class RunFairness(TypedDict):
-    worst_rho: float
-    unfair_fraction: float
+    """By `rule`, over the `jobs` that have a rho; None if none has one."""
+
+    rule: FairnessRule
+    worst_rho: float | None
+    unfair_fraction: float | None
     jobs: int
 
 

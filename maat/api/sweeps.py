@@ -11,6 +11,7 @@ from maat.api.fields import Body, Parameters, Timestamp
 from maat.api.measurements import UsedOut
 from maat.api.operations import OperationState
 from maat.api.simulations import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed
+from maat.vocabulary import FairnessRule
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # of all points together
@@ -88,8 +89,12 @@ class SweepOut(TypedDict):
 
 
 class SweepDetail(SweepOut):
-    """A sweep with its points, and their means."""
+    """A sweep with its points, and their means.
 
+    `fairness_rule`: by which `worst_rho` and `unfair_fraction` are computed.
+    """
+
+    fairness_rule: FairnessRule
     request: dict[str, Any]
     measurements: list[UsedOut]
     points: list[PointOut]

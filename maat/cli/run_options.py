@@ -21,7 +21,7 @@ class RunOptions:
     seed_list: Annotated[
         str,
         typer.Option(
-            "--seeds", help="Seeds of every run; a generated workload is drawn anew with each."
+            "--seeds", help="Seeds of every run; a generated workload is drawn again with each."
         ),
     ] = "0"
     processes: Annotated[

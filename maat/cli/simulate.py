@@ -18,11 +18,11 @@ from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.fairness import Fairness, IsolatedRuns, fairness, static_fairness
 from maat.laboratory.setup import Setup
 from maat.scheduling.errors import InputError
-from maat.scheduling.metrics import FairnessRule
 from maat.simulation.engine import simulate
 from maat.simulation.notes import notes_before
 from maat.simulation.record import Position, SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.vocabulary import FairnessRule
 from maat.workloads.generators import MAX_SEED
 
 PolicyNames = Annotated[
@@ -249,5 +249,5 @@ def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> 
 
 
 def _cell(summary: dict[str, Any], key: str, form: str) -> str:
-    """A figure, or a dash where there is none: of a completion time where no job completed."""
+    """A figure, or a dash if there is none: of a completion time where no job completed."""
     return "-" if summary[key] is None else form.format(summary[key])

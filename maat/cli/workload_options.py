@@ -36,7 +36,7 @@ Generated = Annotated[
 Families = Annotated[
     str | None,
     typer.Option(
-        "--generate", help="Make workloads, anew with every seed: philly, helios, newtrace."
+        "--generate", help="Make workloads, others with every seed: philly, helios, newtrace."
     ),
 ]
 JobCount = Annotated[
@@ -101,7 +101,7 @@ class WorkloadOptions:
     hours: Hours = None
 
     def read(self, models: Mapping[str, Model]) -> TraceSource:
-        """Raises TraceError where the file does not read, InputError where there is none, or where one counts for nothing."""
+        """Raises TraceError where the file does not read, InputError if there is none, or where one counts for nothing."""
         if (self.trace is None) == (self.generated is None):
             raise InputError(
                 "is missing, or given twice",

@@ -35,7 +35,7 @@ from maat.api.simulations import (
     SimulationOut,
 )
 from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
-from maat.vocabulary import WorkloadKind
+from maat.vocabulary import FairnessRule, WorkloadKind
 
 Answer = TypeVar("Answer")
 Query = Mapping[str, object]
@@ -318,33 +318,46 @@ def simulate(
     return Call("POST", _path("simulations"), body=as_json(body), headers=_keyed(idempotency_key))
 
 
-def run_result(simulation_id: str, run_id: str, *, jobs: Sequence[str] = ()) -> Call[RunResult]:
+def run_result(
+    simulation_id: str,
+    run_id: str,
+    *,
+    jobs: Sequence[str] = (),
+    fairness_rule: FairnessRule | None = None,
+) -> Call[RunResult]:
     """`jobs`: names of those whose allocations over time are wanted."""
+    asked = _given(jobs=list(jobs) or None, fairness_rule=fairness_rule)
+    return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), asked)
+
+
+def figures(
+    simulation_id: str, *, runs: Sequence[str] = (), fairness_rule: FairnessRule | None = None
+) -> Call[FiguresOut]:
+    """`runs`: ids of those that are drawn; the first that have finished, if none is given."""
     return Call(
         "GET",
-        _path("simulations", simulation_id, "runs", run_id, "result"),
-        _given(jobs=list(jobs) or None),
+        _path("simulations", simulation_id, "figures"),
+        _given(runs=list(runs) or None, fairness_rule=fairness_rule),
     )
 
 
-def figures(simulation_id: str, *, runs: Sequence[str] = ()) -> Call[FiguresOut]:
-    """`runs`: ids of those that are drawn, the first that have finished where there are none."""
-    return Call(
-        "GET", _path("simulations", simulation_id, "figures"), _given(runs=list(runs) or None)
-    )
-
-
-def comparison(simulation_id: str, *, baseline: int | None = None) -> Call[Comparison]:
+def comparison(
+    simulation_id: str, *, baseline: int | None = None, fairness_rule: FairnessRule | None = None
+) -> Call[Comparison]:
     """`baseline`: number of the contestant that the others are set against."""
-    return Call("GET", _path("simulations", simulation_id, "comparison"), _given(baseline=baseline))
+    return Call(
+        "GET",
+        _path("simulations", simulation_id, "comparison"),
+        _given(baseline=baseline, fairness_rule=fairness_rule),
+    )
 
 
 def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepOut]]:
     return Call("GET", _path("sweeps"), _given(limit=limit, cursor=cursor))
 
 
-def sweep(sweep_id: str) -> Call[SweepDetail]:
-    return Call("GET", _path("sweeps", sweep_id))
+def sweep(sweep_id: str, *, fairness_rule: FairnessRule | None = None) -> Call[SweepDetail]:
+    return Call("GET", _path("sweeps", sweep_id), _given(fairness_rule=fairness_rule))
 
 
 def start_sweep(

@@ -118,6 +118,7 @@ class _Methods:
     delete_measurement = _Method(calls.delete_measurement)
     simulate = _Method(calls.simulate)
     simulation = _Method(calls.simulation)
+    figures = _Method(calls.figures)
     comparison = _Method(calls.comparison)
     run_result = _Method(calls.run_result)
     start_sweep = _Method(calls.start_sweep)

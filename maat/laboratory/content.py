@@ -1,4 +1,4 @@
-"""What a simulation's result depends on, as one digest: scenarios of the same content have the same key, whoever made them and when."""
+"""What a simulation's result depends on, as one digest: scenarios of the same content have the same key, no matter who made them and when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures, or more of them: old results
 # are then not found.
-SIMULATION_VERSION = 10
+SIMULATION_VERSION = 11
 
 _TOLD_OTHERWISE = frozenset(
     {"workload", "models", "conditions", "policy_parameters", "placer_parameters"}

@@ -17,13 +17,13 @@ from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
 from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
-from maat.scheduling.metrics import FairnessRule, finish_time_fairness
+from maat.scheduling.metrics import finish_time_fairness
 from maat.scheduling.restart import restart_factor
 from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
-from maat.vocabulary import Adaptivity
+from maat.vocabulary import Adaptivity, FairnessRule
 from maat.workloads.workloads import TraceJob
 
 ROUND_SECONDS = 60.0
@@ -89,6 +89,12 @@ def fairness(
             isolated = alone.by_type(by_name[record.name], _shares(gpus, contention, rule))
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
     return Fairness(rho, rule)
+
+
+def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness]:
+    """Finish-time fairness by every rule, from isolated runs that the rules share."""
+    alone = IsolatedRuns(result.scenario)
+    return {rule: fairness(result, rule=rule, alone=alone) for rule in FairnessRule}
 
 
 def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from maat.laboratory.fairness import Fairness, fairness
+from maat.laboratory.fairness import Fairness, fairness_by_rule
 from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves
 from maat.simulation.record import SimulationResult
+from maat.vocabulary import FairnessRule
 
 Figures = Mapping[str, float | int | bool]
+Value = TypeVar("Value")
 OUT_OF_TIME = "rounds_out_of_time"
 BY_PLACER = "restarts_by_placer"
+WORST_RHO, UNFAIR_FRACTION = "worst_rho", "unfair_fraction"
+DEFAULT_RULE = FairnessRule.MEAN_OF_RATIOS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,18 @@ class Figure:
     title: str
     unit: str | None = None
     of_finished: bool = False
+
+
+def name_by_rule(figure: str, rule: FairnessRule) -> str:
+    """What a figure of finish-time fairness is called under a rule: by the default rule plain, by others with the rule's name."""
+    return figure if rule is DEFAULT_RULE else f"{figure}_{rule.value.replace('-', '_')}"
+
+
+def _of_rule(rule: FairnessRule) -> tuple[Figure, Figure]:
+    worst, unfair = (name_by_rule(figure, rule) for figure in (WORST_RHO, UNFAIR_FRACTION))
+    return Figure(worst, f"Worst rho, {rule}", of_finished=True), Figure(
+        unfair, f"Unfair share, {rule}", of_finished=True
+    )
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -43,21 +60,20 @@ FIGURES: Mapping[str, Figure] = {
         Figure("avg_waiting_hours", "Waiting in all", "h", of_finished=True),
         Figure("contention_mean", "Mean contention", "jobs"),
         Figure("contention_max", "Most contention", "jobs"),
-        Figure("worst_rho", "Worst rho", of_finished=True),
-        Figure("unfair_fraction", "Unfair share", of_finished=True),
+        *(figure for rule in FairnessRule for figure in _of_rule(rule)),
     )
 }
 
 
 def figures_of(result: SimulationResult) -> Figures:
-    """The figures of a schedule, with those of finish-time fairness."""
+    """The figures of a schedule, with those of finish-time fairness by every rule."""
     of_run = {
         "complete": result.complete,
         "rounds": result.rounds,
         OUT_OF_TIME: result.rounds_out_of_time,
         BY_PLACER: result.restarts_by_placer,
     }
-    known = {**of_run, **vars(result.metrics), **_of_fairness(fairness(result))}
+    known = {**of_run, **vars(result.metrics), **of_fairness(fairness_by_rule(result))}
     return chosen(known, finished=result.metrics.unfinished < result.metrics.jobs)
 
 
@@ -97,6 +113,25 @@ def common(runs: Sequence[Figures]) -> list[str]:
     return [name for name in runs[0] if all(name in other for other in runs)]
 
 
-def _of_fairness(fair: Fairness) -> dict[str, float | None]:
-    """Nothing where no job is measured against itself alone."""
-    return {"worst_rho": fair.worst, "unfair_fraction": fair.unfair_fraction} if fair.rho else {}
+def by_rule(known: Mapping[str, Value], rule: FairnessRule) -> dict[str, Value]:
+    """The same figures, of finish-time fairness those of this rule alone, under their plain names."""
+    others = {
+        name_by_rule(figure, each)
+        for each in FairnessRule
+        for figure in (WORST_RHO, UNFAIR_FRACTION)
+    }
+    named = {figure: name_by_rule(figure, rule) for figure in (WORST_RHO, UNFAIR_FRACTION)}
+    kept = {name: value for name, value in known.items() if name not in others}
+    return kept | {figure: known[name] for figure, name in named.items() if name in known}
+
+
+def of_fairness(by_rule: Mapping[FairnessRule, Fairness]) -> dict[str, float]:
+    """Worst rho and share of unfair jobs by every rule; nothing where no job is measured against itself alone."""
+    found: dict[str, float] = {}
+    for rule, fair in by_rule.items():
+        if fair.rho:
+            found |= {
+                name_by_rule(WORST_RHO, rule): fair.worst,
+                name_by_rule(UNFAIR_FRACTION, rule): fair.unfair_fraction,
+            }
+    return found

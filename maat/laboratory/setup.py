@@ -48,7 +48,7 @@ class GivenTrace:
 
 @dataclass(frozen=True)
 class GeneratedTrace:
-    """A workload of a family, drawn anew with every seed, as `maat simulate --generate` draws it."""
+    """A workload of a family, drawn again with every seed, as `maat simulate --generate` draws it."""
 
     family: str = "philly"
     jobs: int | None = None

@@ -60,7 +60,7 @@ class Ideal(StrEnum):
 
 
 class FastBatch(StrEnum):
-    """The batch of whoever minds samples per second alone: what the GPUs hold, or that of most throughput, accumulated where they hold less."""
+    """The batch of a job that minds samples per second alone: what the GPUs hold, or that of most throughput, accumulated where they hold less."""
 
     HELD = "held"
     MOST_THROUGHPUT = "most-throughput"

@@ -2,7 +2,7 @@
 
 Memory rule: of a GPU whose memory holds at most `largest_per_gpu` samples of a job, a per-GPU batch of m samples takes the share m / largest.
 Two jobs fit together on a GPU where their shares sum to at most 1. The declared limits say nothing of what a model takes without any samples,
-so nothing is reckoned for it. Limits that nobody derived from memory say nothing of samples either: such a job takes no share, and the table of
+so nothing is computed for it. Limits that nobody derived from memory say nothing of samples either: such a job takes no share, and the table of
 what sharing costs alone says beside whom it fits.
 """
 

@@ -30,7 +30,7 @@ class JobSpec:
     `work`: effective samples to train (iterations at the initial batch size x that size). `max_batch_size`: the most that the
     scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
     `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
-    stop + start + restore, as the policy reckons it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
+    stop + start + restore, as the policy counts it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
     it serves together, spread over its replicas. `regimes`: the job changes its own batch size between epochs, and `batch_size` is its first. `variability_class`: which of the cluster's scores of GPUs
     hold for it, None where none do. `shares_as`: the name under which tables of what sharing costs know it, the model's where None is
     given. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times

@@ -35,7 +35,7 @@ from maat.scheduling.rounds import (
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 
 PassOver = Callable[[RoundsAhead], int]
-"""Lives through rounds that would repeat the last, until something happens that a round would see; how many came before that."""
+"""Advances jobs without scheduling while a round would repeat the last; returns how many rounds were skipped."""
 
 
 def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> RoundResult:
@@ -124,7 +124,7 @@ class RoundLoop:
         seed: int = 0,
         pass_over: PassOver | None = None,
     ) -> None:
-        """`pass_over`: lives through rounds of `run` that need not be played; without it every round is played."""
+        """`pass_over`: advances jobs over rounds of `run` that need not be played; without it every round is played."""
         self._policy, self._placer = policy, placer
         self._executor, self._store, self._clock = executor, store, clock
         self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.vocabulary import Adaptivity
+from maat.vocabulary import Adaptivity, FairnessRule
 
 LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
-
-
-class FairnessRule(StrEnum):
-    """What a job's JCT is compared with, and how the ratios by GPU type become one rho.
-
-    MEAN_OF_RATIOS: their mean (Sia eq. 6), the job alone having its share of *all* GPUs, N / n_avg, of each type in turn, as the published script
-    has it. RATIO_TO_MEAN: the published script's ratio to the mean of these JCTs, never larger. SHARE_OF_TYPE: eq. 6 with "only the N_g GPUs of
-    type g" (section 5.5) taken at its word: alone the job has N_g / n_avg GPUs of type g, and mostly takes longer.
-    """
-
-    MEAN_OF_RATIOS = "mean-of-ratios"
-    RATIO_TO_MEAN = "ratio-to-mean"
-    SHARE_OF_TYPE = "share-of-type"
 
 
 @dataclass(frozen=True)

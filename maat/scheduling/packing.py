@@ -58,7 +58,7 @@ class NodeRoom:
 
 
 def pack(free: Sequence[int], parts: Sequence[int], *, search: bool = True) -> list[int] | None:
-    """The node of every part, in a way that leaves no node with less than nothing; None where there is none, or none was found in time.
+    """The node of every part, in a way that leaves no node with less than nothing; None if there is none, or none was found in time.
 
     The largest part first, each on the tightest node that holds it; where that leads nowhere, every way is tried with `search`, up to a limit.
     """

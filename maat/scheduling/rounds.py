@@ -153,7 +153,7 @@ class PlacementResult:
     """A placement, the jobs that got a grant but no place (with the reason), and what the placer remembers.
 
     `by_chance`: GPUs were drawn, so that another round may place the same decision otherwise, though everybody holds what it was given.
-    `as_named`: whether whoever was granted GPUs by their numbers is on these, if anywhere.
+    `as_named`: whether the jobs that were granted GPUs by their numbers are on these, if anywhere.
     """
 
     placement: Placement
@@ -237,7 +237,7 @@ class RoundResult:
         """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
 
         Such a job held GPUs that are all still in service and was granted GPUs; it was granted just what it held and placed on others, or it
-        was placed nowhere. A placer that places everybody anew each round evicts whomever it moves.
+        was placed nowhere. A placer that places everybody again each round evicts every job that it moves.
         """
         return tuple(
             job.id

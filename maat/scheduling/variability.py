@@ -125,7 +125,7 @@ def _centroids(scores: FloatArray, labels: IntArray) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def bins_of(scores: tuple[float, ...], rule: BinRule) -> FloatArray:
-    """`binned`, reckoned once for the same scores; read only."""
+    """`binned`, computed once for the same scores; read only."""
     found = binned(np.array(scores), rule)
     found.setflags(write=False)
     return found

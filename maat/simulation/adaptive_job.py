@@ -280,7 +280,7 @@ class SimulatedJob:
         return self._best(kind, replicas, known.parameters, self.belief.gradient)
 
     def _as_told(self, plan: BatchPlan, kind: str, replicas: int) -> BatchPlan:
-        """A given plan; split anew where memory or the number of replicas is not what it was made for."""
+        """A given plan; split again where memory or the number of replicas is not what it was made for."""
         meant_for_this = plan.total_batch_size == replicas * plan.per_gpu_batch_size * (
             plan.accumulation_steps + 1
         )

@@ -190,7 +190,7 @@ class SimulatedExecutor:
     ) -> list[Event]:
         """Advance jobs that share GPUs in order of events: when one ends or loses its GPUs, the others' pace changes at that moment.
 
-        All go ahead to now; whoever leaves first was right to do so, the others are put back and go ahead to that moment instead.
+        All go ahead to now; the job that leaves first was right to do so, the others are put back and go ahead to that moment instead.
         """
         begin, events, left = self._now, list[Event](), list(group)
         while left:

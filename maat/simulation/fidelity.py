@@ -27,7 +27,7 @@ class Fidelity:
     the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
     `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
     slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
-    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: whoever is told the steps that a job has
+    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: a policy that is told the steps that a job has
     left is told those after the present epoch, at least 1; else all of them. `across_over_within`: what a job that never ran on several nodes
     is believed to lose across them, over what it loses within one (Pollux section 4.1: 0). `young_move_freely`: a lone job, the yardstick of rho,
     pays for no move while it is younger than one restart (Sia eq. 3: it does).
@@ -49,7 +49,7 @@ class Fidelity:
     gpu_time: GpuTimeRule = GpuTimeRule.SECONDS  # 4.11
     policy_restart_seconds: Mapping[str, float] = field(
         default_factory=dict
-    )  # 4.7: what the policy reckons where it differs from the truth
+    )  # 4.7: what the policy counts where it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(
         default_factory=dict
     )  # 4.5: hand-set (model, type) -> batch

@@ -136,7 +136,7 @@ def _counts(most: int) -> list[int]:
 
 
 def _reference_type(model: Model, cluster: Cluster) -> str | None:
-    """The usable type that holds least; None where there is none, or where a replica spans several GPUs."""
+    """The usable type that holds least; None if there is none, or where a replica spans several GPUs."""
     usable = [
         t for t in cluster.type_names if t in model.memory and model.gpus_per_replica.get(t, 1) == 1
     ]

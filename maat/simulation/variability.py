@@ -203,7 +203,7 @@ def draw_scores(
     """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower. `sequence`: what rows are drawn with, for a caller
     who draws on with it.
 
-    Classes whose application was measured on every type of the cluster. Raises VariabilityError where there is none, where one of `needed` is not
+    Classes whose application was measured on every type of the cluster. Raises VariabilityError if there is none, where one of `needed` is not
     among them, or where there are fewer measured GPUs than the cluster has.
     """
     covered = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
+from benchmarks.real_server import free_port
 
 DEFAULT_URL = "postgresql://postgres@127.0.0.1:5432"
 START_SECONDS = 120.0
@@ -54,7 +55,7 @@ def _private_server() -> Iterator[str]:
     user = "postgres" if os.geteuid() == 0 else None
     if user is not None:
         os.chown(data, pwd.getpwnam(user).pw_uid, -1)
-    port = _free_port()
+    port = free_port()
     options = [
         "-c",
         "listen_addresses=127.0.0.1",
@@ -95,9 +96,3 @@ def _await(url: str) -> None:
         if time.monotonic() > deadline:
             raise NoPostgres("the installed PostgreSQL does not start")
         time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

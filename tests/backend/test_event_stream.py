@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from real_server import PATIENCE_SECONDS, Server, serving
 from sqlmodel import select
 from test_rounds_api import round_row
 
@@ -22,6 +21,7 @@ from backend.database import Database
 from backend.events.feed import TOPICS, Feed, GapWatch, Position, present_position
 from backend.models import Cluster, Operation, Tenant
 from backend.settings import Settings
+from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
 
 ALL = frozenset(TOPICS)
 

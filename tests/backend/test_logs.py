@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +15,9 @@ from backend.database import Database
 from backend.logs import FORMAT, WithoutMessages
 from backend.settings import Settings
 from backend.web.strict_json import StrictRoute
+from benchmarks.real_server import PATIENCE_SECONDS, serving
 from frontend.app import create_app
 
-PATIENCE_SECONDS = 120.0
 SECRET = "planted-5ecret"
 
 
@@ -47,37 +42,16 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     database = Database.of(settings)
     ensure_defaults(database, settings)
     database.dispose()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     log = tmp_path / "api.log"
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
-    arguments = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "--factory",
+    with serving(
         "test_logs:failing_app",
-        "--port",
-        str(port),
-    ]
-    with log.open("wb") as out:
-        environment = os.environ | {"MAAT_DATA_DIR": str(tmp_path), "PYTHONPATH": path}
-        process = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                httpx.get(f"{url}/api/v1/me", timeout=PATIENCE_SECONDS).raise_for_status()
-                break
-            except httpx.HTTPError:
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.1)
-        yield url, log
-    finally:
-        process.kill()
-        process.wait()
+        settings.database_url,
+        tmp_path,
+        options=(),
+        log=log,
+        modules=Path(__file__).parent,
+    ) as found:
+        yield found.url, log
 
 
 def test_nothing_that_was_sent_is_in_the_log(server: tuple[str, Path]) -> None:

@@ -84,7 +84,7 @@ def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(
     given = {
         "default": ("packed", {}),
         "told": ("packed", {"sticky": True}),
-        "anew": ("packed", {"sticky": False}),
+        "again": ("packed", {"sticky": False}),
         "sia": ("whole-node", {}),
     }
     with database.engine.begin() as connection:
@@ -102,7 +102,7 @@ def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(
     assert placers(database) == {
         "default": ("packed-sticky", {}),
         "told": ("packed-sticky", {}),
-        "anew": ("packed", {}),
+        "again": ("packed", {}),
         "sia": ("whole-node", {}),
     }
     run(database, "downgrade", "0003")

@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
-from real_server import PATIENCE_SECONDS, Server, serving
 
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
+from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
 
 CLIENTS = 60
 THREADS = 4

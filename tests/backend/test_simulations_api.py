@@ -391,7 +391,8 @@ def test_a_result_is_there_once_its_run_has_one(client: TestClient, database: Da
     with database.session_scope() as session:
         run = session.get_one(SimulationRun, run_id)
         run.state, run.summary, run.result = "succeeded", result["summary"], result
-    assert client.get(address).json() == result | {"allocations": {}}
+    nobody = {"rule": "mean-of-ratios", "worst_rho": None, "unfair_fraction": None, "jobs": 0}
+    assert client.get(address).json() == result | {"allocations": {}, "fairness": nobody}
     assert client.get(f"{SIMULATIONS}/{simulation['id']}").json()["runs"][0]["summary"] == {
         "avg_jct_hours": 0.5
     }

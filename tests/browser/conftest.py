@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from benchmarks.real_server import free_port
 from maat.client import ApiError, Client, Unreachable
 
 START_SECONDS = 120.0  # of patience: only a test that fails waits as long
@@ -60,12 +60,6 @@ class Server:
         return self.client.clusters()[0]["id"]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def running(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[None]:
     """A process in its own group, ended with all its children."""
@@ -91,7 +85,7 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
 
 @contextmanager
 def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
-    port = _free_port()
+    port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {**kept, "MAAT_DATA_DIR": str(folder), "MAAT_DEMO": str(demo).lower()}
     subprocess.run(

@@ -36,7 +36,7 @@ def await_value(page: Page, field: str, value: object) -> None:
 
 
 def press_while_redrawn(page: Page, button: str, output: str) -> None:
-    """Press the button of a CSS selector in the moment in which the page gets the answer by which it draws `output`, around it, anew."""
+    """Press the button of a CSS selector in the moment in which the page gets the answer by which it draws `output`, around it, again."""
     page.locator(button).first.wait_for()
     page.evaluate(
         """([button, output]) => new Promise(pressed => {
@@ -55,5 +55,5 @@ def press_while_redrawn(page: Page, button: str, output: str) -> None:
 
 
 def without_beats(page: Page) -> None:
-    """From now on the page asks for nothing of its own accord: what it draws anew, it draws because of what was done on it."""
+    """From now on the page asks for nothing of its own accord: what it draws again, it draws because of what was done on it."""
     page.route("**/api/v1/health", lambda route: route.abort())

@@ -70,12 +70,32 @@ def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_poli
 ) -> None:
     for card, title in (
         ("simulation-jct", "JCT (hours)"),
-        ("simulation-rho", "Finish-time fairness ρ (ratio)"),
+        ("simulation-rho", "Finish-time fairness ρ (mean-of-ratios)"),
     ):
         lines = plotted(comparison, card)
         assert [line["name"] for line in lines] == ["sia + whole-node", "fifo + packed-sticky"]
         assert all(line["y"][-1] == 1.0 and len(line["x"]) == 4 for line in lines)
         assert axes(comparison, card) == (title, "Share of jobs")
+    assert tab.witness.errors == []
+
+
+def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_address(
+    comparison: Page, tab: Any
+) -> None:
+    before = [line["x"] for line in plotted(comparison, "simulation-rho")]
+    comparison.locator("#simulation-rule").click()
+    comparison.get_by_role("option", name="share-of-type").click()
+
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#contest-means")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#simulation-rule-words")).to_contain_text("By share-of-type:")
+    assert axes(comparison, "simulation-rho")[0] == "Finish-time fairness ρ (share-of-type)"
+    assert [line["x"] for line in plotted(comparison, "simulation-rho")] != before
+    assert "rule=share-of-type" in comparison.url
+
+    comparison.reload()
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
+    await_value(comparison, "simulation-rule", "share-of-type")
     assert tab.witness.errors == []
 
 

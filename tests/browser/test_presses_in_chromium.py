@@ -1,4 +1,4 @@
-"""A press of a button counts even while the page draws that button anew, as every page does on every beat."""
+"""A press of a button counts even while the page draws that button again, as every page does on every beat."""
 
 from __future__ import annotations
 

@@ -126,7 +126,10 @@ def test_a_sweep_is_started_followed_and_cancelled(maat: Client) -> None:
         {"rigid_share": 0.0},
         {"rigid_share": 0.5},
     ]
-    assert maat.sweep_rows(sweep["id"]) == []
+    assert maat.sweep_rows(sweep["id"], fairness_rule="share-of-type") == []
+    assert (
+        maat.sweep(sweep["id"], fairness_rule="share-of-type")["fairness_rule"] == "share-of-type"
+    )
     assert maat.cancel_sweep(sweep["id"])["state"] == "cancelled"
     assert maat.sweep(sweep["id"])["state"] == "cancelled"
 
@@ -140,6 +143,25 @@ def test_gpus_are_reserved_and_given_back(maat: Client) -> None:
     assert maat.reservations(cluster_id) == [made]
     maat.remove_reservation(cluster_id, made["id"])
     assert maat.reservations(cluster_id, over=True) == []
+
+
+def test_a_rule_of_fairness_is_chosen_by_name_and_a_wrong_one_refused(maat: Client) -> None:
+    asked: Any = {
+        "name": "s",
+        "traces": [SWEEP["trace"]],
+        "cluster": SWEEP["cluster"],
+        "runs": [{"policy": "fifo"}],
+    }
+    simulation = maat.simulate(**asked)
+
+    assert maat.figures(simulation["id"], fairness_rule="ratio-to-mean")["runs"] == []
+    with pytest.raises(ApiError) as unfinished:
+        maat.comparison(simulation["id"], fairness_rule="ratio-to-mean")
+    with pytest.raises(ApiError) as unknown:
+        maat.figures(simulation["id"], fairness_rule="n_g")  # type: ignore[arg-type]
+
+    assert unfinished.value.status == 409
+    assert (unknown.value.status, list(unknown.value.by_field)) == (422, ["fairness_rule"])
 
 
 def test_the_awaited_client_sweeps_and_reserves_too(app: FastAPI) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import redis
+
+from benchmarks.real_server import free_port
 
 START_SECONDS = 60.0
 TRIES = 5  # a port that was free may be taken by the time the server asks for it
@@ -42,7 +43,7 @@ def redis_server() -> Iterator[str]:
 
 def _started(program: str) -> tuple[subprocess.Popen[bytes], str]:
     for _ in range(TRIES):
-        port = _free_port()
+        port = free_port()
         command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         url = f"redis://127.0.0.1:{port}/0"
@@ -54,12 +55,6 @@ def _started(program: str) -> tuple[subprocess.Popen[bytes], str]:
         server.kill()
         server.wait()
     raise NoRedis("the installed Redis does not start")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _answers(url: str) -> bool:

@@ -107,5 +107,5 @@ def wait_until(
     while not condition():
         if time.monotonic() > deadline:
             tail = "" if log is None else "\n" + log.read_text()[-3000:]
-            raise AssertionError(f"waited {seconds:g} s in vain: {what}{tail}")
+            raise AssertionError(f"waited {seconds:g} s, and it did not happen: {what}{tail}")
         time.sleep(0.05)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from backend.simulations import figure_data
+from backend.simulations.fairness_rule import result_by
+from maat.laboratory.figures import DEFAULT_RULE
 
 
 def cells() -> list[dict[str, Any]]:
@@ -153,7 +155,10 @@ def result(shift: float) -> dict[str, Any]:
 
 def drawn(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What charts draw of these runs, as the service says it."""
-    return {name: figure_data.drawn(name, result).model_dump() for name, result in results.items()}
+    return {
+        name: figure_data.drawn(name, result_by(result, DEFAULT_RULE)).model_dump()
+        for name, result in results.items()
+    }
 
 
 def stretch(start: float, gpu_type: str, gpu_count: int) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def sweep(**fields: Any) -> Any:
         "done": 6,
         "total": 8,
         "seeds": [0, 1],
+        "fairness_rule": "mean-of-ratios",
     }
     return {
         **shown,

@@ -20,15 +20,17 @@ def contestant(name: str, unfinished: float) -> dict[str, Any]:
     }
 
 
+def compared(*contestants: dict[str, Any], rule: str = "mean-of-ratios") -> dict[str, Any]:
+    return {"fairness_rule": rule, "contestants": list(contestants)}
+
+
 def texts(table: Any) -> list[list[str]]:
     head, body = table.children
     return [[cell.children for cell in row.children] for row in (head.children, *body.children)]
 
 
 def test_jobs_that_did_not_finish_stand_after_the_runs_and_mark_the_mean_of_the_others() -> None:
-    table, caption = means(
-        {"contestants": [contestant("sia", 0.0), contestant("fifo", 3.0)]}
-    ).children
+    table, caption = means(compared(contestant("sia", 0.0), contestant("fifo", 3.0))).children
 
     assert texts(table) == [
         ["Policy + placer", "Runs", "Unfinished", "Mean JCT (h)"],
@@ -39,9 +41,16 @@ def test_jobs_that_did_not_finish_stand_after_the_runs_and_mark_the_mean_of_the_
 
 
 def test_where_every_job_finished_nothing_is_said_of_unfinished_ones() -> None:
-    table = means({"contestants": [contestant("sia", 0.0)]})
+    table = means(compared(contestant("sia", 0.0)))
 
     assert texts(table) == [["Policy + placer", "Runs", "Mean JCT (h)"], ["sia", "1", "2.000"]]
+
+
+def test_the_worst_rho_stands_under_the_name_of_its_rule() -> None:
+    sia = contestant("sia", 0.0)
+    sia["figures"]["worst_rho"] = {"mean": 1.25, "deviation": None, "runs": 1}
+
+    assert texts(means(compared(sia, rule="share-of-type")))[0][-1] == "Worst ρ (share-of-type)"
 
 
 def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> None:

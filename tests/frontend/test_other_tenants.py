@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from two_tenants import API, BLUE_MODEL, HERE, RED_MODEL, SECRET, World, make_world
 from walking import Page, Seen, callbacks, get_routes, path_names, query_names, walk_routes
 
-# Where the catalog of models is shown to everybody, whoever trains what.
+# Where the catalog of models is shown to everybody, no matter who trains what.
 CATALOG = (
     "/models",
     "/openapi.json",
@@ -91,6 +91,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "over": ["true"],
         "kind": ["interference"],
         "baseline": ["1"],
+        "fairness_rule": ["mean-of-ratios", "share-of-type"],
         "runs": [world.red["runs"][0], world.blue["runs"][2]],
         "jobs": [world.red["jobs"][0], world.blue["jobs"][0], f"{SECRET} first", "other-1"],
         "topics": ["jobs", "rounds,operations"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.pages.submit import _there
+from frontend.components.submit_preview import there
 
 SERIES = [
     {
@@ -19,7 +19,7 @@ SERIES = [
 def counts(capacity: dict[str, int] | None) -> dict[str, list[int]]:
     return {
         line["gpu_type"]: [point["gpu_count"] for point in line["points"]]
-        for line in _there(SERIES, capacity)
+        for line in there(SERIES, capacity)
     }
 
 

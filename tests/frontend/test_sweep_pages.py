@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sweep_samples import axis, row, sweep
 
+from frontend.components.fairness_rule import RULES
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
 from frontend.pages.sweep import caption, request_facts, table
@@ -142,6 +143,26 @@ def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_name
 def test_shares_are_percentages_and_fairness_has_its_rule() -> None:
     assert sweep_figure(sweep(), "unfair_fraction", scheme="light").layout.yaxis.tickformat == ".0%"
     assert sweep_figure(sweep(), "worst_rho", scheme="light").layout.annotations[0].text == "ρ = 1"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_figures_of_fairness_are_told_with_the_name_of_their_rule(rule: str) -> None:
+    shown = sweep(fairness_rule=rule)
+    for metric in ("worst_rho", "unfair_fraction"):
+        title = sweep_figure(shown, metric, scheme="light").layout.yaxis.title.text
+        assert f"ρ ({rule})" in title
+        assert json.dumps(title) in text_of(table(shown))
+
+
+def test_points_without_a_figure_are_told_from_points_that_have_not_ended() -> None:
+    rows = sweep()["rows"]
+    for shown in rows:
+        shown["mean"].pop("worst_rho")
+    drawn = sweep_figure(
+        sweep(rows=rows, fairness_rule="share-of-type"), "worst_rho", scheme="light"
+    )
+    assert drawn.layout.meta["state"] == "empty"
+    assert "earlier version" in drawn.layout.annotations[0].text.replace("<br>", " ")
 
 
 @pytest.mark.parametrize("metric", METRICS)

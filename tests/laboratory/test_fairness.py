@@ -9,14 +9,13 @@ import pytest
 
 from maat.laboratory.fairness import Fairness, IsolatedRuns, contention_of_life, fairness
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.metrics import FairnessRule
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models, measured_models
-from maat.vocabulary import WorkloadKind
+from maat.vocabulary import FairnessRule, WorkloadKind
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

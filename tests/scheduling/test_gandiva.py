@@ -176,7 +176,7 @@ def test_a_pair_is_dissolved_when_there_is_room_for_both() -> None:
     assert not set(held["a"]) & set(held["b"])
 
 
-def test_whoever_lost_a_partner_may_find_another() -> None:
+def test_a_job_that_lost_a_partner_may_find_another() -> None:
     played = Played(4, *(asks(name, 4) for name in "abc"), jobs_per_gpu=2, interference=MILD)
     played.round()
     paired = {name for pair in played.state.data["pairs"] for name in pair}  # type: ignore[attr-defined]

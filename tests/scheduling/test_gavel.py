@@ -261,7 +261,7 @@ def test_finish_time_fairness_serves_who_has_waited_longest_for_its_size() -> No
     assert set(first.grants) == {"waited"}
 
 
-def test_isolated_time_so_far_is_reckoned_with_the_part_that_a_job_then_had() -> None:
+def test_isolated_time_so_far_is_computed_with_the_part_that_a_job_then_had() -> None:
     """Alone in the first round the job did a third of its work; now there are two, and what is left takes twice as long alone."""
     policy = gavel(objective=Objective.FINISH_TIME_FAIRNESS)
     alone = round_of("t4=1x1", asks("x", work=3e5), round_seconds=ROUND)
@@ -320,7 +320,7 @@ def test_over_many_rounds_everybody_receives_its_share(seed: int) -> None:
     assert np.abs(received - x).max() <= 0.15
 
 
-def test_a_gpu_that_nobody_is_due_goes_to_whoever_can_use_it() -> None:
+def test_a_gpu_that_nobody_is_due_goes_to_a_job_that_can_use_it() -> None:
     """Both are due all their time on the fast type, which has room for one."""
     jobs = [asks(name, t4=50.0, a100=0.01) for name in ("first", "second")]
     played = play(

@@ -1,4 +1,4 @@
-"""The round loop: what a round changes, who is pinned, and that a round is carried out by whoever committed it."""
+"""The round loop: what a round changes, who is pinned, and that a round is carried out by the one that committed it."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from maat.scheduling.metrics import (
-    FairnessRule,
     JobRecord,
     RoundUse,
     finish_time_fairness,
     percentile_99,
     schedule_metrics,
 )
+from maat.vocabulary import FairnessRule
 
 
 def record(

@@ -95,7 +95,7 @@ def test_a_step_is_as_measured_and_else_as_the_model_says() -> None:
     )
 
 
-def test_what_is_left_is_reckoned_from_the_gradients_where_nobody_tells() -> None:
+def test_what_is_left_is_computed_from_the_gradients_where_nobody_tells() -> None:
     """Noise scale 320 at M0 = 32: a sample of batch 64 is worth (320 + 32) / (320 + 64)."""
     known = job(spec("x", batch_size=64), belief(t4=0.5))
     assert remaining_steps(known) == pytest.approx(1e6 / (64 * 352 / 384))

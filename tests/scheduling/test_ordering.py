@@ -155,7 +155,7 @@ def test_sjf_serves_the_shortest_of_those_that_wait() -> None:
     assert set(decide("sjf", round_of("t4=1x2", long, short)).grants) == {"short"}
 
 
-def test_sjf_reckons_time_and_not_work() -> None:
+def test_sjf_computes_time_and_not_work() -> None:
     quick, slow = (
         asks("quick", 2, submitted=2.0, work=2e6, t4=0.1),
         asks("slow", 2, submitted=1.0, work=1e6, t4=10.0),
@@ -168,7 +168,7 @@ def test_sjf_preempts_nobody() -> None:
     assert set(decide("sjf", round_of("t4=1x2", runs, short)).grants) == {"runs"}
 
 
-def test_las_preempts_whoever_has_had_most() -> None:
+def test_las_preempts_the_job_that_has_had_most() -> None:
     runs, waits = asks("runs", 2, held=(0, 1)), asks("waits", 2, submitted=2.0)
     runs = replace(runs, attained_gpu_seconds={"t4": 100.0, "a100": 20.0})
     assert set(

@@ -25,7 +25,7 @@ SLOWDOWNS = st.floats(1.0, 6.0)
         (30, 100, 1.1, 2.5, 76.4, 80, True),
     ],
 )
-def test_the_seven_pairs_come_out_as_reckoned_by_hand(
+def test_the_seven_pairs_come_out_as_computed_by_hand(
     R: float, N: float, xi_R: float, xi_N: float, together: float, sequential: float, shares: bool
 ) -> None:
     assert together_mean(R, N, xi_R, xi_N) == pytest.approx(together, rel=1e-12)

@@ -236,7 +236,7 @@ def test_the_last_of_the_order_gives_way_where_one_before_it_finds_no_room() -> 
     assert placed.placement.by_job == {"first": (0,), "wide": (0, 1), "second": (1,)}
 
 
-def test_nobody_gives_way_in_vain() -> None:
+def test_nobody_gives_way_for_nothing() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
     held = {"first": (0,), "twin": (0,), "second": (1,)}
     placed = place(

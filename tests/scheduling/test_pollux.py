@@ -1,4 +1,4 @@
-"""Pollux: its formulas against scalar ones, the rules that repair keeps, and what a round decides in cases that can be reckoned by hand."""
+"""Pollux: its formulas against scalar ones, the rules that repair keeps, and what a round decides in cases that can be computed by hand."""
 
 from __future__ import annotations
 
@@ -513,7 +513,7 @@ def test_of_two_types_that_keep_a_promise_either_serves_and_what_is_held_is_kept
         assert (grant.gpu_type, grant.gpu_count) == (name, 1)
 
 
-def test_a_promise_that_no_type_keeps_is_not_reckoned_with_less_than_a_replica() -> None:
+def test_a_promise_that_no_type_keeps_is_not_computed_with_less_than_a_replica() -> None:
     hopeless = serving("a", 0.001, a100=0.1)
     halved = replace(hopeless, spec=replace(hopeless.spec, gpus_per_replica={"t4": 2}))
     decision = decide(round_of("t4=1x2,a100=1x2", halved, serving("b", 0.2, a100=0.1)))

@@ -296,7 +296,7 @@ def test_the_table_is_read_by_the_name_under_which_it_knows_a_job(policy: str) -
     assert "new" not in decide(policy, given_jobs(old, renamed, xi=table)).grants
 
 
-def test_bsbf_reckons_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> (
+def test_bsbf_computes_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> (
     None
 ):
     """At xi 1.9 and 100 s, 40 s would share (108.5 < 120); in two passes 40 s become 80 s (136.6), while waiting stays at 120 s."""

@@ -99,7 +99,7 @@ def test_it_waits_where_sharing_pays_on_one_node_but_only_gpus_of_two_are_open()
     assert gpus_of(planned(*running, *full, newcomer, xi=1.4, by_placement=False)) == (0, 2)
 
 
-def test_a_partner_is_reckoned_with_the_time_that_it_takes_where_it_stands() -> None:
+def test_a_partner_is_computed_with_the_time_that_it_takes_where_it_stands() -> None:
     """At xi 2 a newcomer shares where the other has more than twice its time left: 80 s beside 100 s on one node no, beside 200 s across two."""
     full = (job("x", 500.0, held=(1,), per_gpu=FULL), job("y", 500.0, held=(3,), per_gpu=FULL))
     spread = job("a", 100.0, held=(0, 2))
@@ -187,7 +187,7 @@ def ends_one_after_the_other(newcomer: float, partners: list[tuple[float, float,
 
 
 @given(newcomer=st.floats(1.0, 1e4), partners=PARTNERS)
-def test_beside_several_they_are_what_event_by_event_reckoning_gives(
+def test_beside_several_they_are_what_event_by_event_computation_gives(
     newcomer: float, partners: list[tuple[float, float, float]]
 ) -> None:
     known = [partner(str(n), *values) for n, values in enumerate(partners)]
@@ -199,7 +199,7 @@ def test_beside_several_they_are_what_event_by_event_reckoning_gives(
 @given(
     newcomer=st.floats(1.0, 1e4), partners=PARTNERS, idle=st.integers(0, 2), count=st.integers(1, 3)
 )
-def test_the_best_of_many_sets_is_found_without_reckoning_all(
+def test_the_best_of_many_sets_is_found_without_computing_all(
     newcomer: float, partners: list[tuple[float, float, float]], idle: int, count: int
 ) -> None:
     known = [partner(str(n), *values) for n, values in enumerate(partners)]

@@ -1,4 +1,4 @@
-"""A model whose speed can be reckoned by hand: a pass takes one second whatever the batch, synchronisation nothing, and there is no noise."""
+"""A model whose speed can be computed by hand: a pass takes one second whatever the batch, synchronisation nothing, and there is no noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One simulated job, its progress reckoned by hand."""
+"""One simulated job, its progress computed by hand."""
 
 from __future__ import annotations
 

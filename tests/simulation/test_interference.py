@@ -56,7 +56,7 @@ def test_a_pair_that_the_table_lacks_is_an_error_and_not_a_slowdown_of_one() -> 
         read_table(OWN, name="own").between({"a", "c"}, (1,))
 
 
-def test_a_constant_slows_whomever() -> None:
+def test_a_constant_slows_every_job_alike() -> None:
     assert interference("1.25").between({"x", "y"}, (1, 2))["x", "y", 2] == 1.25
 
 

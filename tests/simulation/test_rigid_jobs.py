@@ -89,7 +89,7 @@ def test_rigid_jobs_end_sooner_under_sia_than_under_gavel(
 def test_few_jobs_of_an_adaptive_workload_are_evicted(
     data_folder: Path, measured: Mapping[str, Model]
 ) -> None:
-    # Placing everybody of a type anew evicted 62 and 78 jobs of these traces.
+    # Placing everybody of a type again evicted 62 and 78 jobs of these traces.
     evicted = [
         played(data_folder, measured, name, "sia", rigid_share=0.0).metrics.evictions
         for name in ("philly/workload-1", "saturn/workload-1")

@@ -70,7 +70,7 @@ def ends_seen(
     return [every[f"{number}"].finished_at for number in range(len(jobs))]
 
 
-def ends_reckoned(jobs: Sequence[Shared], xi: Mapping[tuple[str, str, int], float]) -> list[float]:
+def ends_computed(jobs: Sequence[Shared], xi: Mapping[tuple[str, str, int], float]) -> list[float]:
     """The same, one end after the other, with nothing but arithmetic."""
     left = {number: job.solo_seconds for number, job in enumerate(jobs)}
     ends, now = [0.0] * len(jobs), 0.0
@@ -177,7 +177,7 @@ def shared_jobs(draw: st.DrawFn) -> list[Shared]:
     slowdowns=st.lists(st.floats(1.0, 4.0), min_size=9, max_size=9),
     gaps=st.lists(st.floats(0.5, 200.0), max_size=8),
 )
-def test_every_end_is_where_event_by_event_reckoning_puts_it(
+def test_every_end_is_where_event_by_event_computation_puts_it(
     jobs: list[Shared], slowdowns: list[float], gaps: list[float]
 ) -> None:
     pairs = [(a, b) for a in MODELS for b in MODELS]
@@ -187,4 +187,4 @@ def test_every_end_is_where_event_by_event_reckoning_puts_it(
         for n in range(1, GPUS + 1)
     }
     looks = [sum(gaps[: i + 1]) for i in range(len(gaps))]
-    assert ends_seen(jobs, xi, [*looks, 1e6]) == pytest.approx(ends_reckoned(jobs, xi), rel=1e-6)
+    assert ends_seen(jobs, xi, [*looks, 1e6]) == pytest.approx(ends_computed(jobs, xi), rel=1e-6)

@@ -22,8 +22,8 @@ PLACERS: Registry[Placer] = Registry(
     ),
     Entry(
         "packed",
-        "Packed, anew each round",
-        "As few nodes as possible, the tightest that fits; everybody is placed anew each round.",
+        "Packed, placed again each round",
+        "As few nodes as possible, the tightest that fits; everybody is placed again each round.",
         "maat.scheduling.placement.packed:Packed",
     ),
     Entry(
@@ -34,14 +34,14 @@ PLACERS: Registry[Placer] = Registry(
     ),
     Entry(
         "random",
-        "Random, anew each round",
-        "Any free GPUs alike, drawn anew each round. A yardstick, not a choice.",
+        "Random, drawn again each round",
+        "Any free GPUs alike, drawn again each round. A yardstick, not a choice.",
         "maat.scheduling.placement.random:Random",
     ),
     Entry(
         "pm-first",
         "PM-First",
-        "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; anew each round.",
+        "The fastest GPUs to the jobs that suffer most from slow ones, wherever they are; placed again each round.",
         "maat.scheduling.placement.pm_first:PmFirst",
         needs=Needs.GPU_SCORES,
         of_policy=QUEUE_IS_MARKED,
@@ -49,7 +49,7 @@ PLACERS: Registry[Placer] = Registry(
     Entry(
         "pal",
         "PAL",
-        "Weighs slow GPUs against spreading over nodes, job class by job class; anew each round.",
+        "Weighs slow GPUs against spreading over nodes, job class by job class; placed again each round.",
         "maat.scheduling.placement.pal:Pal",
         needs=Needs.GPU_SCORES,
         of_policy=QUEUE_IS_MARKED,

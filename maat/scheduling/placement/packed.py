@@ -1,4 +1,4 @@
-"""Packed placement (PAL's baselines): as few nodes as possible; sticky keeps a job's GPUs, the other places everybody anew each round."""
+"""Packed placement (PAL's baselines): as few nodes as possible; sticky keeps a job's GPUs, the other places everybody again each round."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PackedSticky:
 
 @dataclass(frozen=True)
 class Packed:
-    """The same rule, applied to everybody anew each round."""
+    """The same rule, applied to everybody again each round."""
 
     name: str = "packed"
 

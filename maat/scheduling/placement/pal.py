@@ -18,7 +18,7 @@ from maat.scheduling.variability import BinRule, Entry, traversal
 
 @dataclass(frozen=True)
 class Pal:
-    """Jobs by class, A first; each takes the GPUs of the first entry of its L x V matrix that has enough, everybody anew each round.
+    """Jobs by class, A first; each takes the GPUs of the first entry of its L x V matrix that has enough, everybody again each round.
 
     A job that fits no node, or needs but one GPU, is placed as by PM-First.
     """

@@ -18,7 +18,7 @@ from maat.scheduling.variability import BinRule, bins_of
 
 @dataclass(frozen=True)
 class PmFirst:
-    """Jobs by class, A first, in the policy's order within a class; each takes the free GPUs of the lowest PM scores, everybody anew each round."""
+    """Jobs by class, A first, in the policy's order within a class; each takes the free GPUs of the lowest PM scores, everybody again each round."""
 
     binning: BinRule = knob(
         BinRule.SILHOUETTE,
@@ -45,7 +45,7 @@ class PmFirst:
 
 
 class Scores:
-    """Binned PM scores of a cluster's GPUs for a class of jobs, reckoned type by type."""
+    """Binned PM scores of a cluster's GPUs for a class of jobs, computed type by type."""
 
     def __init__(self, cluster: Cluster, rule: BinRule) -> None:
         self._cluster, self._rule = cluster, rule

@@ -1,4 +1,4 @@
-"""Random placement (PAL's baselines): any free GPUs alike; sticky keeps a job's GPUs, the other draws for everybody anew each round."""
+"""Random placement (PAL's baselines): any free GPUs alike; sticky keeps a job's GPUs, the other draws for everybody again each round."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RandomSticky(_Drawing):
 
 @dataclass(frozen=True)
 class Random(_Drawing):
-    """Free GPUs drawn uniformly for everybody anew each round."""
+    """Free GPUs drawn uniformly for everybody again each round."""
 
     name: str = "random"
 

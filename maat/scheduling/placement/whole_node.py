@@ -35,7 +35,7 @@ class WholeNode:
 
     evict: Eviction = knob(
         Eviction.FEWEST,
-        "Who is placed anew where GPUs are scattered.",
+        "Who is placed again where GPUs are scattered.",
         source="Sia section 3.1, rule c: some jobs; published simulator: everybody, every round",
     )
     spread: bool = knob(

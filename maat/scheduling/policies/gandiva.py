@@ -20,7 +20,7 @@ Unit = tuple[Job, ...]
 
 @dataclass(frozen=True)
 class Gandiva:
-    """Whoever has used up a slice goes to the end of the queue; a pair takes its turns as one job.
+    """A job that has used up a slice goes to the end of the queue; a pair takes its turns as one job.
 
     Pairs are formed while more GPUs are asked for than there are, if a GPU may hold two jobs and it was measured how they slow each other;
     one whose summed speeds, each relative to running alone, fall below the least is dropped. Profiling, migration for locality and growth,
@@ -240,7 +240,7 @@ def _slices(
 def _units(
     queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: RoundInput
 ) -> list[Unit]:
-    """Jobs and pairs in order of whoever of a pair stands first; of two, one that is pinned leads."""
+    """Jobs and pairs in the order of the first of each pair; of two, one that is pinned leads."""
     units: list[Unit] = []
     seen: set[JobId] = set()
     for job in queue:

@@ -25,7 +25,7 @@ class ThroughputUnit(StrEnum):
 
 
 class IsolatedRule(StrEnum):
-    """How long a job would have taken alone on its equal part: reckoned as it went along, or for the whole job as things are now."""
+    """How long a job would have taken alone on its equal part: computed as it went along, or for the whole job as things are now."""
 
     CUMULATIVE = "cumulative"
     WHOLE_JOB = "whole-job"

@@ -300,7 +300,7 @@ class Walker:
         self._now: Walker | None = None
 
     def offer(self, row: int) -> bool:
-        """Grant the job its request on what it holds, else on the fastest type with room; False where there is none."""
+        """Grant the job its request on what it holds, else on the fastest type with room; False if there is none."""
         if self._input.jobs[row].id in self.grants:
             return True
         for t in self._types_in_order(row):

@@ -49,7 +49,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """`tolerance`: relative gap at which an answer counts as proved. `budget_seconds`: CPU time that closing the gap may take, reckoned by
+    """`tolerance`: relative gap at which an answer counts as proved. `budget_seconds`: CPU time that closing the gap may take, counted by
     the work done and not by a clock, so that a busy machine gives the same answer. `fallback_seconds`: wall time of plain HiGHS.
     `tie_seed`: which of several equally good answers is taken; None prefers fewer places, then the pairs that come first.
     """

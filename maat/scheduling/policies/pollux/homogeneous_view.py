@@ -75,7 +75,7 @@ def virtual_nodes(cluster: Cluster) -> VirtualNodes:
 class Options:
     """What jobs with the same GPUs on one node, or on several, would make of them: goodput (J, C + 1, 2), zero where they cannot run.
 
-    `allowed` (J, C + 1): counts that a job may have this round, nought among them. `fair` (J,): goodput of an equal share of the cluster.
+    `allowed` (J, C + 1): counts that a job may have this round, zero among them. `fair` (J,): goodput of an equal share of the cluster.
     `linear` (J,): of which jobs nothing is known, so that goodput is their GPU count.
     """
 
@@ -135,7 +135,7 @@ def options(
 
 
 def keeping(jobs: Sequence[Job], round_input: RoundInput) -> tuple[Job, ...]:
-    """The jobs, bound to the types on which some count that they may have is of use to them; where there is none, as they were.
+    """The jobs, bound to the types on which some count that they may have is of use to them; if there is none, as they were.
 
     Not every type is to a job whose count or batch is fixed or that promises a latency, but in a job's one model all types are alike. One that
     keeps its promise where it is, stays on that type.
@@ -207,7 +207,7 @@ def is_legal(spec: JobSpec, name: str, count: int) -> bool:
 def _kinds(jobs: Sequence[Job], round_input: RoundInput) -> IntArray:
     """The type in whose name each job's one model goes, shape (J,): of a promise, that which needs most GPUs to keep it.
 
-    Below nought where no type would.
+    Below zero where no type would.
     """
     cluster = round_input.cluster
     kinds = np.full(len(jobs), _reference(cluster), dtype=np.int64)
@@ -313,7 +313,7 @@ def _bounds(job: Job, cluster: Cluster, scale_up: float) -> tuple[int, int]:
 
 
 def _smallest(legal: BoolArray) -> IntArray:
-    """The smallest count that each job may have, 1 where there is none."""
+    """The smallest count that each job may have, 1 if there is none."""
     return (
         np.where(legal.any(axis=1), np.argmax(legal, axis=1), 1)
         if legal.shape[1]

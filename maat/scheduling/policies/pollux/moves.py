@@ -246,7 +246,7 @@ class _Workbench:
     def _worth(
         self, job: IntArray, free: CountArray, roomy: CountArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Speedup of every count on one node and on several, nought where there is no room, shapes (P, C + 1)."""
+        """Speedup of every count on one node and on several, zero where there is no room, shapes (P, C + 1)."""
         problem, count = self._problem, np.arange(self._problem.most + 1)
         wide = (
             roomy.sum(axis=1)
@@ -258,7 +258,7 @@ class _Workbench:
         return on_one, on_many
 
     def _present_worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> FloatArray:
-        """Speedup of what each job holds at present, below nought where it may not have that or it is not free; shape (P,)."""
+        """Speedup of what each job holds at present, below zero where it may not have that or it is not free; shape (P,)."""
         held = self._problem.present[job]
         several = np.count_nonzero(held, axis=1) > 1
         total = held.sum(axis=1)

@@ -56,7 +56,7 @@ class Pollux:
     )
     reallocation_seconds: float = knob(
         30.0,
-        "delta: what a re-allocation is reckoned to cost a job.",
+        "delta: assumed cost of a re-allocation to a job.",
         unit="s",
         source="published simulator",
         minimum=0.0,
@@ -77,7 +77,7 @@ class Pollux:
     )
     idle_speedup: float = knob(
         1e-3,
-        "Added to every speedup, in nodes, so that one job without GPUs does not make all fitness nought.",
+        "Added to every speedup, in nodes, so that one job without GPUs does not make all fitness zero.",
         source="published simulator",
         minimum=1e-9,
         maximum=1.0,
@@ -342,7 +342,7 @@ class _Rows:
         )
 
     def most_usable(self, j: int, t: int, within: int) -> int:
-        """The largest legal part of at most so many GPUs that the job is not known to be unable to use; 0 where there is none.
+        """The largest legal part of at most so many GPUs that the job is not known to be unable to use; 0 if there is none.
 
         The smallest of a job that keeps a promise: with more, it would do no more than keep it.
         """

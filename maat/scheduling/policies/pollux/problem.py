@@ -30,7 +30,7 @@ class SearchProblem:
     """What is to be allocated. C is the most GPUs that any job may have.
 
     `room` (N,): GPUs to be had on each node. `most_on_node` (J, N): of them, what a job may take. `speedup` (J, C + 1, 2): of a job with so
-    many GPUs on one node, and on several; zero where it may not or cannot have them. `allowed` (J, C + 1): counts that a job may have, nought
+    many GPUs on one node, and on several; zero where it may not or cannot have them. `allowed` (J, C + 1): counts that a job may have, zero
     among them. `present` (J, N): what jobs hold. `change_factor` (J,): what any other row is discounted by. `taken` (N,): nodes where a job
     outside this search spans several nodes.
     """

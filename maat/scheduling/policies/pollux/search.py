@@ -75,7 +75,7 @@ def search(
 def improved(
     problem: SearchProblem, individual: CountArray, rng: np.random.Generator
 ) -> CountArray:
-    """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs, of which whoever is
+    """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs, of which the one that is
     worst off takes what it can of the rest; where none helps and somebody has nothing, the best for which a third first makes room.
     """
     value = float(fitness(problem, individual[None])[0])
@@ -109,7 +109,7 @@ class _Move(Protocol):
 def _best_exchange(
     problem: SearchProblem, individual: CountArray, rng: np.random.Generator, *, move: _Move
 ) -> tuple[CountArray, float]:
-    """The fittest individual that is one move away, and its fitness; itself and nought where no job has anything to give."""
+    """The fittest individual that is one move away, and its fitness; itself and zero where no job has anything to give."""
     giver, taker, kept = _exchanges(problem, individual, rng)
     if not len(giver):
         return individual, 0.0

@@ -38,7 +38,7 @@ class Objective(StrEnum):
 
 @dataclass(frozen=True)
 class Gavel:
-    """Shares of time by a linear programme over (job, GPU type); whoever is furthest behind its share runs next."""
+    """Shares of time by a linear programme over (job, GPU type); the job furthest behind its share runs next."""
 
     objective: Objective = knob(
         Objective.MAX_SUM_THROUGHPUT,
@@ -65,7 +65,7 @@ class Gavel:
     )
     hold_shares: bool = knob(
         False,
-        "Shares are computed anew only when received time may be forgotten; until then who came since takes what nobody is due.",
+        "Shares are computed again only when received time may be forgotten; until then who came since takes what nobody is due.",
         source="Gavel's published code; Sia's port computes them every round. Not held where GPUs are shared",
     )
     break_ties_by_owed: bool = knob(

@@ -135,7 +135,7 @@ class Themis:
     def _leftovers(
         self, hall: _Hall, goodput: FloatArray, invited: Sequence[int], chance: np.random.Generator
     ) -> None:
-        """What is free still goes to the others in random order, then to who bid in vain; each on the fastest type with room."""
+        """What is free still goes to the others in random order, then to those who bid and won nothing; each on the fastest type with room."""
         bidders = set(invited)
         rows = [int(row) for row in chance.permutation(hall.waiting())]
         for row in sorted(rows, key=lambda row: row in bidders):

@@ -1,7 +1,7 @@
 """Gavel's round mechanism: shares of time become rounds. Which shares are best is the policy's affair (share_programmes.py).
 
 A share x of a candidate (a job on a GPU type, or two jobs that share GPUs) is the fraction of the time that it should run so. Who got least of
-what is due, by x over the fraction received, goes first; whoever fits runs this round (Gavel section 5; the published simulator).
+what is due, by x over the fraction received, goes first; every job that fits runs this round (Gavel section 5; the published simulator).
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Ledger:
 
     @classmethod
     def of(cls, state: PolicyState) -> Ledger:
-        """What `data` wrote; empty where there is none."""
+        """What `data` wrote; empty if there is none."""
         data = state.data.get("ledger")
         if not isinstance(data, Mapping):
             return cls()
@@ -327,7 +327,7 @@ def choose(
     *,
     by_owed: bool = True,
 ) -> Chosen:
-    """Candidates by share over fraction received, most first; ties by what is owed, then by share, job and type. Whoever fits runs.
+    """Candidates by share over fraction received, most first; ties by what is owed, then by share, job and type. Every job that fits runs.
 
     `shares`: shape (V,). A job whose share is zero may still take what nobody else does, alone.
     """

@@ -23,7 +23,7 @@ class GpuHolders:
             self.take(job_id, gpus)
 
     def take(self, job_id: JobId, gpus: Sequence[int]) -> None:
-        """The job comes onto these GPUs, idle ones or beside whoever is there."""
+        """The job comes onto these GPUs, idle ones or beside the job that is there."""
         self._free.take(gpu for gpu in gpus if gpu not in self._holders)
         self._gpus[job_id] = tuple(gpus)
         for gpu in gpus:

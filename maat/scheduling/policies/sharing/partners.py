@@ -32,7 +32,7 @@ class Partner:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A partner that a newcomer would join, and the way it would run its batch there. `added_seconds`: what the pair alone would cost, where
-    that was reckoned."""
+    that was computed."""
 
     partner: Partner
     split: Split
@@ -126,10 +126,10 @@ class OpenGpus:
 def best_site(
     sets: Iterable[Sequence[tuple[int, int]]], offers: Sequence[Offer], ways: Sequence[Split]
 ) -> Site | None:
-    """Of these sets the one of least added seconds; the first of equal ones, and None where there is none.
+    """Of these sets the one of least added seconds; the first of equal ones, and None if there is none.
 
     `ways`: all ways to run the newcomer's batch, by number of halvings, with the seconds that they take on such a set. No set costs less than
-    the dearest of its pairs would alone, so that those which cannot win are not reckoned.
+    the dearest of its pairs would alone, so that those which cannot win are not computed.
     """
     bounded = sorted(
         ((_least(chosen, offers, ways), number, chosen) for number, chosen in enumerate(sets)),

@@ -116,7 +116,7 @@ class _Table:
         for gpu in holders:
             idle[int(cluster.gpu_type_of[gpu])] -= 1
         for job_id, pin in self._input.pinned.items():
-            if job_id not in self._stays:  # on GPUs out of service: it is to be placed anew
+            if job_id not in self._stays:  # on GPUs out of service: it is to be placed again
                 idle[cluster.type_index[pin.gpu_type]] -= pin.gpu_count
         if cluster.jobs_per_gpu > 1:
             for job_id, allocation in sorted(held.items(), key=lambda item: item[1].gpus[0]):

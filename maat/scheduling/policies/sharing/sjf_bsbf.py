@@ -27,7 +27,7 @@ class SjfBsbf:
     )
     by_placement: bool = knob(
         True,
-        "Whether times are reckoned on the very GPUs that a job would get, nodes included, and those of best end are chosen; else wherever partners stand.",
+        "Whether times are computed on the very GPUs that a job would get, nodes included, and those of best end are chosen; else wherever partners stand.",
         source="SJF-BSBF: no; its time model knows no nodes",
     )
     round_seconds: float = knob(
