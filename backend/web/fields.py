@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -13,9 +13,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PlainSerializer,
+    model_validator,
 )
 
+from backend.web.mistakes import checked
 from maat.scheduling.cluster import MAX_GPUS
 from maat.scheduling.job import MAX_TEXT
 
@@ -34,6 +37,11 @@ class Body(BaseModel):
     """What a request may hold: exactly these fields, of exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, value: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        return checked(value, check)
 
 
 def _printable(text: str) -> str:

@@ -161,8 +161,13 @@ def change_cluster(cluster_id: str, changes: ClusterBody, *, version: int) -> Ca
     return Call("PATCH", _path("clusters", cluster_id), body=changes, headers=_if_match(version))
 
 
-def act_on_cluster(cluster_id: str, action: str) -> Call[Cluster]:
-    return Call("POST", _path("clusters", cluster_id, "actions", action))
+def act_on_cluster(cluster_id: str, action: str, *, version: int | None = None) -> Call[Cluster]:
+    """`version`: done only while it is this one."""
+    return Call(
+        "POST",
+        _path("clusters", cluster_id, "actions", action),
+        headers={} if version is None else _if_match(version),
+    )
 
 
 def cluster_state(cluster_id: str) -> Call[ClusterState]:
@@ -183,8 +188,14 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
     return Call("GET", _path("clusters", cluster_id, "nodes"), _given(limit=limit, cursor=cursor))
 
 
-def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[Node]:
-    return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+def act_on_node(
+    cluster_id: str, node_id: str, action: str, *, version: int | None = None
+) -> Call[Node]:
+    """`version`: done only while it is this one."""
+    headers = {} if version is None else _if_match(version)
+    return Call(
+        "POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action), headers=headers
+    )
 
 
 def reservations(
