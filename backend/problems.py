@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from maat.scheduling.errors import InputError
@@ -42,7 +42,7 @@ class FieldError:
     column: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        shown = asdict(self) | {
+        shown = vars(self) | {
             "field": self.pointer.rsplit("/", 1)[-1],
             "value": shown_value(self.value),
         }

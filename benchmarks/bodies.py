@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,7 @@ async def _measured(service: Served) -> list[dict[str, Cell]]:
 def _cases() -> Iterator[tuple[str, bytes, str, bool]]:
     """Name of the body, the body, where it is sent, whether by the administrator: beyond every limit, then just below that of the route."""
     jobs, simulations, call = "/api/v1/jobs", "/api/v1/simulations", "/_dash-update-component"
+    batch, sweeps, nodes = "/api/v1/jobs:batch", "/api/v1/sweeps", "/api/v1/clusters/demo/nodes"
     for hostile in (LISTS, ESCAPES):
         for path in (jobs, simulations, call):
             yield hostile.name, hostile.of(31 * MIB), path, False
@@ -79,17 +80,55 @@ def _cases() -> Iterator[tuple[str, bytes, str, bool]]:
         yield hostile.name, hostile.of(12 * MIB), call, True
     yield "100,000 unknown keys", _keys(100_000), simulations, True
     yield "100,000 unknown keys", _keys(100_000), jobs, True
-    yield "45,000 unknown keys", _runs(225, 200), simulations, True
+    unknown = {f"key{index}": 1 for index in range(225)}
+    yield "200 runs x 225 unknown keys", _simulation([unknown] * 200), simulations, True
+    yield (
+        "5,000 runs x 9 unknown keys",
+        _simulation([{f"key{index}": 1 for index in range(9)}] * 5000),
+        simulations,
+        True,
+    )
+    yield "40,000 runs that are numbers", _simulation([1] * 40_000), simulations, True
+    yield (
+        "200 runs x 99 parameters",
+        _simulation([{"policy_parameters": {f"key{index}": [] for index in range(99)}}] * 200),
+        simulations,
+        True,
+    )
+    yield "40,000 traces of no kind", _simulation([{}], [{"kind": "x"}] * 40_000), simulations, True
+    yield (
+        "2 axes x 20,000 lists",
+        json.dumps({"name": "x", "vary": [{"name": "p", "values": [[]] * 20_000}] * 2}).encode(),
+        sweeps,
+        True,
+    )
+    yield "1,600 jobs x 30 unknown keys", _jobs(1_600, 30), batch, True
+    yield "1,000 jobs x 45 unknown keys", _jobs(1_000, 45), batch, True
+    yield "10,000 jobs x 30 unknown keys", _jobs(10_000, 30), batch, True
+    yield (
+        "20,000 nodes without a name",
+        json.dumps({"nodes": [{"x": 1}] * 20_000}).encode(),
+        nodes,
+        True,
+    )
 
 
 def _keys(count: int) -> bytes:
     return json.dumps({f"key{index}": 1 for index in range(count)}).encode()
 
 
-def _runs(keys: int, runs: int) -> bytes:
-    run = {f"key{index}": 1 for index in range(keys)}
+def _simulation(
+    runs: Sequence[object], traces: Sequence[object] = ({"kind": "generated"},)
+) -> bytes:
     return json.dumps(
-        {"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": [run] * runs}
+        {"name": "x", "cluster": "t4=1x4", "traces": list(traces), "runs": list(runs)}
+    ).encode()
+
+
+def _jobs(count: int, keys: int) -> bytes:
+    return json.dumps(
+        {"jobs": [{f"key{index}": 1 for index in range(keys)}] * count, "mode": "partial"},
+        separators=(",", ":"),
     ).encode()
 
 

@@ -55,7 +55,10 @@ class JobStanding:
 
     @classmethod
     def of(cls, row: JobRow) -> JobStanding:
-        return cls(**{name: getattr(row, name) for name in _WRITTEN})
+        loaded = vars(
+            row
+        )  # as it was read: a look at each attribute by itself costs many times as much
+        return cls(**{name: loaded[name] for name in _WRITTEN})
 
 
 _WRITTEN = tuple(JobStanding.__dataclass_fields__)

@@ -117,17 +117,17 @@ def change_cluster(
 
 @router.post("/{cluster_id}/actions/pause", operation_id="pauseCluster")
 def pause_cluster(
-    session: SessionDep, _: Writer, cluster_id: str, response: Response
+    session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
     """Stop cluster time: no rounds, no progress, until it is resumed."""
-    return _shown(service.set_paused(session, cluster_id, True), response)
+    return _shown(service.set_paused(session, cluster_id, True, if_match), response)
 
 
 @router.post("/{cluster_id}/actions/resume", operation_id="resumeCluster")
 def resume_cluster(
-    session: SessionDep, _: Writer, cluster_id: str, response: Response
+    session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
-    return _shown(service.set_paused(session, cluster_id, False), response)
+    return _shown(service.set_paused(session, cluster_id, False, if_match), response)
 
 
 @router.get("/{cluster_id}/state", operation_id="getClusterState")
@@ -219,23 +219,35 @@ def change_node(
 
 @router.post("/{cluster_id}/nodes/{node_id}/actions/drain", operation_id="drainNode")
 def drain_node(
-    session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response
+    session: SessionDep,
+    _: Writer,
+    cluster_id: str,
+    node_id: str,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> NodeOut:
     """Take the whole node out of service: the next round moves its jobs away."""
-    return _shown_node(service.set_drained(session, cluster_id, node_id, True), response)
+    return _shown_node(service.set_drained(session, cluster_id, node_id, True, if_match), response)
 
 
 @router.post("/{cluster_id}/nodes/{node_id}/actions/restore", operation_id="restoreNode")
 def restore_node(
-    session: SessionDep, _: Writer, cluster_id: str, node_id: str, response: Response
+    session: SessionDep,
+    _: Writer,
+    cluster_id: str,
+    node_id: str,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> NodeOut:
-    return _shown_node(service.set_drained(session, cluster_id, node_id, False), response)
+    return _shown_node(service.set_drained(session, cluster_id, node_id, False, if_match), response)
 
 
 @router.delete("/{cluster_id}/nodes/{node_id}", operation_id="deleteNode", status_code=204)
-def delete_node(session: SessionDep, _: Writer, cluster_id: str, node_id: str) -> None:
+def delete_node(
+    session: SessionDep, _: Writer, cluster_id: str, node_id: str, if_match: IfMatch = None
+) -> None:
     """Only the last node, drained and idle: other GPUs must keep their numbers."""
-    service.delete_node(session, cluster_id, node_id)
+    service.delete_node(session, cluster_id, node_id, if_match)
 
 
 def _shown(cluster: Cluster, response: Response) -> ClusterOut:

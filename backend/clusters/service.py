@@ -16,7 +16,7 @@ from backend.clusters.topology import engine_cluster, first_gpus
 from backend.jobs.repository import held_gpus
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
-from backend.web.conditional import check_version
+from backend.web.conditional import check_version, check_version_if_sent
 from maat.api.clusters import (
     MAX_CLUSTER_GPUS,
     MAX_NODES,
@@ -107,10 +107,11 @@ def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
     return wanted
 
 
-def set_paused(session: Session, cluster_id: str, paused: bool) -> Cluster:
+def set_paused(session: Session, cluster_id: str, paused: bool, if_match: str | None) -> Cluster:
     """Stop or go on with cluster time, and rounds with it. Doing it twice is doing it once."""
     cluster = get_cluster(session, cluster_id, lock=True)
     if cluster.paused != paused:
+        check_version_if_sent(if_match, cluster.version, cluster.latest_round)
         reanchor(cluster, moment_of(session), paused=paused)
         _changed(session, cluster)
     return cluster
@@ -136,17 +137,23 @@ def change_node(
     return _drain(session, cluster, node, changes.drained_gpus)
 
 
-def set_drained(session: Session, cluster_id: str, node_id: str, drained: bool) -> Node:
-    """Drain every GPU of a node, or take all of them back. What runs there is moved by the next round."""
+def set_drained(
+    session: Session, cluster_id: str, node_id: str, drained: bool, if_match: str | None
+) -> Node:
+    """Drain every GPU of a node, or take all of them back. What runs there is moved by the next round. Doing it twice is doing it once."""
     cluster = get_cluster(session, cluster_id, lock=True)
     node = get_node(session, cluster.id, node_id)
-    return _drain(session, cluster, node, range(node.gpu_count) if drained else ())
+    gpus = list(range(node.gpu_count)) if drained else []
+    if gpus != node.drained_gpus:
+        check_version_if_sent(if_match, node.version)
+    return _drain(session, cluster, node, gpus)
 
 
-def delete_node(session: Session, cluster_id: str, node_id: str) -> None:
+def delete_node(session: Session, cluster_id: str, node_id: str, if_match: str | None) -> None:
     """Raises Conflict unless it is drained, idle and the last: a gap would renumber the GPUs that running jobs hold."""
     cluster = get_cluster(session, cluster_id, lock=True)
     node = get_node(session, cluster.id, node_id)
+    check_version_if_sent(if_match, node.version)
     nodes = nodes_of(session, cluster.id)
     if len(nodes) == 1:
         raise Conflict("It is the only node of the cluster, which cannot be without GPUs.")

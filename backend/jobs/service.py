@@ -30,6 +30,7 @@ from maat.vocabulary import JobState
 
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
+_MOST_ERRORS_OF_BATCH = 5000
 
 
 @dataclass
@@ -71,7 +72,8 @@ def submit_unless_known(session: Session, principal: Principal, body: JobBody) -
 
 def checked_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
     """Every job of the batch with what is wrong with it. Atomic: raises Invalid or Conflict where one cannot be used."""
-    candidates = [_parsed(index, raw) for index, raw in enumerate(body.jobs)]
+    most = min(_MOST_ERRORS_OF_BATCH // len(body.jobs), _MOST_ERRORS_OF_ONE)
+    candidates = [_parsed(index, raw, most_errors=most) for index, raw in enumerate(body.jobs)]
     Submission(session, principal).check(candidates)
     if body.mode == "atomic":
         _refuse_all(candidates)
@@ -239,16 +241,13 @@ def _submitted(job: Job) -> JobEvent:
     )
 
 
-def _parsed(index: int, raw: Any) -> Candidate:
+def _parsed(index: int, raw: Any, *, most_errors: int) -> Candidate:
     try:
         return Candidate(index, JobBody.model_validate(raw))
     except ValidationError as error:
+        told = islice(error.errors(include_url=False), most_errors)
         return Candidate(
-            index,
-            errors=[
-                field_error({**found, "loc": ("body", *found["loc"])})
-                for found in islice(error.errors(), _MOST_ERRORS_OF_ONE)
-            ],
+            index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in told]
         )
 
 

@@ -26,7 +26,9 @@ from backend.problems import (
     input_field_error,
 )
 from backend.validation_errors import field_error
+from backend.web.mistakes import too_many
 from backend.web.security_headers import security_headers
+from maat.api.mistakes import TooManyMistakes
 from maat.scheduling.errors import InputError
 
 log = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(InputError, _on_input_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(TooManyMistakes, _on_too_many_mistakes)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(IntegrityError, _on_collision)
     for away in DATABASE_AWAY:
@@ -69,6 +72,11 @@ async def _on_input_error(request: Request, error: Exception) -> JSONResponse:
     return problem_response(
         Invalid(str(error), errors=[input_field_error(error, f"/{error.field}")]), request
     )
+
+
+async def _on_too_many_mistakes(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, TooManyMistakes)  # noqa: S101
+    return problem_response(too_many(error), request)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:

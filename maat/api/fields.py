@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -14,10 +14,13 @@ from pydantic import (
     ConfigDict,
     Field,
     GetPydanticSchema,
+    ModelWrapValidatorHandler,
     WithJsonSchema,
+    model_validator,
 )
 from typing_extensions import TypedDict
 
+from maat.api.mistakes import checked
 from maat.vocabulary import MAX_GPUS, MAX_TEXT
 
 Item = TypeVar("Item")
@@ -37,6 +40,11 @@ class Body(BaseModel):
     """What a request may hold: exactly these fields, of exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, value: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        return checked(value, check)
 
 
 class Page(TypedDict, Generic[Item]):

@@ -163,8 +163,13 @@ def change_cluster(
     )
 
 
-def act_on_cluster(cluster_id: str, action: str) -> Call[ClusterOut]:
-    return Call("POST", _path("clusters", cluster_id, "actions", action))
+def act_on_cluster(cluster_id: str, action: str, *, version: int | None = None) -> Call[ClusterOut]:
+    """`version`: done only while it is this one."""
+    return Call(
+        "POST",
+        _path("clusters", cluster_id, "actions", action),
+        headers={} if version is None else _if_match(version),
+    )
 
 
 def cluster_state(cluster_id: str) -> Call[ClusterStateOut]:
@@ -185,8 +190,14 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
     return Call("GET", _path("clusters", cluster_id, "nodes"), _given(limit=limit, cursor=cursor))
 
 
-def act_on_node(cluster_id: str, node_id: str, action: str) -> Call[NodeOut]:
-    return Call("POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action))
+def act_on_node(
+    cluster_id: str, node_id: str, action: str, *, version: int | None = None
+) -> Call[NodeOut]:
+    """`version`: done only while it is this one."""
+    headers = {} if version is None else _if_match(version)
+    return Call(
+        "POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action), headers=headers
+    )
 
 
 def reservations(

@@ -111,6 +111,11 @@ class CatalogModel:
 
     def memory_limits(self) -> Mapping[str, MemoryLimits]:
         """Per-GPU batch sizes by GPU type."""
+        return self._memory
+
+    @cached_property
+    def _memory(self) -> Mapping[str, MemoryLimits]:
+        """One for all jobs of the model."""
         return {
             name: MemoryLimits(fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size)
             for name, fit in self.fits.items()

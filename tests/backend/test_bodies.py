@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, most_bytes_of
 from backend.web.gates import Gate
 from backend.web.page_calls import PageCallGuard
 from frontend.app import mount_pages
+from maat.api import fields, mistakes
 from maat.api.jobs import JobBody
 
 CALL = "/_dash-update-component"
@@ -237,8 +238,8 @@ def test_an_object_of_very_many_members_is_refused_by_its_place(local: TestClien
     )
 
 
-def test_of_very_many_errors_a_hundred_are_told(local: TestClient) -> None:
-    run = {f"k{i}": 1 for i in range(200)}
+def test_of_many_errors_a_hundred_are_told(local: TestClient) -> None:
+    run = {f"k{i}": 1 for i in range(9)}
     body = {
         "name": "x",
         "cluster": "t4=1x4",
@@ -247,7 +248,45 @@ def test_of_very_many_errors_a_hundred_are_told(local: TestClient) -> None:
     }
     answer = local.post("/api/v1/simulations", json=body).json()
     assert (answer["status"], len(answer["errors"])) == (422, 100)
-    assert "And 19997 more." in answer["detail"]
+    assert "And 897 more." in answer["detail"]
+
+
+def hostile_runs(keys: int, count: int) -> dict[str, Any]:
+    runs: list[dict[str, Any]] = [{f"k{i}": 1 for i in range(keys)} for _ in range(count)]
+    return {"name": "x", "cluster": "t4=1x4", "traces": [{"kind": "generated"}], "runs": runs}
+
+
+def test_a_body_of_very_many_errors_is_looked_at_no_further_and_points_at_the_one_too_many(
+    local: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[Any] = []
+
+    def noticing(value: Any, check: Callable[[Any], Any]) -> Any:
+        looked_at.append(value)
+        return mistakes.checked(value, check)
+
+    monkeypatch.setattr(fields, "checked", noticing)
+    answer = local.post("/api/v1/simulations", json=hostile_runs(225, 200)).json()
+    assert (answer["status"], len(answer["errors"])) == (422, 100)
+    assert (
+        answer["errors"][0]["pointer"] == "/runs/4/k0"
+    )  # 4 x 225 before it: with its own more than a thousand
+    assert "Leave it out" in answer["errors"][0]["remedy"]
+    assert "More than 1000 values" in answer["detail"]
+    assert "/runs/4" in answer["detail"]
+    assert len([value for value in looked_at if "k0" in value]) == 5
+
+
+def test_what_was_wrong_with_one_body_is_not_held_against_the_next(local: TestClient) -> None:
+    local.post("/api/v1/simulations", json=hostile_runs(225, 200))
+    answer = local.post("/api/v1/simulations", json=hostile_runs(2, 1)).json()
+    assert [error["pointer"] for error in answer["errors"]] == ["/runs/0/k0", "/runs/0/k1"]
+
+
+def test_a_small_body_is_bounded_too(local: TestClient) -> None:
+    answer = local.post("/api/v1/simulations", json=hostile_runs(6, 200)).json()
+    assert answer["status"] == 422
+    assert "More than 1000 values" in answer["detail"]
 
 
 @pytest.mark.parametrize("address", ["/api/v1/jobs:batch", CALL])

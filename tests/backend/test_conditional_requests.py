@@ -125,6 +125,56 @@ def test_if_match_takes_lists_and_trusts_no_weak_tag(
         assert answer.json()["errors"][0]["field"] == "If-Match"
 
 
+def test_actions_on_a_cluster_and_its_nodes_honour_the_version_that_was_read(
+    client: TestClient,
+) -> None:
+    node = f"{DEMO}/nodes/{client.get(f'{DEMO}/nodes').json()['items'][-1]['id']}"
+    for thing, action in ((DEMO, "pause"), (DEMO, "resume"), (node, "drain"), (node, "restore")):
+        address, before = f"{thing}/actions/{action}", client.get(thing).headers["ETag"]
+        refused = client.post(address, headers={"If-Match": '"77"'})
+        assert (refused.status_code, refused.json()["type"]) == (
+            412,
+            "/problems/precondition-failed",
+        ), address
+        assert refused.headers["ETag"] == before == client.get(thing).headers["ETag"]
+        assert client.post(address, headers={"If-Match": before}).status_code == 200
+        assert client.get(thing).headers["ETag"] != before
+        repeated = client.post(address, headers={"If-Match": before})
+        assert repeated.status_code == 200, (
+            "who repeats a request whose answer was lost finds what was asked for"
+        )
+
+
+def test_a_node_is_deleted_only_as_it_was_read(client: TestClient) -> None:
+    node = f"{DEMO}/nodes/{client.get(f'{DEMO}/nodes').json()['items'][-1]['id']}"
+    before = client.get(node).headers["ETag"]
+    client.post(f"{node}/actions/drain")
+    refused = client.delete(node, headers={"If-Match": before})
+    assert (refused.status_code, refused.json()["type"]) == (412, "/problems/precondition-failed")
+    assert (
+        client.delete(node, headers={"If-Match": client.get(node).headers["ETag"]}).status_code
+        == 204
+    )
+
+
+def test_the_document_says_which_actions_honour_a_version(app: FastAPI) -> None:
+    honoured = {
+        operation["operationId"]
+        for operations in app.openapi()["paths"].values()
+        for operation in operations.values()
+        if any(given["name"] == "If-Match" for given in operation.get("parameters", []))
+    }
+    actions = {
+        "cancelJob",
+        "pauseCluster",
+        "resumeCluster",
+        "drainNode",
+        "restoreNode",
+        "deleteNode",
+    }
+    assert honoured == {"changeCluster", "changeNode"} | actions
+
+
 def test_the_document_says_that_a_change_needs_a_version(app: FastAPI) -> None:
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():

@@ -419,3 +419,12 @@ def test_a_job_that_ended_says_how_and_not_what_it_held(
     reason = client.get(f"{JOBS}/{job['id']}").json()["reason"]
     assert (reason["code"], reason["sentence"]) == (code, sentence)
     assert client.get(f"{JOBS}/{job['id']}/explanation").json()["primary"] == reason
+
+
+def test_of_a_large_batch_few_errors_of_each_job_are_told(client: TestClient) -> None:
+    wrong = {f"k{i}": 1 for i in range(30)}
+    for count, told in ((2, 20), (1000, 5)):
+        items = client.post(
+            f"{JOBS}:batch", json={"jobs": [wrong] * count, "mode": "partial"}
+        ).json()["items"]
+        assert {len(item["errors"]) for item in items} == {told}

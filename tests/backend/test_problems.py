@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from backend.app import create_app
 from backend.models import Tenant
-from backend.problems import all_problems
+from backend.problems import FieldError, all_problems
 from backend.settings import Settings
 from backend.web.dependencies import SessionDep
 
@@ -173,3 +173,21 @@ def test_the_api_document_tells_problems_as_what_may_come(client: TestClient) ->
             assert "application/problem+json" in operation["responses"]["default"]["content"]
             assert "422" not in operation["responses"]
     assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+class Uncopied(list[int]):
+    def __deepcopy__(self, _: object) -> Uncopied:
+        raise AssertionError("a hostile value must not be copied")
+
+
+def test_a_value_is_told_without_being_copied_as_a_whole() -> None:
+    error = FieldError(
+        "/jobs",
+        "too_long",
+        "It is too long.",
+        "Give at most 3 entries.",
+        [Uncopied([1]) for _ in range(20)],
+    )
+    shown = error.as_json()
+    assert str(shown["value"]).startswith("[")
+    assert str(shown["value"]).endswith(", ...]")

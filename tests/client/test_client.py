@@ -152,7 +152,7 @@ def test_a_rule_of_fairness_is_chosen_by_name_and_a_wrong_one_refused(maat: Clie
         "cluster": SWEEP["cluster"],
         "runs": [{"policy": "fifo"}],
     }
-    simulation = maat.simulate(**asked)
+    simulation = maat.simulate(asked)
 
     assert maat.figures(simulation["id"], fairness_rule="ratio-to-mean")["runs"] == []
     with pytest.raises(ApiError) as unfinished:
