@@ -13,23 +13,19 @@ from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, capacity_limits
+from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStore
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.rounds import (
     Change,
     ChangeKind,
     Changes,
-    Clock,
     ClusterState,
     Decision,
-    Executor,
     Grant,
     PlacementResult,
-    Placer,
-    Policy,
     RoundInput,
     RoundResult,
     RoundSeconds,
-    RoundStore,
     StoredState,
 )
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until

@@ -69,7 +69,7 @@ class JobRecord:
 class RoundUse:
     """What one round did with the cluster, or several alike. `usable`: places that were in service; `held`: those of them that jobs were given.
 
-    `evicted`: jobs that lost their GPUs to fragmentation alone (`RoundResult.evicted`). `rounds`: how many rounds from `time` on were alike.
+    `evicted`: jobs that lost their GPUs to fragmentation alone (`eviction.evicted_jobs`). `rounds`: how many rounds from `time` on were alike.
     """
 
     time: float

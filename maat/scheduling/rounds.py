@@ -6,12 +6,10 @@ observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> di
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -25,8 +23,6 @@ from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.solving.report import SolveReport
-
-# ---- what a policy is given, and what it answers ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -113,19 +109,6 @@ class Decision:
     stands_until: float = -math.inf
 
 
-class Policy(Protocol):
-    """How much, for whom."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def round_seconds(self) -> float: ...
-    def allocate(self, round_input: RoundInput) -> Decision: ...
-
-
-# ---- where ------------------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Placement:
     """Which GPUs every placed job holds: job i has gpus[offsets[i]:offsets[i + 1]], ascending."""
@@ -161,17 +144,6 @@ class PlacementResult:
     state: PolicyState = field(default_factory=PolicyState)
     by_chance: bool = False
     as_named: bool = False
-
-
-class Placer(Protocol):
-    """Where, GPU by GPU."""
-
-    @property
-    def name(self) -> str: ...
-    def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult: ...
-
-
-# ---- what follows from a round ----------------------------------------------------------------------------------------------------
 
 
 class ChangeKind(StrEnum):
@@ -232,52 +204,6 @@ class RoundResult:
     def round_number(self) -> int:
         return self.round_input.round_number
 
-    @cached_property
-    def evicted(self) -> tuple[JobId, ...]:
-        """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
-
-        Such a job held GPUs that are all still in service and was granted GPUs; it was granted just what it held and placed on others, or it
-        was placed nowhere. A placer that places everybody anew each round evicts whomever it moves.
-        """
-        return tuple(
-            job.id
-            for job in self.round_input.jobs
-            if job.allocation is not None and self._is_evicted(job, job.allocation)
-        )
-
-    @property
-    def moved_by_placer(self) -> tuple[JobId, ...]:
-        """Jobs that the policy left just as they were, on GPUs that are all in service, and that the placer put on others."""
-        evicted = (self.round_input.job_by_id[job_id] for job_id in self.evicted)
-        return tuple(
-            job.id
-            for job in evicted
-            if job.id in self.placement.placement.by_job and not self._chosen_elsewhere(job)
-        )
-
-    def _chosen_elsewhere(self, job: Job) -> bool:
-        """Whether the policy itself named other nodes or GPUs than the job holds, or partners to share with."""
-        grant, cluster = self.decision.grants[job.id], self.round_input.cluster
-        held = () if job.allocation is None else job.allocation.gpus
-        by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held)].tolist())
-        other_nodes = grant.gpus_by_node is not None and by_node != grant.gpus_by_node
-        return other_nodes or grant.gpus not in (None, held) or bool(grant.share_with)
-
-    def _is_evicted(self, job: Job, held: Allocation) -> bool:
-        grant, placed = (
-            self.decision.grants.get(job.id),
-            self.placement.placement.by_job.get(job.id),
-        )
-        if grant is None or placed == held.gpus:
-            return False
-        same_grant = (grant.gpu_type, grant.gpu_count) == (held.gpu_type, held.gpu_count)
-        return (placed is None or same_grant) and bool(
-            self.round_input.cluster.gpu_available[list(held.gpus)].all()
-        )
-
-
-# ---- the parts that a loop is made of ---------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class ClusterState:
@@ -293,13 +219,6 @@ class ClusterState:
     jobs_to_come: bool = False
 
 
-class Executor(Protocol):
-    """Carries rounds out. `apply` twice with the same changes is `apply` once."""
-
-    def observe(self) -> ClusterState: ...
-    def apply(self, changes: Changes) -> Sequence[Event]: ...
-
-
 @dataclass(frozen=True)
 class StoredState:
     """What a restarted loop goes on from."""
@@ -307,26 +226,3 @@ class StoredState:
     next_round_number: int = 1
     policy_state: PolicyState = field(default_factory=PolicyState)
     placer_state: PolicyState = field(default_factory=PolicyState)
-
-
-class RoundStore(Protocol):
-    """Keeps rounds: in memory for simulations, in SQL for the live cluster."""
-
-    def load(self) -> StoredState: ...
-
-    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        """Keep the round and what was observed before it, at once. False: somebody else committed this round."""
-        ...
-
-    def unapplied(self) -> Sequence[Changes]:
-        """Changes that were committed and may not have reached the executor."""
-        ...
-
-    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """The executor has carried these changes out."""
-        ...
-
-
-class Clock(Protocol):
-    def now(self) -> float: ...
-    def sleep_until(self, time: float) -> None: ...

@@ -12,7 +12,8 @@ from maat.scheduling.job import Job, JobSpec, MemoryLimits
 from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult, RoundStore
+from maat.scheduling.protocols import RoundStore
+from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult
 
 JOB_IDS = ("job-a", "job-b")
 CLUSTER = Cluster.parse("t4=1x4")

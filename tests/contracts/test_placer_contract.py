@@ -22,7 +22,8 @@ from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Grant, Placer, RoundInput
+from maat.scheduling.protocols import Placer
+from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
 

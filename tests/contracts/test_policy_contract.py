@@ -22,7 +22,8 @@ from maat.scheduling.loop import plan_round, standing_limits
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
+from maat.scheduling.protocols import Policy
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")

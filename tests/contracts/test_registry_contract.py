@@ -13,8 +13,8 @@ import pytest
 
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.protocols import Placer, Policy
 from maat.scheduling.registry import Entry
-from maat.scheduling.rounds import Placer, Policy
 
 LINES = [
     pytest.param(protocol, entry, id=entry.name)

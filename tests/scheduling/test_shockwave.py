@@ -28,8 +28,9 @@ from maat.scheduling.policies.shockwave.window import (
     share_rounds,
     spread,
 )
+from maat.scheduling.protocols import Policy
 from maat.scheduling.regimes import DeclaredRegimes
-from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveStatus

@@ -1,0 +1,68 @@
+"""The protocols of a round's parts. Policies, placers, executors, stores and clocks implement them.
+
+The data that flows between the parts is in rounds.py; loop.py calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from maat.scheduling.events import Event
+from maat.scheduling.rounds import (
+    Changes,
+    ClusterState,
+    Decision,
+    PlacementResult,
+    RoundInput,
+    RoundResult,
+    StoredState,
+)
+
+
+class Policy(Protocol):
+    """How much, for whom."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def round_seconds(self) -> float: ...
+    def allocate(self, round_input: RoundInput) -> Decision: ...
+
+
+class Placer(Protocol):
+    """Where, GPU by GPU."""
+
+    @property
+    def name(self) -> str: ...
+    def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult: ...
+
+
+class Executor(Protocol):
+    """Carries rounds out. `apply` twice with the same changes is `apply` once."""
+
+    def observe(self) -> ClusterState: ...
+    def apply(self, changes: Changes) -> Sequence[Event]: ...
+
+
+class RoundStore(Protocol):
+    """Keeps rounds: in memory for simulations, in SQL for the live cluster."""
+
+    def load(self) -> StoredState: ...
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        """Keep the round and what was observed before it, at once. False: somebody else committed this round."""
+        ...
+
+    def unapplied(self) -> Sequence[Changes]:
+        """Changes that were committed and may not have reached the executor."""
+        ...
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """The executor has carried these changes out."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float: ...
+    def sleep_until(self, time: float) -> None: ...
