@@ -15,8 +15,8 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, membership, places_taken
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.assignment.problem import AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve
 from maat.scheduling.solving.report import SolveReport
 
 

@@ -22,8 +22,8 @@ from maat.scheduling.policies.shares.auction import auction
 from maat.scheduling.policies.shares.themis import Payment, Themis
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve
 
 NOW, LEASE = 100_000.0, 1200.0
 

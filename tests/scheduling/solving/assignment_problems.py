@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from maat.scheduling.solving.assignment_problem import AssignmentProblem
+from maat.scheduling.solving.assignment.problem import AssignmentProblem
 
 
 def problem(

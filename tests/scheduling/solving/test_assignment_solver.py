@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scheduling.solving.assignment_problems import many_jobs, problem, problems
 
 from maat.scheduling.errors import ContractViolation
-from maat.scheduling.solving.assignment_problem import (
+from maat.scheduling.solving.assignment.problem import (
     AssignmentProblem,
     SolveOptions,
     is_feasible,
     used_places,
 )
-from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.assignment.solver import solve, solve_highs
 from maat.scheduling.solving.report import SolveStatus
 
 PROOF = SolveOptions(tolerance=0.0)
