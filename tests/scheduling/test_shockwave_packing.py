@@ -127,7 +127,7 @@ def test_decisions_do_not_depend_on_how_long_a_search_may_take_or_takes(
     on_time = build.allocate(crowded_round())
     run = mixed_highs.run_highs
 
-    def hurried(programme: MixedProgramme, options: MixedOptions) -> mixed_highs.HighsSaid:
+    def hurried(programme: MixedProgramme, options: MixedOptions) -> mixed_highs.MixedHighsAnswer:
         return run(programme, replace(options, seconds=options.seconds / 10))
 
     monkeypatch.setattr(mixed_highs, "run_highs", hurried)
