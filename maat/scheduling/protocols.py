@@ -21,7 +21,7 @@ from maat.scheduling.rounds import (
 
 
 class Policy(Protocol):
-    """How much, for whom."""
+    """Decides how much each job gets."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ class Policy(Protocol):
 
 
 class Placer(Protocol):
-    """Where, GPU by GPU."""
+    """Decides which GPUs each job gets."""
 
     @property
     def name(self) -> str: ...
@@ -51,15 +51,18 @@ class RoundStore(Protocol):
     def load(self) -> StoredState: ...
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        """Keep the round and what was observed before it, at once. False: somebody else committed this round."""
+        """Store the round and the observation before it together.
+
+        Returns False if another worker committed this round.
+        """
         ...
 
     def unapplied(self) -> Sequence[Changes]:
-        """Changes that were committed and may not have reached the executor."""
+        """Return committed changes that may not have reached the executor."""
         ...
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """The executor has carried these changes out."""
+        """Record that the executor carried out these changes."""
         ...
 
 

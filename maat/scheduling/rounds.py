@@ -1,6 +1,9 @@
-"""What a scheduling round is made of: the data that flows through it, and the protocols of its parts. loop.py turns the crank.
+"""The data of a scheduling round, from its input to its result.
 
-observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> diff -> store.commit -> executor.apply
+    observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> diff
+            -> store.commit -> executor.apply
+
+protocols.py has the parts that produce and consume the data; loop.py calls them.
 """
 
 from __future__ import annotations
@@ -27,10 +30,15 @@ from maat.scheduling.solving.report import SolveReport
 
 @dataclass(frozen=True)
 class Grant:
-    """What one job gets this round: how much, not where (unless the policy decides nodes or GPUs itself).
+    """What one job gets this round: how much. Where is the placer's choice.
 
-    `share_with`: running partners, best first, on whose GPUs `shared_gpus` of the `gpu_count` are to be; the others are nobody's. `gpus`: the very
-    GPUs, for placers that take named ones (`PlacementResult.as_named`); the others place the job as if none were named.
+    A policy may decide nodes (`gpus_by_node`) or GPUs itself.
+
+    Attributes:
+        share_with: Running partners, best first. `shared_gpus` of the `gpu_count` GPUs are to be
+            on their GPUs; the others are exclusive.
+        gpus: Exact GPU numbers, for placers that honour them (`PlacementResult.as_named`). Other
+            placers ignore them.
     """
 
     gpu_type: str
@@ -45,14 +53,17 @@ class Grant:
 
 @dataclass(frozen=True)
 class PolicyState:
-    """What a policy or placer remembers between rounds: JSON data keyed by job id, for this policy with these parameters only."""
+    """What a policy or placer remembers between rounds: JSON data keyed by job id.
+
+    It belongs to one policy with one set of parameters.
+    """
 
     owner: str = ""
     parameter_hash: str = ""
     data: Mapping[str, object] = field(default_factory=dict)
 
     def for_owner(self, owner: str, parameter_hash: str) -> PolicyState:
-        """This state, or an empty one where it was left by another policy or by other parameters."""
+        """Return this state, or an empty one if another policy or parameters left it."""
         if (self.owner, self.parameter_hash) == (owner, parameter_hash):
             return self
         return PolicyState(owner, parameter_hash)
@@ -62,8 +73,10 @@ class PolicyState:
 class RoundInput:
     """All that a policy and a placer may know.
 
-    `interference`: (victim, partner, GPU count of the victim) -> slowdown, at least 1, jobs by `JobSpec.interference_name`. `projection`: how a GPU type that a job never ran on is
-    estimated.
+    Attributes:
+        interference: (victim, partner, GPU count of the victim) -> slowdown of at least 1. Jobs
+            are named by `JobSpec.interference_name`.
+        projection: Estimates throughput on a GPU type on which a job never ran.
     """
 
     now: float
@@ -85,19 +98,20 @@ class RoundInput:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Chance of this round, the same each time it is planned."""
+        """Return the random generator of this round, the same each time it is planned."""
         return np.random.default_rng((self.seed, self.round_number))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Grants in order of placement priority, with the reasons, the solver's report and what to remember.
+    """Grants in order of placement priority, with reasons, report and state.
 
-    `matrix` is the goodput that the policy looked at, None for a policy that looks at none. `utility`, shape (P,): what the objective
-    made of each pair of the matrix.
-
-    `stands_until`: cluster time before which the policy would decide just the same, whatever the jobs achieve until then, if none came, ended,
-    lost or got GPUs, or began to train. Minus infinity: it does not say.
+    Attributes:
+        matrix: The goodput that the policy used; None if it used none.
+        utility: Shape (P,), the value of each pair of the matrix in the policy's objective.
+        stands_until: Cluster time before which the policy would decide the same, whatever progress
+            the jobs make, provided that no job arrives, ends, gains or loses GPUs, or begins to
+            train. Minus infinity if the policy does not know.
     """
 
     grants: Mapping[JobId, Grant]
@@ -111,7 +125,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which GPUs every placed job holds: job i has gpus[offsets[i]:offsets[i + 1]], ascending."""
+    """Which GPUs every placed job holds.
+
+    Job i has gpus[offsets[i]:offsets[i + 1]], ascending.
+    """
 
     job_ids: tuple[JobId, ...]
     offsets: IntArray
@@ -133,10 +150,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """A placement, the jobs that got a grant but no place (with the reason), and what the placer remembers.
+    """A placement, the granted jobs without a place and why, and the placer's state.
 
-    `by_chance`: GPUs were drawn, so that another round may place the same decision otherwise, though everybody holds what it was given.
-    `as_named`: whether whoever was granted GPUs by their numbers is on these, if anywhere.
+    Attributes:
+        by_chance: GPUs were drawn at random, so another round may place the same decision
+            differently even if every job holds what it was granted.
+        as_named: True if the placer honours explicit GPU numbers in a grant: those GPUs or none.
     """
 
     placement: Placement
@@ -147,7 +166,11 @@ class PlacementResult:
 
 
 class ChangeKind(StrEnum):
-    """What a round does to a job (DESIGN, Words): its first GPUs; other count; other type or GPUs; all taken; GPUs again; batch only."""
+    """What a round does to a job.
+
+    START: first GPUs. RESCALE: another count. MIGRATE: another type or other GPUs. PREEMPT: all
+    GPUs taken. RESUME: GPUs after a preemption. BATCH: only another batch plan.
+    """
 
     START = "start"
     RESCALE = "rescale"
@@ -177,7 +200,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class RoundSeconds:
-    """CPU seconds of a round by part. `policy` holds matrix and solve."""
+    """CPU seconds of a round by part. `policy` includes matrix and solve."""
 
     policy: float
     place: float
@@ -189,6 +212,8 @@ class RoundSeconds:
 
 @dataclass(frozen=True)
 class RoundResult:
+    """One planned round: its input, decision, placement, changes and CPU seconds."""
+
     round_input: RoundInput
     decision: Decision
     placement: PlacementResult
@@ -197,7 +222,10 @@ class RoundResult:
 
     @cached_property
     def reasons(self) -> Mapping[JobId, Reasons]:
-        """Why every job of the round got what it got: the placer's word where it could not place a grant, else the policy's."""
+        """Return why every job got what it got.
+
+        The placer's reason counts if it could not place a grant, otherwise the policy's.
+        """
         return {**self.decision.reasons, **self.placement.unplaced}
 
     @property
@@ -207,9 +235,12 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What an executor sees: the cluster as it is, every job that has not ended, and what happened since the last look.
+    """What an executor observes: the cluster, all unfinished jobs, and recent events.
 
-    `jobs_to_come`: whether somebody may get GPUs later though nobody does now: jobs are still to be submitted, or nodes being repaired.
+    Attributes:
+        events: What happened since the last observation.
+        jobs_to_come: True if a job may get GPUs later although none can now: jobs are still to be
+            submitted, or nodes are being repaired.
     """
 
     now: float
@@ -221,7 +252,7 @@ class ClusterState:
 
 @dataclass(frozen=True)
 class StoredState:
-    """What a restarted loop goes on from."""
+    """The state from which a restarted loop continues."""
 
     next_round_number: int = 1
     policy_state: PolicyState = field(default_factory=PolicyState)

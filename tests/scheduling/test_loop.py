@@ -152,7 +152,7 @@ def quietly(
         store=bench,
         clock=bench,
         round_seconds=30.0,
-        pass_over=quiet,
+        skip_rounds=quiet,
         **others,
     )
 
