@@ -33,8 +33,8 @@ def served_first(
         if _waits_for_good(job) and job.id not in round_input.pinned
     ]
     for row in sorted(waiting, key=lambda row: (round_input.jobs[row].spec.submitted_at, row)):
-        beside = replace(round_input, pinned={**round_input.pinned, **found})
-        grant = _worth_most(beside, matrix, value, row)
+        with_found = replace(round_input, pinned={**round_input.pinned, **found})
+        grant = _worth_most(with_found, matrix, value, row)
         if grant is not None:
             found[round_input.jobs[row].id] = grant
     return found

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scheduling.examples import job, round_of, spec
 
+from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant
 from maat.scheduling.solving.report import SolveReport
-from maat.scheduling.variability import BinRule, Utilisation, binned, classify, traversal
+from maat.scheduling.variability import BinRule, binned, traversal
 
 # ---- classes
 
