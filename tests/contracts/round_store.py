@@ -1,4 +1,7 @@
-"""The contract of round stores, as classes of tests: subclass one under a name that begins with Test, and give the fixture `store`."""
+"""The contract of round stores, as classes of tests.
+
+Subclass one under a name that begins with Test, and define the fixture `store`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def observed_at(number: int) -> ClusterState:
 
 
 def round_result(number: int) -> RoundResult:
-    """That round, really planned: both jobs start; policy and placer leave a state that names the round."""
+    """A planned round: both jobs start; policy and placer leave a state that names the round."""
     observed = observed_at(number)
     round_input = RoundInput(
         observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER)
@@ -64,7 +67,7 @@ def commit(store: RoundStore, number: int) -> bool:
 
 
 class RoundStoreContract:
-    """What every store keeps: one round after another, each once, with what policy and placer remember."""
+    """Every store keeps rounds in order, each once, with the states of policy and placer."""
 
     @pytest.fixture
     def store(self) -> RoundStore:
@@ -105,7 +108,7 @@ class RoundStoreContract:
 
 
 class DurableRoundStoreContract(RoundStoreContract):
-    """What a store keeps that outlives its process: changes are unapplied from their commit until the executor has carried them out."""
+    """A store that outlives its process keeps changes unapplied until they are carried out."""
 
     @pytest.fixture
     def reopened(self, store: RoundStore) -> RoundStore:

@@ -1,4 +1,7 @@
-"""What every executor keeps: rounds carried out twice are carried out once, and a restart goes on as if it had not been."""
+"""The contract of executors.
+
+Applying a round twice equals applying it once, and a restart continues as if it had not happened.
+"""
 
 from __future__ import annotations
 

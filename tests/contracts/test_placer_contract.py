@@ -1,4 +1,4 @@
-"""What every registered placer keeps, whatever was decided; and what whole-node placement promises of Sia's configurations."""
+"""The contract of placers, and what whole-node placement guarantees for Sia."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(
                 assert placed[job.id] == gpus
 
 
-# ---- Sia's configurations, placed on whole nodes -----------------------------------------------------------------------------------
-
-
 @st.composite
 def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
-    """Any choice of Sia's configurations that keeps capacity and shape limits, to jobs that hold something else, or the same, or nothing."""
+    """Any choice of Sia's configurations that keeps capacity and shape limits.
+
+    The jobs hold something else, the same, or nothing.
+    """
     cluster = draw(clusters())
     limits = standing_limits(cluster) + shape_limits(cluster)
     left = {limit.name: limit.places for limit in limits}
@@ -128,7 +128,7 @@ def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
 def _holdings(
     draw: DrawFn, job_ids: list[str], cluster: Cluster
 ) -> list[tuple[str, Allocation | None]]:
-    """Each job with GPUs scattered as they may be after nodes were drained and jobs ended, or with none."""
+    """Each job with no GPUs, or with GPUs scattered as after drained nodes and ended jobs."""
     free = {
         name: [
             g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name
@@ -194,7 +194,7 @@ def moved(
 
 @settings(max_examples=120)
 @given(case=sia_grants())
-def test_whole_node_moves_nobody_where_that_is_not_needed_and_never_more_than_placing_all_anew(
+def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_again(
     case: tuple[Decision, RoundInput],
 ) -> None:
     decision, round_input = case

@@ -225,7 +225,7 @@ def test_a_decision_stands_as_long_as_it_says(
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_every_job_is_told_why(policy: Policy, round_input: RoundInput) -> None:
+def test_every_job_gets_a_reason(policy: Policy, round_input: RoundInput) -> None:
     decision = policy.allocate(round_input)
     assert set(decision.reasons) == {job.id for job in round_input.jobs}
     for job in round_input.jobs:

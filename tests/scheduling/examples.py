@@ -34,7 +34,10 @@ def spec(job_id: str = "job", **changes: Any) -> JobSpec:
 
 
 def type_belief(alpha: float, *, replicas: Sequence[int] = (1,)) -> TypeBelief:
-    """A pass takes `alpha` + 0.001 m seconds and synchronisation a tenth of `alpha`; measured on these replica counts."""
+    """A pass takes `alpha` + 0.001 m seconds, synchronisation a tenth of `alpha`.
+
+    Measured on these replica counts.
+    """
     parameters = np.array([alpha, 0.001, alpha / 10, 1e-8, alpha / 10, 1e-8, 1.0])
     return TypeBelief(tuple(Sample(1, k, 32, alpha + 0.032, 0.0) for k in replicas), parameters)
 

@@ -44,9 +44,7 @@ def evicted(
     )
 
 
-def test_a_job_is_evicted_where_it_was_granted_what_it_holds_and_placed_elsewhere_or_granted_gpus_and_placed_nowhere() -> (
-    None
-):
+def test_a_job_granted_what_it_holds_but_moved_or_granted_gpus_but_not_placed_is_evicted() -> None:
     holder = job(spec("a"), held=(0,))
     one = {"a": Grant("t4", 1)}
     assert evicted(one, {"a": (1,)}, holder) == ("a",)
@@ -81,7 +79,7 @@ def test_a_job_is_moved_by_the_placer_where_the_policy_left_it_and_it_is_placed_
     assert moved(replace(same, gpus=(0,)), {"a": (1,)}) == ("a",)
 
 
-def test_a_job_that_stays_gets_nothing_or_whose_policy_chose_other_gpus_is_not_moved_by_the_placer() -> (
+def test_a_job_that_stays_gets_nothing_or_is_moved_by_its_policy_is_not_moved_by_the_placer() -> (
     None
 ):
     same = Grant("t4", 1)

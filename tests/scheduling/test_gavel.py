@@ -43,7 +43,10 @@ def asks(
     age: float = 1000.0,
     **alphas: float,
 ) -> Job:
-    """A job of that many GPUs at a batch of 32 a GPU, and what it knows of each type: seconds of a pass at batch zero."""
+    """A job of that many GPUs at a batch of 32 a GPU.
+
+    For each known type: seconds of a pass at batch zero.
+    """
     declared = spec(
         name, gpu_count=gpus, batch_size=32 * gpus, submitted_at=100_000.0 - age, model=name
     )
@@ -55,7 +58,7 @@ def gavel(**changes: Any) -> Gavel:
 
 
 def play(policy: Gavel, first: RoundInput, rounds: int) -> list[Decision]:
-    """Rounds one after the other: jobs hold what they were granted, and nobody makes progress."""
+    """Rounds one after the other: jobs hold what they were granted and make no progress."""
     decisions, now = [], first
     for number in range(rounds):
         decision = policy.allocate(now)
@@ -111,9 +114,6 @@ def problem_of(
     return ShareProblem(
         round_input, candidates_of(round_input, requests(round_input), rate), method
     )
-
-
-# ---- shares against the programmes as the paper states them -----------------------------------------------------------------------
 
 
 @st.composite
@@ -231,7 +231,7 @@ def test_units_decide_who_gets_most_of_a_sum() -> None:
 
 
 def test_a_measured_step_counts_before_the_model() -> None:
-    """Both models say the same of t4; of one of them just this request was measured there, and was far slower."""
+    """Both models predict the same on t4; one was measured at this request, and was far slower."""
     slower = asks("slower", t4=0.5)
     measured = replace(type_belief(0.5), samples=(Sample(1, 1, 32, 50.0, 0.0),))
     slower = replace(slower, belief=Belief({"t4": measured}, slower.belief.gradient, 1))
@@ -241,7 +241,7 @@ def test_a_measured_step_counts_before_the_model() -> None:
     assert set(decision.grants) == {"other"}
 
 
-def test_the_makespan_is_shortened_by_serving_who_has_most_left() -> None:
+def test_the_makespan_is_shortened_by_serving_the_job_with_most_left() -> None:
     long, short = asks("long", work=9e6), asks("short", work=1e6)
     played = runs(
         play(
@@ -253,7 +253,7 @@ def test_the_makespan_is_shortened_by_serving_who_has_most_left() -> None:
     assert played["long", "t4"] == 18
 
 
-def test_finish_time_fairness_serves_who_has_waited_longest_for_its_size() -> None:
+def test_finish_time_fairness_serves_the_job_that_waited_longest_for_its_size() -> None:
     waited, new = asks("waited", age=50_000.0), asks("new", age=0.0)
     first = gavel(objective=Objective.FINISH_TIME_FAIRNESS).allocate(
         round_of("t4=1x1", new, waited, round_seconds=ROUND)
@@ -261,8 +261,11 @@ def test_finish_time_fairness_serves_who_has_waited_longest_for_its_size() -> No
     assert set(first.grants) == {"waited"}
 
 
-def test_isolated_time_so_far_is_reckoned_with_the_part_that_a_job_then_had() -> None:
-    """Alone in the first round the job did a third of its work; now there are two, and what is left takes twice as long alone."""
+def test_isolated_time_so_far_uses_the_share_that_a_job_then_had() -> None:
+    """Alone in the first round, the job did a third of its work.
+
+    Now there are two jobs, and the rest takes twice as long alone.
+    """
     policy = gavel(objective=Objective.FINISH_TIME_FAIRNESS)
     alone = round_of("t4=1x1", asks("x", work=3e5), round_seconds=ROUND)
     state = policy.allocate(alone).state
@@ -273,7 +276,7 @@ def test_isolated_time_so_far_is_reckoned_with_the_part_that_a_job_then_had() ->
 
 
 def test_whole_job_isolated_time_counts_the_start_and_all_the_work() -> None:
-    """The same two jobs, one nearly done: by what remains both are equally late, by the whole job they are not."""
+    """The same two jobs, one nearly done: equally late by the rest, not by the whole job."""
     nearly = replace(asks("nearly", work=1e4, age=20_000.0), started_at=0.0)
     fresh = asks("fresh", work=1e6, age=20_000.0)
     both = round_of("t4=1x1", nearly, fresh, round_seconds=ROUND)
@@ -288,9 +291,6 @@ def test_whole_job_isolated_time_counts_the_start_and_all_the_work() -> None:
     assert rules[IsolatedRule.CUMULATIVE] > 3 * rules[IsolatedRule.WHOLE_JOB]
 
 
-# ---- rounds -----------------------------------------------------------------------------------------------------------------------
-
-
 def test_equal_jobs_take_turns() -> None:
     decisions = play(
         gavel(), round_of("t4=1x1", asks("a"), asks("b"), asks("c"), round_seconds=ROUND), 9
@@ -301,8 +301,8 @@ def test_equal_jobs_take_turns() -> None:
 
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_over_many_rounds_everybody_receives_its_share(seed: int) -> None:
-    """Jobs of one GPU on two types with one GPU each: the fractions received come to the shares within 0.15."""
+def test_over_many_rounds_every_job_receives_its_share(seed: int) -> None:
+    """Jobs of one GPU on two types with one GPU each receive their shares within 0.15."""
     rng = np.random.default_rng(seed)
     jobs = [
         asks(f"j{i}", t4=float(rng.uniform(0.1, 0.9)), a100=float(rng.uniform(0.02, 0.2)))
@@ -320,7 +320,7 @@ def test_over_many_rounds_everybody_receives_its_share(seed: int) -> None:
     assert np.abs(received - x).max() <= 0.15
 
 
-def test_a_gpu_that_nobody_is_due_goes_to_whoever_can_use_it() -> None:
+def test_a_gpu_that_no_job_is_due_goes_to_a_job_that_can_use_it() -> None:
     """Both are due all their time on the fast type, which has room for one."""
     jobs = [asks(name, t4=50.0, a100=0.01) for name in ("first", "second")]
     played = play(
@@ -347,7 +347,10 @@ def test_received_time_is_forgotten_when_jobs_change_and_long_enough_has_passed(
 
 
 def test_a_change_that_comes_too_soon_after_a_reset_is_not_lost() -> None:
-    """A job comes a round after the first reset; nobody comes later, and yet received time is forgotten when ten rounds have passed."""
+    """A job arrives a round after the first reset, none later.
+
+    Received time is forgotten all the same when ten rounds have passed.
+    """
     policy = gavel(reset_seconds=10 * ROUND)
     three = round_of(
         "t4=1x1", asks("a"), asks("b"), asks("c"), round_seconds=ROUND, now=100_000.0 + ROUND
@@ -359,7 +362,7 @@ def test_a_change_that_comes_too_soon_after_a_reset_is_not_lost() -> None:
     assert resets == [100_000.0, 100_000.0, 100_000.0 + 10 * ROUND]
 
 
-def test_held_shares_leave_a_newcomer_what_nobody_is_due_until_they_are_computed_anew() -> None:
+def test_held_shares_leave_a_new_job_only_spare_gpus_until_they_are_computed_again() -> None:
     long, short = asks("long", work=1e6), asks("short", work=9e6)
     first = round_of("t4=1x1", long, round_seconds=ROUND)
     both = round_of("t4=1x1", long, short, round_seconds=ROUND, now=100_000.0 + ROUND)
@@ -409,7 +412,7 @@ def test_what_is_remembered_of_two_thousand_jobs_stays_below_a_megabyte() -> Non
 
 
 def test_a_type_that_does_not_fit_takes_a_share_of_the_time_where_it_counts_for_something() -> None:
-    """Eight GPUs fit t4 alone; four of them elsewhere would be half of the time, if they counted for more."""
+    """Eight GPUs fit t4 only; four elsewhere would be half of the time if they counted for more."""
     wide = round_of("t4=1x8,a100=1x4", asks("wide", 8, t4=0.5, a100=0.5), round_seconds=ROUND)
     shown = {}
     for rate in (0.0, 900.0):
@@ -465,9 +468,6 @@ def test_every_objective_keeps_the_rules_of_every_round_with_and_without_sharing
     assert np.isfinite([decision.report.objective, decision.report.bound]).all()
 
 
-# ---- sharing GPUs -----------------------------------------------------------------------------------------------------------------
-
-
 def shared_round(slowdown: float, *jobs: Job, gpus: int = 1, per_gpu: int = 2) -> RoundInput:
     cluster = replace(Cluster.parse(f"t4=1x{gpus}"), jobs_per_gpu=per_gpu)
     table = {
@@ -495,13 +495,13 @@ def test_two_jobs_share_a_gpu_where_both_together_are_faster_than_by_turns(
 
 
 @pytest.mark.parametrize("changes", [{"space_sharing": False}, {}])
-def test_nobody_shares_unless_asked_to_on_a_cluster_that_allows_it(changes: dict[str, Any]) -> None:
+def test_no_job_shares_unless_asked_to_on_a_cluster_that_allows_it(changes: dict[str, Any]) -> None:
     round_input = shared_round(1.1, asks("a"), asks("b"), per_gpu=2 if changes else 1)
     decision = gavel(**changes).allocate(round_input)
     assert [grant.share_with for grant in decision.grants.values()] == [()]
 
 
-def test_jobs_of_different_counts_and_pairs_that_nobody_measured_do_not_share() -> None:
+def test_jobs_of_different_counts_and_unmeasured_pairs_do_not_share() -> None:
     grants = gavel().allocate(shared_round(1.0, asks("a", 2), asks("b", 1), gpus=2)).grants
     assert all(not grant.share_with for grant in grants.values())
     unmeasured = replace(shared_round(1.0, asks("a"), asks("b")), interference={("a", "b", 1): 1.0})

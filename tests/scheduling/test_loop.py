@@ -91,27 +91,27 @@ def test_a_round_is_committed_before_it_is_carried_out() -> None:
     assert bench.done == [("observe", 1), ("commit", 1), ("apply", 1), ("applied", 1)]
 
 
-def test_a_round_that_somebody_else_committed_is_not_carried_out() -> None:
+def test_a_round_that_another_worker_committed_is_not_carried_out() -> None:
     bench = Bench((job(spec("x")),), wins=False)
     assert loop_on(bench).step() is None
     assert bench.done == [("observe", 1), ("commit", 1)]
 
 
-def test_what_a_killed_worker_left_is_carried_out_before_anything_is_looked_at() -> None:
+def test_what_a_killed_worker_left_is_applied_before_anything_is_observed() -> None:
     bench = Bench((), left_over=[Changes(4, 0.0)], number=5)
     loop_on(bench).step()
     assert bench.done[:3] == [("apply", 4), ("applied", 4), ("observe", 5)]
     assert bench.left_over == []
 
 
-def test_the_loop_ends_when_nobody_is_left_and_nobody_is_to_come() -> None:
+def test_the_loop_ends_when_no_job_is_left_and_none_is_to_come() -> None:
     bench = Bench(())
     loop_on(bench).run(until=10_000.0)
     assert [number for what, number in bench.done if what == "commit"] == [1, 2, 3, 4, 5]
     assert bench.time == 120.0
 
 
-def test_the_loop_ends_when_those_who_are_left_can_never_run() -> None:
+def test_the_loop_ends_when_the_jobs_that_are_left_can_never_run() -> None:
     bench = Bench((job(spec("x", gpu_types=("a100",))),))
     loop_on(bench).run(until=10_000.0)
     assert bench.time == 120.0
@@ -126,7 +126,7 @@ def test_the_loop_ends_at_its_time() -> None:
 
 @dataclass
 class Quiet:
-    """Whether rounds may be passed over, as the loop asks; lets as many pass as it is told to."""
+    """Skips `passes` rounds whenever the loop asks, and keeps what it was asked."""
 
     asked: list[tuple[float, float]] = field(default_factory=list)
     passes: int = 0
@@ -163,7 +163,7 @@ def holder(*, held: bool = True, batch_size: int | None = 10) -> Job:
     return replace(asks, allocation=Allocation("t4", (0,)), started_at=0.0) if held else asks
 
 
-def test_rounds_that_were_passed_over_are_not_played() -> None:
+def test_skipped_rounds_are_not_run() -> None:
     bench = Bench((holder(),))
     quietly(bench, Quiet(passes=2)).run(until=240.0)
     assert bench.played == [0.0, 90.0, 180.0]
@@ -190,7 +190,7 @@ def test_a_decision_stands_until_the_end_of_the_run_or_the_next_reservation() ->
         (holder(batch_size=None), "fifo", "packed-sticky"),
     ],
     ids=[
-        "somebody starts",
+        "a job starts",
         "a policy that does not say",
         "a placer that draws",
         "a batch size that was chosen",

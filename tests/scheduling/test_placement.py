@@ -1,4 +1,7 @@
-"""Placement by example: which GPUs a few jobs get on a few nodes. What holds of every placer is in contracts/."""
+"""Placement by example: which GPUs a few jobs get on a few nodes.
+
+contracts/ has what holds of every placer.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,7 @@ def test_whole_node_evicts_only_the_job_that_is_in_the_way_of_a_whole_node() -> 
     assert dict(placed.unplaced) == {}
 
 
-def test_whole_node_may_place_everybody_of_the_type_anew_as_the_published_code_does() -> None:
+def test_whole_node_may_place_all_jobs_of_the_type_again_as_the_published_code_does() -> None:
     held = {"a": (0,), "b": (4,)}
     grants = {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}
     placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held, evict="everybody")
@@ -148,7 +151,7 @@ def test_whole_node_moves_a_second_job_where_the_first_finds_no_room_but_its_own
     }
 
 
-def test_whole_node_gives_a_rigid_job_whole_nodes_and_puts_what_is_over_beside_others() -> None:
+def test_whole_node_gives_a_rigid_job_whole_nodes_and_puts_the_rest_with_others() -> None:
     grants = {"large": Grant("t4", 12, node_count=2), "small": t4(4, 1), "half": t4(2, 1)}
     placed = place("whole-node", Cluster.parse("t4=3x8"), grants).placement.by_job
     assert placed == {
@@ -177,7 +180,7 @@ def test_whole_node_spreads_what_fits_no_node_only_where_asked_to() -> None:
     assert spread.placement.by_job["c"] == (3, 7)
 
 
-def test_whole_node_leaves_everybody_in_place_where_there_is_room() -> None:
+def test_whole_node_leaves_every_job_in_place_if_there_is_room() -> None:
     placed = place(
         "whole-node", Cluster.parse("t4=2x4"), {"a": t4(1, 1), "b": t4(4, 1)}, {"a": (3,)}
     ).placement.by_job
@@ -194,9 +197,7 @@ def test_whole_node_moves_no_pinned_job_and_says_that_gpus_are_scattered() -> No
     assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 4}
 
 
-def test_whole_node_keeps_an_odd_part_of_a_node_together_though_another_node_has_few_gpus_left() -> (
-    None
-):
+def test_whole_node_keeps_an_odd_part_together_although_another_node_has_few_gpus_left() -> None:
     placed = place(
         "whole-node", Cluster.parse("t4=2x6"), {"a": t4(5), "b": t4(5)}, {"a": (0, 1, 2, 3, 4)}
     ).placement.by_job
@@ -215,7 +216,7 @@ def test_packed_takes_the_node_that_fits_exactly_and_then_the_fewest_nodes() -> 
     assert place("packed-sticky", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
 
 
-def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_anew() -> None:
+def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_it_again() -> None:
     cluster, held = Cluster.parse("t4=2x4"), {"a": (2, 3)}
     assert place("packed-sticky", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {
         "b": (0, 1),
@@ -236,7 +237,7 @@ def test_the_last_of_the_order_gives_way_where_one_before_it_finds_no_room() -> 
     assert placed.placement.by_job == {"first": (0,), "wide": (0, 1), "second": (1,)}
 
 
-def test_nobody_gives_way_in_vain() -> None:
+def test_no_job_gives_way_in_vain() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
     held = {"first": (0,), "twin": (0,), "second": (1,)}
     placed = place(
@@ -249,7 +250,7 @@ def test_nobody_gives_way_in_vain() -> None:
     assert placed.unplaced["wide"].primary is ReasonCode.FRAGMENTED
 
 
-def test_nobody_pinned_gives_way() -> None:
+def test_no_pinned_job_gives_way() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
     held = {"first": (0,), "second": (0,)}
     placed = place(
@@ -263,7 +264,7 @@ def test_nobody_pinned_gives_way() -> None:
     assert "wide" in placed.unplaced
 
 
-def test_random_placement_draws_every_gpu_alike_and_anew_each_round() -> None:
+def test_random_placement_draws_every_gpu_equally_and_again_each_round() -> None:
     cluster = Cluster.parse("t4=4x4")
     drawn = [
         place("random", cluster, {"a": t4(8)}, round_number=number).placement.by_job["a"]
@@ -304,7 +305,7 @@ def sharing(count: int, *partners: str, shared: int) -> Grant:
 TWO_PER_GPU = Cluster.of([Node("t4-0", "t4", 4), Node("t4-1", "t4", 4)], jobs_per_gpu=2)
 
 
-def test_shared_gives_idle_gpus_on_one_node_to_whom_names_no_partner() -> None:
+def test_shared_gives_idle_gpus_on_one_node_to_a_job_without_partners() -> None:
     placed = place("shared", TWO_PER_GPU, {"a": t4(3), "b": t4(3), "c": t4(3)}, {"a": (0, 1, 2)})
     assert placed.placement.by_job == {"a": (0, 1, 2), "b": (4, 5, 6)}
     assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 3, "idle_gpus": 2}
@@ -329,7 +330,7 @@ def test_shared_lets_no_third_job_onto_a_gpu() -> None:
     assert "c" in placed.unplaced
 
 
-def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
+def test_shared_places_a_job_with_a_partner_that_is_new_itself() -> None:
     placed = place("shared", TWO_PER_GPU, {"a": t4(8), "b": sharing(2, "a", shared=2)})
     assert placed.placement.by_job["b"] == (0, 1)
 
@@ -343,7 +344,7 @@ def named(*gpus: int, beside: tuple[str, ...] = (), shared: int = 0) -> Grant:
     return Grant("t4", len(gpus), share_with=beside, shared_gpus=shared, gpus=gpus)
 
 
-def test_shared_gives_the_very_gpus_that_a_grant_names_idle_or_beside_its_partners() -> None:
+def test_shared_gives_the_gpus_that_a_grant_names_idle_or_with_its_partners() -> None:
     grants = {"a": t4(3), "alone": named(7), "new": named(1, 5, beside=("a",), shared=1)}
     assert place("shared", TWO_PER_GPU, grants, {"a": (0, 1, 2)}).placement.by_job == {
         "a": (0, 1, 2),
@@ -352,7 +353,7 @@ def test_shared_gives_the_very_gpus_that_a_grant_names_idle_or_beside_its_partne
     }
 
 
-def test_shared_places_nobody_on_named_gpus_that_somebody_else_holds() -> None:
+def test_shared_places_no_job_on_named_gpus_that_another_holds() -> None:
     grants = {
         "a": t4(2),
         "b": t4(2),
@@ -385,7 +386,7 @@ def test_shared_lets_no_third_job_onto_a_named_gpu() -> None:
     ],
     ids=["twice", "unknown", "below zero", "too few", "drained", "for too many jobs"],
 )
-def test_gpus_that_cannot_be_had_are_named_for_nobody(grants: Mapping[str, Grant]) -> None:
+def test_unavailable_gpus_are_named_for_no_job(grants: Mapping[str, Grant]) -> None:
     cluster = Cluster.of(
         [Node("t4-0", "t4", 4, drained=frozenset({3})), Node("t4-1", "t4", 4)], jobs_per_gpu=2
     )
@@ -398,9 +399,6 @@ def test_a_placer_that_takes_named_gpus_is_held_to_them() -> None:
     other = PlacementResult(Placement.of({"a": (0,)}), as_named=True)
     with pytest.raises(ContractViolation, match=r"granted GPUs \(1,\)"):
         check_placement(other, Decision(grants, SolveReport(), {}), round_of(TWO_PER_GPU, grants))
-
-
-# ---- most-free --------------------------------------------------------------------------------------------------------------------
 
 
 def test_most_free_takes_gpus_from_the_node_with_most_of_them_and_goes_on_with_the_next() -> None:
@@ -441,14 +439,11 @@ def test_most_free_says_what_it_cannot_place() -> None:
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
 
 
-# ---- together ---------------------------------------------------------------------------------------------------------------------
-
-
 def paired(count: int, partner: str) -> Grant:
     return Grant("t4", count, share_with=(partner,))
 
 
-def test_together_puts_a_pair_on_one_set_of_gpus_and_nobody_else_on_them() -> None:
+def test_together_puts_a_pair_on_one_set_of_gpus_and_no_other_job_on_them() -> None:
     placed = place(
         "together", TWO_PER_GPU, {"a": paired(2, "b"), "c": t4(2), "b": paired(2, "a")}
     ).placement.by_job
@@ -470,6 +465,6 @@ def test_together_moves_one_of_a_pair_that_is_dissolved() -> None:
     assert placed == {"a": (0, 1), "b": (2, 3)}
 
 
-def test_together_pairs_only_who_name_each_other() -> None:
+def test_together_pairs_only_jobs_that_name_each_other() -> None:
     placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": paired(2, "a")}).placement.by_job
     assert placed == {"a": (0, 1), "b": (2, 3)}

@@ -1,4 +1,4 @@
-"""Pollux: its formulas against scalar ones, the rules that repair keeps, and what a round decides in cases that can be reckoned by hand."""
+"""Pollux: its formulas, the rules of its repair, and rounds computed by hand."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ from maat.scheduling.policies.pollux.problem import (
 from maat.scheduling.policies.pollux.search import SearchOptions, improved, search
 from maat.scheduling.rounds import Decision, RoundInput
 
-# ---- the search ----------------------------------------------------------------------------------------------------------------------
-
 
 @st.composite
 def problems(draw: DrawFn) -> SearchProblem:
-    """Up to six jobs on up to five uneven nodes: some rigid, some held to a multiple, some bound to a few nodes, some under a quota."""
+    """Up to six jobs on up to five uneven nodes.
+
+    Some are rigid, some need a multiple, some are bound to a few nodes, some have a quota.
+    """
     jobs, nodes = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     room = rng.integers(0, 9, size=nodes)
@@ -162,7 +163,10 @@ def test_a_power_mean_of_very_small_values_does_not_vanish() -> None:
 
 
 def even(jobs: int, nodes: int, most: int, **changes: object) -> SearchProblem:
-    """Jobs that gain the square root of their GPUs, a tenth less across nodes; none holds anything, and moving is free."""
+    """Jobs whose goodput is the square root of their GPUs, a tenth less across nodes.
+
+    None holds anything, and moving is free.
+    """
     count = np.arange(most + 1)
     speedup = np.sqrt(count)[None, :, None] * np.array([1.0, 0.9])
     return replace(
@@ -208,11 +212,12 @@ def test_exchanges_move_gpus_to_the_job_that_gains_more() -> None:
     assert better.tolist() == [[1], [3]]
 
 
-def test_what_an_exchange_leaves_goes_to_who_is_worst_off_though_each_exchange_between_two_would_bar_the_way() -> (
-    None
-):
-    """Four jobs of a round on four nodes. The last shall leave the second node for the second job, and its GPU be the first's: any two of
-    them alone do better with another exchange, after which no exchange of two helps."""
+def test_gpus_left_by_an_exchange_go_to_the_worst_off_although_each_swap_of_two_blocks_it() -> None:
+    """Four jobs of a round on four nodes.
+
+    The last job must leave the second node to the second job, whose GPU goes to the first. Any two
+    of them alone gain more by another exchange, after which no exchange of two helps.
+    """
     one_node, several = np.zeros((4, 7)), np.zeros((4, 7))
     one_node[0, 1] = 0.486
     one_node[1, 1:3], several[1, 2] = (0.251, 0.502), 0.502
@@ -250,9 +255,6 @@ def test_a_search_is_no_worse_than_improving_what_there_was(
     if (held == problem.present).all() and not problem.quotas:
         least = fitness(problem, improved(problem, held, np.random.default_rng(seed))[None])[0]
         assert found.fitness[0] >= least * (1 - 1e-9)
-
-
-# ---- a round --------------------------------------------------------------------------------------------------------------------------
 
 
 def decide(round_input: RoundInput, **parameters: object) -> Decision:
@@ -325,9 +327,7 @@ def test_a_job_that_restarted_too_often_stays_where_it_is_though_more_is_free() 
     assert decide(round_of("t4=4x4", weary)).grants["a"].gpu_count == 1
 
 
-def test_a_job_that_came_this_very_second_starts_on_what_is_free_and_takes_nothing_from_others() -> (
-    None
-):
+def test_a_job_that_came_this_second_starts_on_free_gpus_and_takes_none_from_others() -> None:
     decision = decide(
         round_of(
             "t4=1x4",
@@ -387,11 +387,14 @@ def test_a_search_starts_from_what_the_last_round_found() -> None:
     assert same.report.objective >= first.report.objective > without.report.objective
 
 
-def test_a_job_that_no_generation_was_run_for_is_not_told_that_others_gain_more() -> None:
+def test_a_job_that_was_not_searched_for_has_another_reason_than_lower_gain() -> None:
     decision = decide(round_of("t4=2x4", grown("a"), grown("b")), generations=0, remembered=0)
     assert not decision.grants
     assert {reasons.primary for reasons in decision.reasons.values()} == {ReasonCode.NOT_SEARCHED}
-    sentence = "GPUs are free for it, but the policy's search may run no generation and found no place for it: set generations above 0."
+    sentence = (
+        "GPUs are free for it, but the policy's search may run no generation "
+        "and found no place for it: set generations above 0."
+    )
     assert {reasons.sentence for reasons in decision.reasons.values()} == {sentence}
 
 
@@ -420,9 +423,6 @@ def test_jobs_with_least_service_come_first() -> None:
     ]
 
 
-# ---- mixed clusters -------------------------------------------------------------------------------------------------------------------
-
-
 def test_nodes_of_a_mixed_cluster_are_split_into_parts_as_large_as_the_smallest() -> None:
     nodes = virtual_nodes(Cluster.parse("t4=2x4,a100=1x8"))
     assert nodes.names == ("t4-0", "t4-1", "a100-0", "a100-0/1")
@@ -446,7 +446,7 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
 
 
 def serving(name: str, seconds: float, *, held: tuple[int, ...] = (), **alphas: float) -> Job:
-    """It promises 16 answers in so many seconds; a type with `alpha` takes that and 0.016 s on one GPU."""
+    """It promises 16 answers in so many seconds; a type takes `alpha` + 0.016 s on one GPU."""
     promise = {
         "workload_kind": WorkloadKind.LATENCY_INFERENCE,
         "batch_size": 16,
@@ -512,7 +512,7 @@ def test_of_two_types_that_keep_a_promise_either_serves_and_what_is_held_is_kept
         assert (grant.gpu_type, grant.gpu_count) == (name, 1)
 
 
-def test_a_promise_that_no_type_keeps_is_not_reckoned_with_less_than_a_replica() -> None:
+def test_a_promise_that_no_type_keeps_does_not_use_less_than_a_replica() -> None:
     hopeless = serving("a", 0.001, a100=0.1)
     halved = replace(hopeless, spec=replace(hopeless.spec, gpus_per_replica={"t4": 2}))
     decision = decide(round_of("t4=1x2,a100=1x2", halved, serving("b", 0.2, a100=0.1)))
@@ -528,7 +528,7 @@ def test_a_promise_that_no_type_keeps_takes_no_gpus_from_others() -> None:
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_a_job_that_no_gpu_here_can_run_is_told_so() -> None:
+def test_a_job_that_no_gpu_here_can_run_has_that_reason() -> None:
     elsewhere = spec("a", gpu_types=("rtx",), gpus_per_replica={"t4": 3, "rtx": 2})
     known = replace(belief(64, t4=0.5), gradient=GradientStatistics(1.0, 1e4))
     decision = decide(round_of("t4=4x4", job(elsewhere, known)))

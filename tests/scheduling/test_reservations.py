@@ -1,4 +1,7 @@
-"""Reservations: whom they bind and when, alone and together, and that GPUs are there for their holder when it comes."""
+"""Reservations: which jobs they bind and when, alone and together.
+
+The reserved GPUs are free when their holder comes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_a_reservation_binds_from_its_start_until_its_end() -> None:
     ]
 
 
-def test_those_who_hold_no_reservation_leave_all_that_is_reserved_by_anybody() -> None:
+def test_jobs_without_a_reservation_leave_all_reserved_gpus() -> None:
     both = [
         Reservation("t4", 3, tenant="vision"),
         Reservation("t4", 2, tenant="speech"),
@@ -112,9 +115,6 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
         found.reasons["a"].sentence
         == "GPUs that it could use are reserved for others: t4 for job b."
     )
-
-
-# ---- in a simulation --------------------------------------------------------------------------------------------------------------
 
 
 def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> SimulationResult:

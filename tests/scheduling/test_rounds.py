@@ -169,7 +169,7 @@ def test_chance_of_a_round_is_the_same_each_time_it_is_planned() -> None:
     assert first != round_of(CLUSTER, seed=3, round_number=8).rng.random()
 
 
-def test_a_job_that_could_not_be_placed_is_told_by_the_placer() -> None:
+def test_the_placer_gives_the_reason_of_a_job_that_it_could_not_place() -> None:
     held = [
         job(spec("a", preemptible=False), held=(0,)),
         job(spec("b", preemptible=False), held=(2,)),

@@ -1,4 +1,4 @@
-"""Work other than training: batch inference counts every sample, latency-bound inference whether it keeps its promise."""
+"""Inference: batch inference counts every sample, latency-bound its promise."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_sia_gives_a_new_latency_bound_job_at_once_what_keeps_its_promise() -> N
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
-def test_a_promise_that_no_gpu_can_keep_gets_none_and_is_told_so(policy: str) -> None:
+def test_a_promise_that_no_gpu_can_keep_gets_none_and_has_that_reason(policy: str) -> None:
     declared = spec(
         workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.01
     )

@@ -1,4 +1,4 @@
-"""What happens when a solver fails: whatever it says, the present allocation is the worst that can come out."""
+"""When a solver fails, the worst possible answer is the present allocation."""
 
 from __future__ import annotations
 

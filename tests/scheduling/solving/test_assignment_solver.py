@@ -1,4 +1,4 @@
-"""The solver against HiGHS at gap 0 on generated problems, and against answers worked out by hand."""
+"""The solver against HiGHS at gap 0 and against answers computed by hand."""
 
 from __future__ import annotations
 
