@@ -28,7 +28,7 @@ class Utilisation:
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise ParameterError(
-                    "is no share from 0 to 1",
+                    "is not a share from 0 to 1",
                     field=name,
                     value=value,
                     remedy="Give measured utilisation as a share.",

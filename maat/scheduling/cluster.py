@@ -35,7 +35,7 @@ class GpuType:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ClusterError(
-                "is no usable name",
+                "is not a usable name",
                 field="gpu_type",
                 value=self.name,
                 remedy="Use lower-case letters, digits, '-', '_' or '.'.",

@@ -109,7 +109,7 @@ class JobSpec:
             value = getattr(self, name)
             if not (value >= 0 and value < float("inf")):
                 raise JobError(
-                    "is no finite number of at least zero",
+                    "is not a finite number of at least zero",
                     field=name,
                     value=value,
                     remedy="Give a number from 0 up.",
@@ -186,7 +186,7 @@ class JobSpec:
             )
         if promised is not None and not 0 < promised < float("inf"):
             raise JobError(
-                "is no time above zero",
+                "is not a time above zero",
                 field="promised_seconds",
                 value=promised,
                 remedy="Give seconds, such as 0.1.",

@@ -108,11 +108,6 @@ def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant
     return pins
 
 
-def standing_limits(cluster: Cluster) -> tuple[Limit, ...]:
-    """Return the limits that follow from the cluster alone: capacity per type."""
-    return capacity_limits(cluster)
-
-
 class RoundLoop:
     """Runs rounds: the worker's periodic task calls `step`, the simulator `run`."""
 
@@ -149,7 +144,7 @@ class RoundLoop:
         self._projection = projection
         self._seed = seed
         self._skip_rounds = skip_rounds
-        self._standing: tuple[Cluster, tuple[Limit, ...]] | None = None
+        self._cluster_limits: tuple[Cluster, tuple[Limit, ...]] | None = None
 
     def step(self) -> tuple[RoundResult, ClusterState] | None:
         """Run one round; return None if another worker committed it first.
@@ -209,6 +204,6 @@ class RoundLoop:
         )
 
     def _limits(self, cluster: Cluster) -> tuple[Limit, ...]:
-        if self._standing is None or self._standing[0] is not cluster:
-            self._standing = (cluster, standing_limits(cluster) + self._extra_limits)
-        return self._standing[1]
+        if self._cluster_limits is None or self._cluster_limits[0] is not cluster:
+            self._cluster_limits = (cluster, capacity_limits(cluster) + self._extra_limits)
+        return self._cluster_limits[1]

@@ -35,7 +35,7 @@ class DeclaredRegimes:
     def __post_init__(self) -> None:
         if not 0 < self.epoch_work < float("inf"):
             raise JobError(
-                "is no amount of work above zero",
+                "is not an amount of work above zero",
                 field="epoch_work",
                 value=self.epoch_work,
                 remedy="Give effective samples.",

@@ -16,8 +16,8 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits, WorkloadKind
-from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.limits import Limit, LimitKind, capacity_limits
+from maat.scheduling.loop import pinned_grants
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
@@ -279,7 +279,7 @@ def round_inputs(draw: DrawFn) -> RoundInput:
         round_seconds=60.0,
         jobs=jobs,
         cluster=cluster,
-        limits=standing_limits(cluster)
+        limits=capacity_limits(cluster)
         + draw(quotas(cluster))
         + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
         pinned=pinned_grants(jobs, cluster),

@@ -12,7 +12,8 @@ import pytest
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.protocols import RoundStore
@@ -31,7 +32,7 @@ def round_result(number: int) -> RoundResult:
     """A planned round: both jobs start; policy and placer leave a state that names the round."""
     observed = observed_at(number)
     round_input = RoundInput(
-        observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER)
+        observed.now, number, 60.0, observed.jobs, CLUSTER, capacity_limits(CLUSTER)
     )
     result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed-sticky"))
     decision = replace(

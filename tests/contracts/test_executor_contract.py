@@ -20,7 +20,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind, JobState, may_follow
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput
@@ -64,7 +65,7 @@ class Driven:
         return state
 
     def decide(self, state: ClusterState) -> Changes:
-        limits, pins = standing_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
+        limits, pins = capacity_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
         round_input = RoundInput(
             state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins
         )

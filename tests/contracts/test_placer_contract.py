@@ -17,8 +17,8 @@ from maat.scheduling.checks import check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.limits import shape_limits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits, shape_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -100,7 +100,7 @@ def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
     The jobs hold something else, the same, or nothing.
     """
     cluster = draw(clusters())
-    limits = standing_limits(cluster) + shape_limits(cluster)
+    limits = capacity_limits(cluster) + shape_limits(cluster)
     left = {limit.name: limit.places for limit in limits}
     grants: dict[str, Grant] = {}
     table = sia_configurations(cluster).configurations

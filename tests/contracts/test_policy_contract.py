@@ -18,7 +18,8 @@ from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.checks import check_decision
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -270,7 +271,7 @@ def test_without_jobs_nothing_is_granted(policy: Policy) -> None:
         round_seconds=60.0,
         jobs=(),
         cluster=cluster,
-        limits=standing_limits(cluster),
+        limits=capacity_limits(cluster),
     )
     decision = policy.allocate(empty)
     assert dict(decision.grants) == {}

@@ -12,8 +12,8 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.limits import Limit
-from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.limits import Limit, capacity_limits
+from maat.scheduling.loop import pinned_grants
 from maat.scheduling.rounds import RoundInput
 
 ALL_TYPES = ("t4", "rtx", "a100")
@@ -82,7 +82,7 @@ def round_of(
         **changes,
     }
     return RoundInput(
-        jobs=held, cluster=whole, limits=standing_limits(whole) + tuple(limits), **values
+        jobs=held, cluster=whole, limits=capacity_limits(whole) + tuple(limits), **values
     )
 
 

@@ -85,7 +85,7 @@ def test_draining_a_gpu_that_a_node_does_not_have_is_refused() -> None:
 
 
 def test_a_gpu_type_has_a_plain_name() -> None:
-    with pytest.raises(ClusterError, match="is no usable name"):
+    with pytest.raises(ClusterError, match="is not a usable name"):
         GpuType("Tesla T4")
 
 

@@ -21,7 +21,8 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput, RoundResult
@@ -79,7 +80,7 @@ def given_jobs(
         if isinstance(xi, float)
         else xi
     )
-    limits = standing_limits(cluster)
+    limits = capacity_limits(cluster)
     return RoundInput(0.0, 1, 10.0, jobs, cluster, limits, interference=table)
 
 

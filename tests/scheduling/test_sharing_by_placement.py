@@ -18,7 +18,8 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.pair_rule import together_mean
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -73,7 +74,7 @@ def planned(
     table = {("m", "m", n): xi for n in range(1, 9)}
     pins = pinned_grants(jobs, cluster)
     round_input = RoundInput(
-        0.0, 1, 10.0, jobs, cluster, standing_limits(cluster), pinned=pins, interference=table
+        0.0, 1, 10.0, jobs, cluster, capacity_limits(cluster), pinned=pins, interference=table
     )
     return plan_round(round_input, POLICIES.build("sjf-bsbf", parameters), PLACERS.build("shared"))
 

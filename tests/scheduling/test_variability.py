@@ -51,7 +51,7 @@ def test_more_classes_than_applications_and_shares_beyond_one_are_refused() -> N
         match="class_count: is not between 1 and the number of different applications",
     ):
         classify(alike, class_count=2)
-    with pytest.raises(ParameterError, match=r"dram: is no share from 0 to 1 \(got 43\)"):
+    with pytest.raises(ParameterError, match=r"dram: is not a share from 0 to 1 \(got 43\)"):
         Utilisation(43, 0.5)
 
 

@@ -79,7 +79,7 @@ def _answer_by_prices(
     few_jobs = problem.job_count < _FEW_JOBS
     last: Prices | None = None
     for prices in minimise_dual(problem):
-        if prices is not last:  # earlier prices bound worse, yet may lead to a better answer
+        if prices is not last:  # higher temperatures bound worse, yet may lead to better answers
             pair_of = ordered_greedy(problem, prices.values)
             value = total_value(problem, pair_of)
             if value > best_value:
