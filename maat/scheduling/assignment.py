@@ -43,6 +43,7 @@ def assign(
         with_batch: Whether grants carry a batch plan.
     """
     pairs = matrix.pairs
+    open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     rows = membership(
         round_input.limits,
         round_input.jobs,
@@ -52,7 +53,6 @@ def assign(
         count=pairs.gpu_count,
     )
     taken = places_taken(round_input.limits, rows, pairs.gpu_count)
-    open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     problem = AssignmentProblem(
         value=value[open_pairs],
         places=pairs.gpu_count[open_pairs],
@@ -66,9 +66,20 @@ def assign(
         else None,
     )
     answer = solve(problem, options)
-    chosen = open_pairs[answer.chosen]
-    grants = dict(round_input.pinned)
-    names = round_input.cluster.type_names
+    chosen = _grants(round_input, matrix, open_pairs[answer.chosen], with_batch=with_batch)
+    grants = {**round_input.pinned, **chosen}
+    reasons = AssignmentReasons(
+        round_input, matrix, value, taken, grants, answer.report, idle_penalty
+    )
+    return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
+
+
+def _grants(
+    round_input: RoundInput, matrix: GoodputMatrix, chosen: IntArray, *, with_batch: bool
+) -> dict[JobId, Grant]:
+    """Return the grants of the chosen pairs, in their order."""
+    pairs, names = matrix.pairs, round_input.cluster.type_names
+    grants = {}
     for pair, j, t, count, nodes in zip(
         chosen.tolist(),
         pairs.job[chosen].tolist(),
@@ -79,10 +90,7 @@ def assign(
     ):
         plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
         grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
-    reasons = AssignmentReasons(
-        round_input, matrix, value, taken, grants, answer.report, idle_penalty
-    )
-    return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
+    return grants
 
 
 def present_pairs(round_input: RoundInput, matrix: GoodputMatrix) -> BoolArray:
