@@ -1,4 +1,4 @@
-"""Classes of applications by their sensitivity to GPU variability (PAL section III-A)."""
+"""Classes of applications by sensitivity to GPU variability (PAL section III-A)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class MemoisingFitter:
     """
 
     def __init__(self, *, across_over_within: float = 0.0) -> None:
-        """`across_over_within`: as in fit_throughput."""
+        """Create a fitter; `across_over_within` is as in fit_throughput."""
         self._known: dict[tuple[Sample, ...], FloatArray] = {}
         self._across_over_within = across_over_within
 
@@ -67,12 +67,12 @@ class TypeBelief:
     model: FloatArray | Fitter
 
     def __getstate__(self) -> dict[str, object]:
-        """What it was made of; what follows from that is worked out again."""
+        """Return the fields only; derived values are computed again."""
         return {"samples": self.samples, "model": self.model}
 
     @cached_property
     def parameters(self) -> FloatArray:
-        """Throughput parameters, shape (7,)."""
+        """Return the throughput parameters, shape (7,)."""
         return self.model if isinstance(self.model, np.ndarray) else self.model(self.samples)
 
     @cached_property

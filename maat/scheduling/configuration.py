@@ -18,7 +18,10 @@ from maat.scheduling.cluster import Cluster
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """`gpu_count` GPUs of `gpu_type` on `node_count` nodes: Sia's (n, r, t), section 3.3."""
+    """`gpu_count` GPUs of one type on `node_count` nodes: Sia's (n, r, t).
+
+    Sia section 3.3.
+    """
 
     node_count: int
     gpu_count: int

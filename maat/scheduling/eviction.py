@@ -1,4 +1,4 @@
-"""Which jobs a round evicted, and which of them only the placer moved. Changes nothing."""
+"""Which jobs a round evicted, and which of them only the placer moved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from maat.scheduling.rounds import RoundResult
 
 
 def evicted_jobs(result: RoundResult) -> tuple[JobId, ...]:
-    """Return the jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
+    """Return the jobs that lost GPUs to fragmentation alone (Sia 3.1, rule c).
 
     Such a job held GPUs that are all still in service and was granted GPUs. Either the grant equals
     what it held and the placer put it on other GPUs, or the placer found no place for it. A placer
@@ -23,7 +23,7 @@ def evicted_jobs(result: RoundResult) -> tuple[JobId, ...]:
 
 
 def moved_by_placer(result: RoundResult) -> tuple[JobId, ...]:
-    """Return the evicted jobs that the placer alone moved: the policy asked for no move."""
+    """Return the evicted jobs that only the placer moved, not the policy."""
     evicted = (result.round_input.job_by_id[job_id] for job_id in evicted_jobs(result))
     return tuple(
         job.id
@@ -44,7 +44,7 @@ def _is_evicted(result: RoundResult, job: Job, held: Allocation) -> bool:
 
 
 def _policy_asked_to_move(result: RoundResult, job: Job) -> bool:
-    """Return whether the grant names other nodes or GPUs than the job holds, or partners."""
+    """Return whether the grant names partners, or GPUs or nodes not held."""
     grant, cluster = result.decision.grants[job.id], result.round_input.cluster
     held = () if job.allocation is None else job.allocation.gpus
     by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held)].tolist())

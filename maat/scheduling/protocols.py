@@ -1,4 +1,4 @@
-"""The protocols of a round's parts. Policies, placers, executors, stores and clocks implement them.
+"""The protocols of policies, placers, executors, stores and clocks.
 
 The data that flows between the parts is in rounds.py; loop.py calls them.
 """

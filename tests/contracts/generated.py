@@ -79,7 +79,7 @@ def _frozen(values: tuple[float, ...]) -> FloatArray:
 
 @st.composite
 def type_beliefs(draw: DrawFn, memory: MemoryLimits) -> TypeBelief:
-    """Knowledge of one GPU alone, or of several, with the step times that its parameters give."""
+    """What is known of one GPU alone, or of several, with exact step times."""
     model = draw(parameters())
     shapes = [(1, 1), *draw(st.sampled_from(([], [], [(1, 2)], [(1, 4), (2, 8)])))]
     samples = []

@@ -29,7 +29,7 @@ def observed_at(number: int) -> ClusterState:
 
 
 def round_result(number: int) -> RoundResult:
-    """A planned round: both jobs start; policy and placer leave a state that names the round."""
+    """A planned round: both jobs start; policy and placer states name the round."""
     observed = observed_at(number)
     round_input = RoundInput(
         observed.now, number, 60.0, observed.jobs, CLUSTER, capacity_limits(CLUSTER)
@@ -68,7 +68,7 @@ def commit(store: RoundStore, number: int) -> bool:
 
 
 class RoundStoreContract:
-    """Every store keeps rounds in order, each once, with the states of policy and placer."""
+    """Every store keeps rounds in order, each once, with the states of its parts."""
 
     @pytest.fixture
     def store(self) -> RoundStore:
@@ -109,7 +109,7 @@ class RoundStoreContract:
 
 
 class DurableRoundStoreContract(RoundStoreContract):
-    """A store that outlives its process keeps changes unapplied until they are carried out."""
+    """A durable store keeps changes unapplied until they are carried out."""
 
     @pytest.fixture
     def reopened(self, store: RoundStore) -> RoundStore:

@@ -128,7 +128,7 @@ def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
 def _holdings(
     draw: DrawFn, job_ids: list[str], cluster: Cluster
 ) -> list[tuple[str, Allocation | None]]:
-    """Each job with no GPUs, or with GPUs scattered as after drained nodes and ended jobs."""
+    """Each job with no GPUs, or with GPUs scattered as drained nodes leave them."""
     free = {
         name: [
             g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name
@@ -181,7 +181,7 @@ def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configura
 def moved(
     placed: Mapping[str, tuple[int, ...]], decision: Decision, round_input: RoundInput
 ) -> set[str]:
-    """Jobs that hold what they were granted, on GPUs in service, and are not left there."""
+    """Jobs that were granted what they hold, on GPUs in service, and are moved."""
     kept = {
         job.id: held_as_granted(round_input, job.id, decision.grants[job.id])
         for job in round_input.jobs

@@ -181,7 +181,7 @@ def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(
 
 
 def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundInput:
-    """The same jobs on the same GPUs, which have worked meanwhile and been measured again."""
+    """The same jobs on the same GPUs after some work and new measurements."""
     jobs = []
     for job in round_input.jobs:
         if job.allocation is not None:

@@ -47,7 +47,7 @@ def gavel(**changes: Any) -> Gavel:
 
 
 def play(policy: Gavel, first: RoundInput, rounds: int) -> list[Decision]:
-    """Rounds one after the other: jobs hold what they were granted and make no progress."""
+    """Rounds in order: jobs hold what they were granted and make no progress."""
     decisions, now = [], first
     for number in range(rounds):
         decision = policy.allocate(now)

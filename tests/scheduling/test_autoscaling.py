@@ -28,7 +28,10 @@ from maat.scheduling.job import Job
 
 
 def noisy(variance: float) -> Job:
-    """A job of 32 samples a batch at first; larger variance makes larger batches more valuable."""
+    """A job of 32 samples a batch at first.
+
+    Larger variance makes larger batches more valuable.
+    """
     known = Belief(
         {"t4": type_belief(0.05, replicas=(1, 2))}, GradientStatistics(1.0, variance), 64
     )

@@ -37,7 +37,7 @@ def test_equal_jobs_take_turns() -> None:
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_over_many_rounds_every_job_receives_its_share(seed: int) -> None:
-    """Jobs of one GPU on two types with one GPU each receive their shares within 0.15."""
+    """Jobs of one GPU on two types of one GPU receive their shares within 0.15."""
     rng = np.random.default_rng(seed)
     jobs = [
         asks(f"j{i}", t4=float(rng.uniform(0.1, 0.9)), a100=float(rng.uniform(0.02, 0.2)))
@@ -147,7 +147,10 @@ def test_what_is_remembered_of_two_thousand_jobs_stays_below_a_megabyte() -> Non
 
 
 def test_a_type_that_does_not_fit_takes_a_share_of_the_time_where_it_counts_for_something() -> None:
-    """Eight GPUs fit t4 only; four elsewhere would be half of the time if they counted for more."""
+    """Eight GPUs fit t4 only.
+
+    Four elsewhere would be half of the time if they counted for more.
+    """
     wide = round_of("t4=1x8,a100=1x4", asks("wide", 8, t4=0.5, a100=0.5), round_seconds=ROUND)
     shown = {}
     for rate in (0.0, 900.0):

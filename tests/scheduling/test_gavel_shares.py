@@ -152,7 +152,10 @@ def test_units_decide_who_gets_most_of_a_sum() -> None:
 
 
 def test_a_measured_step_counts_before_the_model() -> None:
-    """Both models predict the same on t4; one was measured at this request, and was far slower."""
+    """Both models predict the same on t4.
+
+    One was measured at this request, and was far slower.
+    """
     slower = asks("slower", t4=0.5)
     measured = replace(type_belief(0.5), samples=(Sample(1, 1, 32, 50.0, 0.0),))
     slower = replace(slower, belief=Belief({"t4": measured}, slower.belief.gradient, 1))
@@ -197,7 +200,7 @@ def test_isolated_time_so_far_uses_the_share_that_a_job_then_had() -> None:
 
 
 def test_whole_job_isolated_time_counts_the_start_and_all_the_work() -> None:
-    """The same two jobs, one nearly done: equally late by the rest, not by the whole job."""
+    """Two equal jobs, one nearly done: equally late by the rest, not by the whole."""
     nearly = replace(asks("nearly", work=1e4, age=20_000.0), started_at=0.0)
     fresh = asks("fresh", work=1e6, age=20_000.0)
     both = round_of("t4=1x1", nearly, fresh, round_seconds=ROUND)

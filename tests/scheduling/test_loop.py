@@ -1,4 +1,4 @@
-"""The round loop: order of commit and apply, when it ends, and which rounds it skips."""
+"""The round loop: order of commit and apply, its end, and skipped rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLUSTER = Cluster.parse("t4=2x2,rtx=1x2")
 
 @dataclass
 class Bench:
-    """An executor, a store and a clock in one: it keeps what the loop does to it, in order."""
+    """An executor, a store and a clock in one; keeps the loop's calls in order."""
 
     jobs: tuple[Job, ...]
     wins: bool = True

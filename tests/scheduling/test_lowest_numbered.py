@@ -1,4 +1,4 @@
-"""Gavel's placement: who is placed first, who keeps what, and that nodes do not matter."""
+"""Gavel's placement: order of placement, what jobs keep; nodes do not matter."""
 
 from __future__ import annotations
 

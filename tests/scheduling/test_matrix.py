@@ -40,7 +40,7 @@ def matrix_of(*jobs: Job, cluster: Cluster = CLUSTER) -> GoodputMatrix:
 
 
 def dense(matrix: GoodputMatrix) -> FloatArray:
-    """Goodput of every job in every configuration, (J, C); NaN if the job may not have it."""
+    """Goodput by job and configuration, (J, C); NaN if the job may not have it."""
     full = np.full((len(matrix.job_ids), len(matrix.table)), np.nan)
     full[matrix.pairs.job, matrix.pairs.column] = matrix.pairs.goodput
     return full

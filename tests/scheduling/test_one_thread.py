@@ -15,7 +15,7 @@ import pytest
 
 
 def threads_seen(script: str) -> Any:
-    """The JSON that a script prints in a process whose BLAS libraries have two threads."""
+    """The JSON that a script prints in a process with two BLAS threads."""
     environment = {
         **os.environ,
         "OPENBLAS_NUM_THREADS": "2",

@@ -60,7 +60,7 @@ def test_every_job_gets_one_gpu_before_any_gets_two() -> None:
 
 
 def test_each_gpu_goes_where_it_shortens_what_is_left_most() -> None:
-    """Gains of a: 40, 10, 5 s a step; of b: 15, 12, 1; both with the same number of steps left."""
+    """Gains of a: 40, 10, 5 s a step; of b: 15, 12, 1; equally many steps left."""
     a, b = asks("a", [100.0, 60.0, 50.0, 45.0]), asks("b", [50.0, 35.0, 23.0, 22.0])
     assert counts(decide("t4=1x5", a, b)) == {"a": 2, "b": 3}
 
@@ -95,7 +95,7 @@ def test_a_step_is_as_measured_and_else_as_the_model_says() -> None:
 
 
 def test_remaining_work_follows_from_the_gradients_if_it_is_not_given() -> None:
-    """Noise scale 320 at M0 = 32: a sample of batch 64 is worth (320 + 32) / (320 + 64)."""
+    """At noise scale 320, M0 = 32, a sample of batch 64 is worth 352 / 384."""
     known = job(spec("x", batch_size=64), belief(t4=0.5))
     assert remaining_steps(known) == pytest.approx(1e6 / (64 * 352 / 384))
     assert remaining_steps(job(spec("x", batch_size=64))) == pytest.approx(1e6 / 32), (

@@ -1,4 +1,4 @@
-"""FIFO, SJF, SRTF and LAS: who goes first, who may pass, and on which type a job runs."""
+"""FIFO, SJF, SRTF and LAS: the order, which jobs may pass, and the GPU types."""
 
 from __future__ import annotations
 

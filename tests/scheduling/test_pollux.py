@@ -211,7 +211,10 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
 
 
 def serving(name: str, seconds: float, *, held: tuple[int, ...] = (), **alphas: float) -> Job:
-    """It promises 16 answers in so many seconds; a type takes `alpha` + 0.016 s on one GPU."""
+    """It promises 16 answers in so many seconds.
+
+    A type takes `alpha` + 0.016 s on one GPU.
+    """
     promise = {
         "workload_kind": WorkloadKind.LATENCY_INFERENCE,
         "batch_size": 16,

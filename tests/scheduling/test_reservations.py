@@ -118,7 +118,7 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
 
 
 def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> SimulationResult:
-    """One job from the beginning, which wants all, and one that comes after ten minutes."""
+    """One job from the beginning, which wants all GPUs, and one ten minutes later."""
     jobs = (
         TraceJob("early", 0.0, "cifar10", 4, 512, 0.5),
         TraceJob("late", 600.0, "cifar10", 2, 256, 0.1),

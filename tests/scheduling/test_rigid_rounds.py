@@ -41,7 +41,7 @@ def rigid(job_id: str, gpu_count: int, t4: float = 0.6, rtx: float = 0.3, a100: 
 
 
 def an_hour_later(result: RoundResult, seed: int) -> RoundInput:
-    """The next round: some running jobs have ended, some are restarting, and new jobs wait."""
+    """The next round: some jobs have ended, some are restarting, and new jobs wait."""
     rng = np.random.default_rng(seed)
     cluster, jobs = result.round_input.cluster, list[Job]()
     for one in result.round_input.jobs:

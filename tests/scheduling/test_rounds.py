@@ -1,4 +1,4 @@
-"""One round: what it changes, which jobs are pinned, and which decisions are refused."""
+"""One round: what it changes, its pinned jobs, and which decisions are refused."""
 
 from __future__ import annotations
 

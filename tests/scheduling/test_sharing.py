@@ -42,7 +42,10 @@ def job(
     smallest: int = 1,
     known: bool = True,
 ) -> Job:
-    """A job that alone takes so many seconds; its batch is `per_gpu` of a GPU's 64 samples."""
+    """A job that alone takes so many seconds.
+
+    Its batch is `per_gpu` of a GPU's 64 samples.
+    """
     spec = JobSpec(
         id=name,
         model=name.rstrip("0123456789"),
@@ -271,7 +274,7 @@ def test_where_memory_has_no_room_even_for_the_smallest_batch_nothing_is_shared(
 
 @BOTH
 def test_limits_not_derived_from_memory_leave_room_for_any_job(policy: str) -> None:
-    """The one known batch of both is the largest; only the table of slowdowns pairs them."""
+    """The one known batch of both is the largest; only the slowdowns pair them."""
     old, new = (
         job(name, seconds, gpus=2, per_gpu=LARGEST)
         for name, seconds in (("old", 1000.0), ("new", 10.0))

@@ -100,7 +100,10 @@ def test_a_newcomer_joins_partners_on_one_node_rather_than_those_that_end_soones
 
 
 def test_it_waits_where_sharing_pays_on_one_node_but_only_gpus_of_two_are_open() -> None:
-    """20 s with 30 s at xi 1.4: 33 s on average, waiting 40 s; across nodes (40 s): 47 s."""
+    """20 s with 30 s at xi 1.4: 33 s on average, waiting 40 s, across nodes 47 s.
+
+    Across nodes the job takes 40 s alone.
+    """
     full = (job("x", 500.0, held=(1,), per_gpu=FULL), job("y", 500.0, held=(3,), per_gpu=FULL))
     running = (job("a", 30.0, held=(0,)), job("c", 30.0, held=(2,)))
     newcomer = job("new", 20.0, gpus=2)

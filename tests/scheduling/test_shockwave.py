@@ -59,7 +59,10 @@ def window_of(
 
 
 def worth(window: Window, counts: tuple[int, ...]) -> float:
-    """The objective of so many rounds each, term by term; -inf if a job may not have so few."""
+    """The objective of so many rounds each, term by term.
+
+    Minus infinity if a job may not have so few.
+    """
     log = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
     planned = np.minimum(counts, (1.0 - window.done) * window.paced_rounds)
     if (planned < window.least_rounds - 1e-9).any():
@@ -200,7 +203,7 @@ def test_expected_epochs_are_as_many_as_are_left(
 
 
 def adapting(job_id: str = "job", **changes: Any) -> Job:
-    """Ten epochs of 1000 samples take 10 s at 32 samples a step and 4 s at 64, as measured.
+    """Ten epochs of 1000 samples: 10 s at 32 samples a step, 4 s at 64, as measured.
 
     The model fitted to that predicts other times.
     """

@@ -31,7 +31,7 @@ given_jobs = st.lists(
 
 
 def mixed_window(many: int = 24, *, seed: int = 0) -> Window:
-    """A window that is short of GPUs, of jobs of which some weigh far more than others."""
+    """A window short of GPUs, with jobs of very different weights."""
     rng = np.random.default_rng(seed)
     listed = [
         (

@@ -1,4 +1,4 @@
-"""Sia's choices on examples small enough to check by hand, beginning with the paper's own."""
+"""Sia's choices on small examples, beginning with the paper's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maat.simulation.fidelity import FIDELITIES
 
 
 def matrix_from(round_input: RoundInput, goodput: list[list[float]]) -> GoodputMatrix:
-    """The matrix of these figures: rows are jobs, columns Sia's configurations; 0: no pair."""
+    """The matrix of these figures: rows are jobs, columns configurations; 0: no pair."""
     table = sia_configurations(round_input.cluster)
     values = np.array(goodput)
     rows, columns = np.nonzero(values)
@@ -78,7 +78,10 @@ def test_a_row_is_measured_by_its_own_smallest_goodput() -> None:
 
 
 def row_measures(policy: Sia, round_input: RoundInput) -> dict[tuple[str, str, int], float]:
-    """Utility before restarts and fairness, by job, type and GPU count, of the policy's matrix."""
+    """Utility before restarts and fairness, by job, type and GPU count.
+
+    Of the matrix that the policy uses.
+    """
     matrix = policy.allocate(round_input).matrix
     assert matrix is not None
     found = normalised(matrix.pairs, round_input.jobs, matrix.table.type_names, policy.row_unit)
@@ -100,9 +103,9 @@ THREE_KINDS = "t4=2x4,a100=2x8"
 
 
 def three_kinds_of_job(*, known: bool) -> RoundInput:
-    """A rigid job of four GPUs, one with replicas of four t4 or two a100, and an adaptive one.
+    """A rigid job of four GPUs, a hybrid-parallel one, and an adaptive one.
 
-    t4 is the slowest type for all.
+    The second has replicas of four t4 or two a100. t4 is the slowest type for all.
     """
     memory = _memory("t4", "a100")
     believed = belief(t4=0.5, a100=0.1) if known else Belief()

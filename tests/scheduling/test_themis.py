@@ -37,7 +37,10 @@ def asks(
     age: float = 1000.0,
     **alphas: float,
 ) -> Job:
-    """A job of that many GPUs at a batch of 32 a GPU, with its known types; starts cost nothing."""
+    """A job of that many GPUs at a batch of 32 a GPU, with its known types.
+
+    Starts cost nothing.
+    """
     declared = spec(
         name, gpu_count=gpus, batch_size=32 * gpus, submitted_at=NOW - age, restart_seconds=0.0
     )
@@ -121,7 +124,10 @@ def test_when_all_are_invited_the_one_that_gains_most_wins() -> None:
 
 
 def test_what_is_left_goes_to_the_others_by_chance() -> None:
-    """One of four is invited and takes one GPU; each of the rest gets the other in some round."""
+    """One of four is invited and takes one GPU.
+
+    Each of the rest gets the other GPU in some round.
+    """
     four = [asks(f"j{i}", age=50_000.0 if i == 0 else 1000.0) for i in range(4)]
     rest = set()
     for number in range(1, 30):
@@ -173,9 +179,9 @@ def test_paying_by_chance_takes_the_whole_of_it_as_often_as_the_part_says() -> N
 
 
 def test_a_restart_is_counted_against_a_move() -> None:
-    """The fast GPU is worth more to the job whose lease on it ended than to an equal job.
+    """The fast GPU is worth more to the job whose lease on it ended.
 
-    The other would have to load first.
+    An equal job would have to load first.
     """
     slow_start = replace(asks("new").spec, id="new", restart_seconds=600.0)
     new = replace(asks("new"), spec=slow_start)
@@ -185,7 +191,7 @@ def test_a_restart_is_counted_against_a_move() -> None:
 
 
 def brute_force(candidates: Candidates, gain: np.ndarray, rows: Sequence[int]) -> float:
-    """The largest sum of log gains over every choice of one candidate or none per job."""
+    """The largest sum of log gains over every choice of at most one candidate a job."""
     options = [[None, *np.flatnonzero(candidates.members[:, 0] == row).tolist()] for row in rows]
     best = 0.0
     for choice in product(*options):

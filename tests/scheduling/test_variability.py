@@ -112,7 +112,7 @@ def placed(
     penalty: float = 1.7,
     **parameters: object,
 ) -> Mapping[str, tuple[int, ...]]:
-    """Where jobs (name, class, GPUs), in the policy's order, go on t4 GPUs of these scores."""
+    """Where jobs (name, class, GPUs), in order, go on t4 GPUs of these scores."""
     cluster = replace(
         Cluster.parse(shape), scores={name: tuple(values) for name, values in scores.items()}
     )

@@ -21,7 +21,10 @@ CLUSTER = Cluster.parse("t4=2x4")
 
 
 def goodput(declared: JobSpec) -> list[float]:
-    """Of one, two and four t4 GPUs. A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01."""
+    """Goodput of one, two and four t4 GPUs.
+
+    A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01.
+    """
     counts = np.array([1, 2, 4])
     pairs = evaluate_pairs(
         (job(declared, belief(t4=0.1)),),

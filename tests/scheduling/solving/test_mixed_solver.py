@@ -1,4 +1,4 @@
-"""Mixed programmes: answers of HiGHS are checked, and a missing answer is reported."""
+"""Mixed programmes: HiGHS's answers are checked, a missing one is reported."""
 
 from __future__ import annotations
 

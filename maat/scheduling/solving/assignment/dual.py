@@ -1,4 +1,4 @@
-"""The Lagrangian dual of the assignment programme: one price per limit, and a bound.
+"""The Lagrangian dual of the programme: one price per limit, and a bound.
 
     D(l) = sum_i max(0, max_j v_ij - l . a_ij) + l . capacity  >=  the value of any answer, l >= 0
 
@@ -53,7 +53,10 @@ class _SmoothedDual:
 
 
 def minimise_dual(problem: PreparedProblem) -> Iterator[Prices]:
-    """Yield the best prices so far after each temperature, so that a caller may stop early."""
+    """Yield the best prices so far after each temperature.
+
+    A caller may stop early.
+    """
     prices = _first_prices(problem)
     best = Prices(prices, np.inf)
     for share in _TEMPERATURES:
@@ -89,7 +92,10 @@ def _first_prices(problem: PreparedProblem) -> FloatArray:
 
 
 def _smoothed_dual(problem: PreparedProblem, prices: FloatArray, tau: float) -> _SmoothedDual:
-    """Evaluate sum_i tau log(1 + sum_j exp(rc_ij / tau)) + l . capacity, with derivatives."""
+    """Evaluate the smoothed dual, with derivatives.
+
+    sum_i tau log(1 + sum_j exp(rc_ij / tau)) + l . capacity
+    """
     jobs, patterns = problem.job_count, len(problem.patterns)
     reduced = problem.reduced_values(prices)
     top = np.maximum(np.maximum.reduceat(reduced, problem.starts), 0.0)
@@ -147,7 +153,10 @@ def _line_search(
     at: _SmoothedDual,
     tau: float,
 ) -> tuple[FloatArray, _SmoothedDual] | None:
-    """Shorten the projected step until the smoothed dual falls enough; None if it never does."""
+    """Return prices at which the smoothed dual falls enough, and the dual there.
+
+    Shortens the projected step until they are found; None if they are not.
+    """
     step = 1.0
     for _ in range(_MAX_SHRINKS):
         moved = np.maximum(prices + step * direction, 0.0)

@@ -1,4 +1,4 @@
-"""The exact part: the best answer within a loss budget, by dynamic programming over used places.
+"""The best answer within a loss budget, by dynamic programming over places.
 
 At prices l, let rc_ij be the reduced value of pair j of job i and best_i = max(0, max_j rc_ij).
 Taking pair j loses loss_ij = best_i - rc_ij; taking nothing loses best_i. Every answer is worth
@@ -76,7 +76,11 @@ class _Core:
 
 @dataclass(frozen=True)
 class _SearchLimits:
-    """Places that partial answers may use, (R,), the price of an unused place, (R,), the budget."""
+    """What limits partial answers.
+
+    `free`, (R,): places that they may use. `prices`, (R,): of an unused place. `budget`: their most
+    loss.
+    """
 
     free: IntArray
     prices: FloatArray
@@ -103,7 +107,7 @@ class _PartialAnswers:
 
 
 class _BackPointers(NamedTuple):
-    """Parent and option of a job's N partial answers: all that is needed to trace one back."""
+    """Parent and option of a job's N partial answers, to trace one back."""
 
     parent: NDArray[np.int32]
     option: NDArray[np.int32]
@@ -118,10 +122,10 @@ def search_within_budget(
     max_partial_answers: int = MAX_PARTIAL_ANSWERS,
     around: IntArray | None = None,
 ) -> SearchResult:
-    """Find the best answer that loses at most `budget` against the bound at these prices.
+    """Find the best answer within a loss budget at these prices.
 
-    `around`, (J,): an answer; only a few jobs may then differ from it. Such a search is quick and
-    never complete.
+    `budget`: the most that it may lose against the bound. `around`, (J,): an answer; only a few
+    jobs may then differ from it. Such a search is quick and never complete.
     """
     core = _core(problem, prices, budget, around)
     if (core.free < 0).any() or core.settled_loss > budget:
@@ -159,7 +163,7 @@ def search_within_budget(
 def _core(
     problem: PreparedProblem, prices: FloatArray, budget: float, around: IntArray | None
 ) -> _Core:
-    """Settle the jobs with one option within the budget; list the options of the others."""
+    """Settle the jobs with one option in the budget; list those of the others."""
     reduced = problem.reduced_values(prices)
     empty_loss = np.maximum(np.maximum.reduceat(reduced, problem.starts), 0.0)
     pair_loss = empty_loss[problem.job] - reduced
@@ -188,7 +192,7 @@ def _core(
 def _options_by_job(
     problem: PreparedProblem, pairs: IntArray, pair_loss: FloatArray, empty_loss: FloatArray
 ) -> list[_JobOptions]:
-    """Return the options of every job that has some of these pairs, largest usage first.
+    """Return the options of the jobs of these pairs, largest usage first.
 
     Large steps in usage come early, where they make few partial answers; small ones fill gaps late.
     """
@@ -207,7 +211,7 @@ def _options_by_job(
 
 
 def _largest_later_usage(core: _Core) -> IntArray:
-    """Return the most places that jobs i, i + 1, ... can take together, (jobs + 1, R)."""
+    """Return the most places that jobs from i on can take, (jobs + 1, R)."""
     largest = np.array([one.usage.max(axis=1) for one in core.options], dtype=np.int64).reshape(
         -1, len(core.free)
     )
@@ -217,7 +221,10 @@ def _largest_later_usage(core: _Core) -> IntArray:
 
 
 def _key_strides(free: IntArray, most: IntArray) -> IntArray | None:
-    """Return the factors, (R,), that make one number of a usage vector; None if it overflows."""
+    """Return the factors, (R,), that turn usage into one number.
+
+    None if that number could overflow.
+    """
     radix = [int(min(f, m)) + 1 for f, m in zip(free, most, strict=True)]
     strides, size = [], 1
     for r in radix:
@@ -229,7 +236,7 @@ def _key_strides(free: IntArray, most: IntArray) -> IntArray | None:
 def _extend(
     partial: _PartialAnswers, options: _JobOptions, limits: _SearchLimits, still: IntArray
 ) -> tuple[_PartialAnswers, FloatArray]:
-    """Extend every partial answer by every option of the next job; keep what may succeed.
+    """Extend every partial answer by every option of the next job.
 
     Returns the partial answers that fit and stay within the budget, and the least loss, (N,), that
     each can end with. `still`, (R,): the most places that later jobs can take; places beyond that

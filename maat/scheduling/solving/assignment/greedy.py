@@ -74,7 +74,10 @@ def total_value(problem: PreparedProblem, pair_of: IntArray) -> float:
 
 
 def _best_of_each_job(problem: PreparedProblem, score: FloatArray) -> IntArray:
-    """Return the pair of highest score of every job that has a finite one; first of equals."""
+    """Return the pair of highest finite score of every job that has one.
+
+    The first of equals.
+    """
     top = np.maximum.reduceat(score, problem.starts)
     best = np.flatnonzero((score == top[problem.job]) & (score > -np.inf))
     jobs = problem.job[best]
@@ -83,7 +86,7 @@ def _best_of_each_job(problem: PreparedProblem, score: FloatArray) -> IntArray:
 
 
 def _fit_in_order(usage: FloatArray, free: FloatArray) -> BoolArray:
-    """Return which of N requests, (R, N), fit if all requests before them count as granted.
+    """Return which of N requests, (R, N), fit if all before count as granted.
 
     Every request must fit alone, so the first one is always accepted.
     """

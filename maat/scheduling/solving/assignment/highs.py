@@ -1,4 +1,4 @@
-"""Runs HiGHS on a whole assignment programme. solver.py decides whether to accept the answer."""
+"""Runs HiGHS on a whole assignment programme. solver.py checks the answer."""
 
 from __future__ import annotations
 

@@ -40,11 +40,11 @@ def movable_jobs(
 
 
 def _change_key(change: FloatArray) -> FloatArray:
-    """Return a number for each of N changes of places, (R, N): equal changes have equal keys.
+    """Return a key of each of N changes of places, (R, N).
 
-    The key is the inner product with the square roots of 2, 3, 4, ... Sums of small whole multiples
-    of these roots are rarely equal, so that different changes rarely share a key. Two that do share
-    one quota of jobs; that may cost quality, never correctness.
+    Equal changes have equal keys. A key is the inner product with the square roots of 2, 3, 4, ...
+    Sums of small whole multiples of these roots are rarely equal, so that different changes rarely
+    share a key. Two that do share one quota of jobs; that may cost quality, never correctness.
     """
     roots = np.sqrt(np.arange(2, len(change) + 2))
     key: FloatArray = roots @ change

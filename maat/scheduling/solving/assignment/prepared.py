@@ -49,14 +49,17 @@ class PreparedProblem:
 
 
 def useful_pairs(problem: AssignmentProblem) -> IntArray:
-    """Return the pairs of positive value that fit alone; no best answer needs any other."""
+    """Return the pairs of positive value that fit alone.
+
+    No best answer needs any other.
+    """
     return np.flatnonzero(
         (problem.value > 0) & (problem.usage <= np.maximum(problem.capacity, 0)).all(axis=1)
     )
 
 
 def prepare(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None) -> PreparedProblem:
-    """Return the problem on these pairs alone, with a small preference among equal values."""
+    """Return the problem on these pairs, with a preference among equal values."""
     count = len(pairs)
     places = problem.places[pairs].astype(np.float64)
     job = problem.job[pairs]
@@ -93,7 +96,7 @@ def prepare(problem: AssignmentProblem, pairs: IntArray, tie_seed: int | None) -
 
 
 def _distinct_memberships(membership: BoolArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows of (P, R) as 0 and 1, (K, R), and the index of each row, (P,)."""
+    """Return the distinct rows of (P, R), (K, R), and the index of each row, (P,)."""
     limits = membership.shape[1]
     if limits > _MAX_LIMITS_IN_KEY:
         rows, pattern = np.unique(membership, axis=0, return_inverse=True)

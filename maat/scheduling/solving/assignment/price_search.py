@@ -1,4 +1,4 @@
-"""The search for an answer and its bound: prices, greedy, neighbourhoods and exact search.
+"""Finds an answer and a bound by prices, greedy and exact search.
 
 Uses no external solver. docs/solver.md explains the steps.
 """
@@ -40,7 +40,7 @@ _NEIGHBOURHOOD_WORK = 150_000
 
 @dataclass(frozen=True, slots=True)
 class BoundedAnswer:
-    """The pair of every job, (J,), an upper bound on any answer, and the prices, (R,)."""
+    """The pair of every job, (J,), a bound on all answers, and the prices, (R,)."""
 
     pair_of: IntArray
     bound: float
@@ -72,7 +72,10 @@ def _unlimited_answer(problem: PreparedProblem) -> BoundedAnswer | None:
 def _answer_by_prices(
     problem: PreparedProblem, present: IntArray, options: SolveOptions
 ) -> BoundedAnswer:
-    """Lower the bound and raise the answer until the gap or the work budget is used up."""
+    """Lower the bound and improve the answer until the gap is closed.
+
+    Or until the work budget is spent.
+    """
     tolerance = max(options.tolerance, EXACT)
     best = improve_by_exchange(problem, present)
     best_value = total_value(problem, best)
@@ -100,7 +103,7 @@ def _answer_by_prices(
 def _close_gap(
     problem: PreparedProblem, answer: BoundedAnswer, tolerance: float, most_work: int
 ) -> BoundedAnswer:
-    """Search with growing loss budgets until the gap is within the tolerance or work runs out."""
+    """Search with growing loss budgets until the gap is closed or work runs out."""
     root, bound = answer.bound, answer.bound
     pair_of, work = _search_neighbourhoods(problem, answer, tolerance)
     best = total_value(problem, pair_of)
@@ -123,7 +126,7 @@ def _close_gap(
 def _search_neighbourhoods(
     problem: PreparedProblem, answer: BoundedAnswer, tolerance: float
 ) -> tuple[IntArray, int]:
-    """Improve an answer by searching its neighbourhoods; return it, (J,), and the work done.
+    """Return an answer improved in its neighbourhoods, (J,), and the work done.
 
     With few jobs nothing is searched here: the search over all jobs is quick enough.
     """
@@ -153,7 +156,7 @@ def _search_neighbourhoods(
 def _better_of(
     problem: PreparedProblem, pair_of: IntArray, found: IntArray | None
 ) -> tuple[IntArray, float]:
-    """Return the better of two answers, the second one after exchanges, and its value."""
+    """Return the better of two answers, the second after exchanges; and its value."""
     best = total_value(problem, pair_of)
     if found is None:
         return pair_of, best

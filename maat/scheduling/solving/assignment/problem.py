@@ -38,7 +38,7 @@ class AssignmentProblem:
 
     @cached_property
     def usage(self) -> IntArray:
-        """Places that every pair takes under every limit, shape (P, R)."""
+        """Return the places that every pair takes under every limit, shape (P, R)."""
         return self.membership * self.places[:, None] if self.taken is None else self.taken
 
 
@@ -81,7 +81,7 @@ def used_places(problem: AssignmentProblem, chosen: IntArray) -> IntArray:
 
 
 def feasible_present(problem: AssignmentProblem) -> IntArray:
-    """Return the present pairs that the limits still allow, taken in the order of jobs."""
+    """Return the present pairs that the limits still allow, in the order of jobs."""
     present = np.flatnonzero(problem.present)
     if is_feasible(problem, present):
         return present

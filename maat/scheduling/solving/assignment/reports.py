@@ -60,7 +60,7 @@ def accepted(
 def present_kept(
     problem: AssignmentProblem, began: float, *, method: str, message: str, bound: float
 ) -> Assignment:
-    """Return the present pairs that the limits allow, because there is no usable answer."""
+    """Return the present pairs that the limits allow: no answer is usable."""
     chosen = feasible_present(problem)
     objective = float(np.nan_to_num(problem.value[chosen], posinf=0.0, neginf=0.0).sum())
     bound = max(bound, objective)

@@ -1,4 +1,4 @@
-"""Solves the assignment programme. Only this module judges what HiGHS reports of one.
+"""Solves the assignment programme, and checks what HiGHS reports of one.
 
 price_search.py finds an answer and a bound; plain HiGHS is asked if a large gap is left. Each
 answer is checked against the limits, and against keeping the present allocation, before it is
@@ -45,7 +45,10 @@ _MAX_PAIRS_FOR_HIGHS = 30_000
 
 
 def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) -> Assignment:
-    """Return the best assignment found, with its certificate; never worse than the present one."""
+    """Return the best assignment found, with its certificate.
+
+    It is never worse than the present one.
+    """
     began = time.process_time()
     error = _input_error(problem)
     if error:
@@ -74,9 +77,9 @@ def solve(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) ->
 
 
 def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions()) -> Assignment:
-    """Solve the whole programme by HiGHS to the gap `tolerance`: the fallback and test oracle.
+    """Solve the whole programme by HiGHS to the gap `tolerance`.
 
-    A tolerance of 0 asks for a proof of optimality.
+    This is the fallback and the test oracle. A tolerance of 0 asks for a proof of optimality.
     """
     began = time.process_time()
     bound, method = unlimited_bound(problem), "highs"
@@ -94,7 +97,7 @@ def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions
 def _checked(
     problem: AssignmentProblem, highs_answer: HighsAnswer, began: float, options: SolveOptions
 ) -> Assignment:
-    """Return the answer of HiGHS if it keeps the limits and is no worse than the present one.
+    """Return the answer of HiGHS if it is feasible and no worse than the present.
 
     Otherwise the present allocation stays.
     """
@@ -141,7 +144,7 @@ def _input_error(problem: AssignmentProblem) -> str:
 def _present_pairs(
     problem: AssignmentProblem, prepared: PreparedProblem, pairs: IntArray
 ) -> IntArray:
-    """Return the present pair of every job, (J,), if it is still feasible and has a value."""
+    """Return the present pair of every job, (J,), if it is useful and feasible."""
     mask = np.zeros(len(problem.value), dtype=bool)
     mask[feasible_present(problem)] = True
     present = np.flatnonzero(mask[pairs])
@@ -153,7 +156,7 @@ def _present_pairs(
 def _better_of_highs_and(
     answer: Assignment, problem: AssignmentProblem, began: float, options: SolveOptions
 ) -> Assignment:
-    """Return the better of the answer and what plain HiGHS finds, under the lower bound."""
+    """Return the better of the answer and that of HiGHS, under the lower bound."""
     other = solve_highs(problem, options)
     if other.report.fallback:
         return replace(
