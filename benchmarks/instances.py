@@ -13,7 +13,7 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.restart import restart_factor
-from maat.scheduling.solving.assignment_problem import AssignmentProblem
+from maat.scheduling.solving.assignment.problem import AssignmentProblem
 
 TYPES = ("t4", "rtx", "a100")
 _NODES_PER_64 = np.array([6, 3, 2])

@@ -18,7 +18,8 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import RoundInput, RoundResult
@@ -122,7 +123,7 @@ def planned_rounds(gpus: int, jobs: int, *, odd: bool, stored: int, seed: int = 
     policy, placer, limits = (
         POLICIES.build("sia"),
         PLACERS.build("whole-node"),
-        standing_limits(cluster),
+        capacity_limits(cluster),
     )
     timed: list[Timed] = []
     for number in range(WARM_UP_ROUNDS + stored):

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.children import Answers, ask_child
 from benchmarks.instances import Instance, rounds
 from benchmarks.table import Cell, Figures, growth
-from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.assignment.problem import AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve, solve_highs
 from maat.scheduling.solving.report import SolveReport
 
 COLUMNS = {

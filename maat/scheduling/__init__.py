@@ -1,1 +1,4 @@
-"""The core: what decides. Pure, and blind to who asks: numpy, scipy, threadpoolctl and the standard library; it imports nothing else of Maat."""
+"""The core: it decides, and has no side effects.
+
+It needs numpy, scipy, threadpoolctl and the standard library, and imports no other part of Maat.
+"""

@@ -1,6 +1,7 @@
-"""Array types by what they hold. Counts are int64, quantities float64; axes are named in docstrings.
+"""Array types by what they hold. Counts are int64, quantities float64.
 
-Axes: J jobs, C configurations, T GPU types, B batch-size candidates, P feasible (job, configuration) pairs, G GPUs, N nodes, R limits.
+Docstrings name the axes: J jobs, C configurations, T GPU types, B batch-size candidates, P
+feasible (job, configuration) pairs, G GPUs, N nodes, R limits.
 """
 
 from __future__ import annotations

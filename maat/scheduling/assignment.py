@@ -1,4 +1,7 @@
-"""From a goodput matrix and a worth per pair to grants: builds the assignment programme around what is pinned, and reads its answer."""
+"""From a goodput matrix and a value per pair to grants.
+
+Builds the assignment programme around what is pinned, and reads its answer.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, membership, places_taken
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.assignment.problem import AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve
 from maat.scheduling.solving.report import SolveReport
 
 
@@ -29,11 +32,18 @@ def assign(
     options: SolveOptions,
     with_batch: bool = True,
 ) -> Decision:
-    """The grants that maximise the summed value of the chosen pairs, pins and limits kept.
+    """Return the grants that maximise the summed value of the chosen pairs.
 
-    `value`, shape (P,): what each pair of the matrix is worth above getting nothing, `idle_penalty` times the job's weight included.
+    Pins and limits are kept.
+
+    Args:
+        value: Shape (P,), the value of each pair of the matrix above getting nothing. It includes
+            `idle_penalty` times the job's weight.
+        idle_penalty: What a job without GPUs costs the objective; only explains the answer.
+        with_batch: Whether grants carry a batch plan.
     """
     pairs = matrix.pairs
+    open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     rows = membership(
         round_input.limits,
         round_input.jobs,
@@ -43,7 +53,6 @@ def assign(
         count=pairs.gpu_count,
     )
     taken = places_taken(round_input.limits, rows, pairs.gpu_count)
-    open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     problem = AssignmentProblem(
         value=value[open_pairs],
         places=pairs.gpu_count[open_pairs],
@@ -57,9 +66,20 @@ def assign(
         else None,
     )
     answer = solve(problem, options)
-    chosen = open_pairs[answer.chosen]
-    grants = dict(round_input.pinned)
-    names = round_input.cluster.type_names
+    chosen = _grants(round_input, matrix, open_pairs[answer.chosen], with_batch=with_batch)
+    grants = {**round_input.pinned, **chosen}
+    reasons = AssignmentReasons(
+        round_input, matrix, value, taken, grants, answer.report, idle_penalty
+    )
+    return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
+
+
+def _grants(
+    round_input: RoundInput, matrix: GoodputMatrix, chosen: IntArray, *, with_batch: bool
+) -> dict[JobId, Grant]:
+    """Return the grants of the chosen pairs, in their order."""
+    pairs, names = matrix.pairs, round_input.cluster.type_names
+    grants = {}
     for pair, j, t, count, nodes in zip(
         chosen.tolist(),
         pairs.job[chosen].tolist(),
@@ -70,14 +90,11 @@ def assign(
     ):
         plan = pairs.plans.plan(pair) if with_batch and pairs.known[pair] else None
         grants[matrix.job_ids[j]] = Grant(names[t], count, node_count=nodes, batch=plan)
-    reasons = AssignmentReasons(
-        round_input, matrix, value, taken, grants, answer.report, idle_penalty
-    )
-    return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
+    return grants
 
 
 def present_pairs(round_input: RoundInput, matrix: GoodputMatrix) -> BoolArray:
-    """Which pairs are what their job holds now, shape (P,)."""
+    """Return which pairs are what their job holds now, shape (P,)."""
     kind = np.full(len(round_input.jobs), -1, dtype=np.int64)
     count = np.zeros(len(round_input.jobs), dtype=np.int64)
     for j, job in enumerate(round_input.jobs):
@@ -95,7 +112,10 @@ def _pinned_rows(round_input: RoundInput) -> BoolArray:
 
 @dataclass(frozen=True)
 class AssignmentReasons(Mapping[JobId, Reasons]):
-    """The reason of each job, from the values, prices and grants of the pass that decided; worked out when it is read."""
+    """The reason of each job, from the values, prices and grants that decided.
+
+    Each reason is computed when it is read.
+    """
 
     round_input: RoundInput
     matrix: GoodputMatrix
@@ -164,8 +184,11 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         )
 
     def _waiting(self, job: Job, start: int, end: int) -> Reasons:
-        """Worth no GPUs at all; or priced out: at the prices of this round, even its best configuration is worth less than the GPUs would be
-        elsewhere."""
+        """Return why a job got nothing.
+
+        Either no GPUs have a value for it, or it is priced out: at the prices of this round even
+        its best configuration is worth less than its GPUs are elsewhere.
+        """
         places = np.array([limit.places for limit in self.round_input.limits], dtype=np.int64)
         used = self.taken[start:end]
         too_large = used > places
@@ -193,7 +216,11 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         )
 
     def _worth_nothing(self, job: Job, most: float) -> Reasons:
-        """`most`: what the best configuration is worth above getting nothing. A job without weight is worth nothing whatever the penalty."""
+        """Return the reason of a job for which no GPUs have a value.
+
+        `most`: the value of its best configuration above getting nothing. A job without weight has
+        no value at any penalty.
+        """
         if not job.spec.weight:
             return Reasons(ReasonCode.IDLE_COSTS_LESS, {"weight": job.spec.weight})
         above = self.idle_penalty - most / job.spec.weight
@@ -203,7 +230,10 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         )
 
     def _binding(self, used: IntArray) -> Limit | None:
-        """The dearest limit of those that lack the places, shape (R,), which a pair uses; the dearest of all its limits where none does."""
+        """Return the limit of the highest price among those that lack places for a pair.
+
+        `used`, (R,), is what the pair uses. If no limit lacks places, all its limits compete.
+        """
         at = list(zip(self.round_input.limits, used.tolist(), self._free_places, strict=True))
         lacking = [limit for limit, count, free in at if count > free] or [
             limit for limit, count, _ in at if count
@@ -211,7 +241,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         return max(lacking, key=lambda limit: self.report.prices.get(limit.name, 0.0), default=None)
 
     def _net(self, start: int, end: int) -> FloatArray:
-        """Value less the price of the places it takes, shape (end - start,)."""
+        """Return value less the price of the places taken, shape (end - start,)."""
         net: FloatArray = self.value[start:end] - self.taken[start:end] @ self._prices
         return net
 

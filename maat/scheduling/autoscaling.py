@@ -1,4 +1,7 @@
-"""How many nodes to rent (Pollux section 5.4.1). A policy takes the cluster as it is; what size it should be is decided here, and only that."""
+"""How many nodes to rent (Pollux section 5.4.1).
+
+A policy takes the cluster as it is. Only its size is decided here.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,12 @@ from maat.vocabulary import WorkloadKind
 
 @dataclass(frozen=True)
 class ScalingInput:
-    """`jobs`: those that want GPUs. `cluster`: all nodes that may be rented, alike, in that order. `node_count`: how many are, at least 1.
+    """What an autoscaler sees. Raises ClusterError if the nodes are not alike.
 
-    Raises ClusterError where the nodes are not alike.
+    Attributes:
+        jobs: Those that want GPUs.
+        cluster: All nodes that may be rented, alike; they are rented in this order.
+        node_count: How many nodes are rented now, at least 1.
     """
 
     jobs: tuple[Job, ...]
@@ -48,39 +54,50 @@ class ScalingInput:
 
     @property
     def node_counts(self) -> IntArray:
-        """1 to all of them, shape (N,)."""
+        """Return 1, 2, ... up to all nodes, shape (N,)."""
         return np.arange(1, len(self.cluster.nodes) + 1)
 
 
 class Ideal(StrEnum):
-    """What perfect scaling is counted from: as many times one GPU, as the formula has it, or whole nodes as many times one node."""
+    """The unit of perfect scaling: n times one GPU, as in the formula, or one node."""
 
     ONE_GPU = "one-gpu"
     ONE_NODE = "one-node"
 
 
 class FastBatch(StrEnum):
-    """The batch of a job that minds samples per second alone: what the GPUs hold, or that of most throughput, accumulated where they hold less."""
+    """The batch size that maximises throughput, ignoring statistical efficiency.
+
+    HELD: the largest that the GPUs hold. MOST_THROUGHPUT: that of most samples per second,
+    accumulated if the GPUs hold less.
+    """
 
     HELD = "held"
     MOST_THROUGHPUT = "most-throughput"
 
 
 class Autoscaler(Protocol):
-    """Chooses how many nodes to rent, as often as it is asked, and what batch the jobs train with there."""
+    """Chooses how many nodes to rent, and the batch with which jobs train there."""
 
     @property
     def name(self) -> str: ...
     def node_count(self, scaling: ScalingInput) -> int: ...
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
-        """What `job` trains with on so many GPUs of full nodes; None: what its own agent finds best."""
+        """Return the plan of `job` on so many GPUs of full nodes.
+
+        None leaves the choice to the job's agent.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class GoodputAutoscaler:
-    """Grow while GPUs make more than U of what as many single ones would, to where they make about L of it, in goodput."""
+    """Adds nodes while goodput scales well.
+
+    If the nodes reach more than the share U of ideal goodput, it grows to where they reach about
+    L.
+    """
 
     upper: float = knob(
         2 / 3,
@@ -91,7 +108,7 @@ class GoodputAutoscaler:
     )
     lower: float = knob(
         1 / 2,
-        "L: share of ideal goodput to which they are.",
+        "L: share of ideal goodput down to which nodes are added.",
         source="Pollux section 5.4.1",
         minimum=0,
         maximum=1,
@@ -118,7 +135,10 @@ class GoodputAutoscaler:
 
 @dataclass(frozen=True)
 class ThroughputAutoscaler:
-    """The same rule in samples per second, whatever a sample is worth (Or et al.)."""
+    """The same rule in samples per second (Or et al.).
+
+    It ignores that samples of larger batches have less value.
+    """
 
     upper: float = knob(
         2 / 3,
@@ -129,7 +149,7 @@ class ThroughputAutoscaler:
     )
     lower: float = knob(
         1 / 2,
-        "Share of ideal throughput to which they are.",
+        "Share of ideal throughput down to which nodes are added.",
         source="as goodput's",
         minimum=0,
         maximum=1,
@@ -177,9 +197,10 @@ Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]
 def share_of_ideal(
     scaling: ScalingInput, speed: Speed, *, ideal: Ideal = Ideal.ONE_GPU
 ) -> FloatArray:
-    """Speed on n nodes over that of one GPU times their GPUs (or of one node), each of J jobs on an equal share; the mean of the jobs, (N,).
+    """Return speed on n nodes as a share of ideal speed, the mean over jobs, (N,).
 
-    Zero where nothing is known of any job: nobody rents for it.
+    Each of J jobs has an equal share of the nodes. Ideal is the speed of one GPU (or one node)
+    times their GPUs (or nodes). Zero if no job's speed is known: no node is rented for it.
     """
     jobs = max(len(scaling.jobs), 1)
     unit = 1 if ideal is Ideal.ONE_GPU else scaling.gpus_per_node
@@ -194,17 +215,26 @@ def share_of_ideal(
 
 
 def goodput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
-    """max GOODPUT over batch sizes (Pollux eq. 13) of every job on so many GPUs, (K,) -> (J, K); zero where nothing is known."""
+    """Return the best goodput of every job on so many GPUs, (K,) -> (J, K).
+
+    max GOODPUT over batch sizes (Pollux eq. 13); zero if the speed is unknown.
+    """
     return _goodput(scaling, scaling.jobs, gpus, nodes)
 
 
 def most_throughput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
-    """max THROUGHPUT over batch sizes, accumulated ones among them, of every job on so many GPUs, (K,) -> (J, K); zero where nothing is known."""
+    """Return the best throughput of every job on so many GPUs, (K,) -> (J, K).
+
+    max THROUGHPUT over batch sizes, with accumulation; zero if the speed is unknown.
+    """
     return _goodput(scaling, [_worth_alike(job) for job in scaling.jobs], gpus, nodes)
 
 
 def throughput_held_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
-    """Samples per second of every job with the largest batch that each GPU holds, (K,) -> (J, K); zero where nothing is known."""
+    """Return samples/s with the largest batch that each GPU holds, (K,) -> (J, K).
+
+    Zero if the speed is unknown.
+    """
     gpu_type = scaling.cluster.type_names[0]
     found = np.zeros((len(scaling.jobs), len(gpus)))
     for row, job in enumerate(scaling.jobs):
@@ -228,7 +258,7 @@ def _goodput(
 
 
 def _pairs(scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: IntArray) -> Pairs:
-    """Every job on every number of GPUs, job by job."""
+    """Evaluate every job on every number of GPUs, job by job."""
     row = np.repeat(np.arange(len(jobs)), len(gpus))
     return evaluate_pairs(
         jobs,
@@ -243,18 +273,27 @@ def _pairs(scaling: ScalingInput, jobs: Sequence[Job], gpus: IntArray, nodes: In
 
 
 def _worth_alike(job: Job) -> Job:
-    """The job as if a sample were worth the same in any batch: its goodput is its throughput."""
+    """Return the job as if a sample had the same value in any batch.
+
+    Its goodput is then its throughput.
+    """
     return replace(job, spec=replace(job.spec, workload_kind=WorkloadKind.BATCH_INFERENCE))
 
 
 def largest_batch_per_gpu(job: Job, gpu_type: str, gpus: IntArray) -> FloatArray:
-    """Samples that a GPU holds, fewer where that many GPUs together would exceed the job's largest batch; shape of `gpus`."""
+    """Return the samples that a GPU holds, in the shape of `gpus`.
+
+    Fewer if so many GPUs together would exceed the job's largest batch.
+    """
     held = job.spec.memory[gpu_type].largest_per_gpu
     return np.maximum(np.minimum(held, job.spec.max_batch_size // gpus), 1).astype(np.float64)
 
 
 def _grown(scaling: ScalingInput, share: FloatArray, *, upper: float, lower: float) -> int:
-    """As many nodes as now, or where their share of the ideal is above `upper`, the larger number whose own is nearest to `lower`."""
+    """Return the node count: as now, or more if the share is above `upper`.
+
+    More is the number, not below the present one, whose share is nearest to `lower`.
+    """
     now = scaling.node_count
     if share[now - 1] <= upper:
         return now

@@ -1,9 +1,11 @@
-"""A job's batch in smaller parts: what each way of splitting it takes in time and in memory. Decides nothing.
+"""The ways to split a job's batch into smaller parts, with their time and memory.
 
-Memory rule: of a GPU whose memory holds at most `largest_per_gpu` samples of a job, a per-GPU batch of m samples takes the share m / largest.
-Two jobs fit together on a GPU where their shares sum to at most 1. The declared limits say nothing of what a model takes without any samples,
-so nothing is computed for it. Limits that nobody derived from memory say nothing of samples either: such a job takes no share, and the table of
-what sharing costs alone says beside whom it fits.
+Decides nothing. Memory rule: if a GPU holds at most `largest_per_gpu` samples of a job, a per-GPU
+batch of m samples takes the share m / largest. Two jobs fit together on a GPU if their shares sum
+to at most 1. The declared limits do not include the memory of a model without samples, so it is
+not counted. Limits that do not come from memory (`fills_gpu` is False) say nothing of samples
+either: such a job takes no share, and only the table of slowdowns decides with which jobs it may
+share.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One way to run a batch: per-GPU batch halved so many times, accumulation making up for it.
+    """One way to run a batch: the per-GPU batch halved, with more accumulation.
 
-    `solo_seconds`: to the job's end, alone, on as few nodes as hold it; `apart_seconds`: on more than one.
+    `solo_seconds`: to the job's end, alone, on as few nodes as hold it. `apart_seconds`: on more
+    than one node.
     """
 
     halvings: int
@@ -39,25 +42,32 @@ class Split:
     apart_seconds: float
 
     def apart(self) -> Split:
-        """The same on GPUs of several nodes."""
+        """Return the same split on GPUs of several nodes."""
         return replace(self, solo_seconds=self.apart_seconds)
 
 
 def memory_share(per_gpu_batch_size: int, limits: MemoryLimits) -> float:
-    """The share of a GPU's memory that a per-GPU batch takes, of at most 1 for one that fits; 0 where the limits do not tell."""
+    """Return the share of a GPU's memory that a per-GPU batch takes.
+
+    At most 1 for a batch that fits; 0 if the limits do not come from memory.
+    """
     return per_gpu_batch_size / limits.largest_per_gpu if limits.fills_gpu else 0.0
 
 
 def both_fit(share: FloatArray, other: FloatArray) -> BoolArray:
-    """Whether two jobs that take these shares of a GPU's memory fit on it together. Shapes broadcast."""
+    """Return whether two jobs with these shares of memory fit on one GPU.
+
+    Shapes broadcast.
+    """
     room: BoolArray = share + other <= 1.0 + _EPSILON
     return room
 
 
 def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[BatchPlan]:
-    """The plan, and the same total in 2, 4, 8, ... times as many passes while a GPU has at least `smallest_per_gpu` samples in each.
+    """Return the plan, then the same total in 2, 4, 8, ... times as many passes.
 
-    A pass holds whole samples, so a total that does not divide is rounded up.
+    Stops when a GPU would have fewer than `smallest_per_gpu` samples in a pass. A pass holds whole
+    samples, so a total that does not divide is rounded up.
     """
     local, plans = plan.total_batch_size / replicas, [plan]
     while True:
@@ -69,7 +79,7 @@ def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[Bat
 
 
 def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
-    """`halved` within what the job declares of a type, on the GPUs that it asks for."""
+    """Return `halved` within the job's limits on a type, on its requested GPUs."""
     replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
     return halved(
         plan, replicas=replicas, smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu
@@ -79,7 +89,10 @@ def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
 def splits(
     job: Job, plan: BatchPlan, *, gpu_type: str, round_input: RoundInput
 ) -> tuple[Split, ...]:
-    """The ways to run a job's plan on its requested GPUs of a type, by number of halvings; infinitely slow where nobody knows its speed."""
+    """Return the ways to run a job's plan on its requested GPUs of a type.
+
+    They are ordered by number of halvings. A job of unknown speed takes infinitely long.
+    """
     limits, replicas = (
         job.spec.memory[gpu_type],
         job.spec.requested_gpus // job.spec.replica_gpus(gpu_type),
@@ -95,9 +108,10 @@ def splits(
 def _solo_seconds(
     job: Job, plans: Sequence[BatchPlan], gpu_type: str, replicas: int, round_input: RoundInput
 ) -> list[list[float]]:
-    """Remaining steps x seconds of a step (the paper's L = t_iter I); steps from the remaining work where nobody counts them.
+    """Return remaining steps x seconds of a step, L = t_iter I in the paper, (2, H).
 
-    On as few nodes as hold the job, and on at least two; shape (2, H).
+    The first row is on as few nodes as hold the job, the second on at least two. Steps follow from
+    the remaining work if they are not counted.
     """
     cluster = round_input.cluster
     lent = round_input.projection(job, gpu_type, cluster.type_names)

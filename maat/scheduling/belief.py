@@ -1,6 +1,7 @@
-"""What the scheduler believes of a job: the samples it has seen, the models fitted to them, the gradient statistics reported.
+"""What the scheduler believes of a job, from its samples and gradient statistics.
 
-Never the truth: the simulator's true step times live in maat.models.truth, which nothing here can import.
+Never the truth: the simulator's true step times are in maat.models.truth, which no module here can
+import.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ SampleKey = tuple[int, int, int]
 
 
 class Fitter(Protocol):
-    """Samples of one (job, GPU type) -> the seven throughput parameters, shape (7,)."""
+    """Fits samples of one (job, GPU type) by the seven parameters, shape (7,)."""
 
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray: ...
 
 
 class MemoisingFitter:
-    """fit_throughput, once per distinct set of samples: jobs of one model report the same step times again and again."""
+    """Calls fit_throughput once per distinct set of samples.
+
+    Jobs of one model often report the same step times.
+    """
 
     def __init__(self, *, across_over_within: float = 0.0) -> None:
-        """`across_over_within`: as fit_throughput has it."""
+        """Create a fitter; `across_over_within` is as in fit_throughput."""
         self._known: dict[tuple[Sample, ...], FloatArray] = {}
         self._across_over_within = across_over_within
 
@@ -53,31 +57,32 @@ class GradientStatistics:
 
 @dataclass(frozen=True)
 class TypeBelief:
-    """One job on one GPU type: its distinct samples in the order seen (the first of a kind stays), and the model fitted to them.
+    """One job on one GPU type: its distinct samples, and the model fitted to them.
 
-    `model`: the seven parameters, or who fits them once somebody reads them: many policies never do.
+    Samples are in the order of arrival; the first of each kind stays. `model`: the seven
+    parameters, or the fitter that computes them when they are first read; many policies never do.
     """
 
     samples: tuple[Sample, ...]
     model: FloatArray | Fitter
 
     def __getstate__(self) -> dict[str, object]:
-        """What it was made of; what follows from that is worked out again."""
+        """Return the fields only; derived values are computed again."""
         return {"samples": self.samples, "model": self.model}
 
     @cached_property
     def parameters(self) -> FloatArray:
-        """Throughput parameters, shape (7,)."""
+        """Return the throughput parameters, shape (7,)."""
         return self.model if isinstance(self.model, np.ndarray) else self.model(self.samples)
 
     @cached_property
     def by_key(self) -> Mapping[SampleKey, Sample]:
-        """The samples by (nodes, replicas, per-GPU batch)."""
+        """Return the samples by (nodes, replicas, per-GPU batch)."""
         return {_key(s): s for s in self.samples}
 
     @cached_property
     def knows_synchronisation(self) -> bool:
-        """Whether more than one replica was ever measured."""
+        """Return whether a sample of more than one replica exists."""
         return any(s.replica_count > 1 for s in self.samples)
 
     @cached_property
@@ -87,15 +92,17 @@ class TypeBelief:
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed of one job, by GPU type, and of its gradients. `peak_replica_count`: the most replicas it ever ran
-    on, on any type."""
+    """The beliefs about one job by GPU type, and about its gradients.
+
+    `peak_replica_count`: the most replicas on which it ever ran, on any type.
+    """
 
     by_type: Mapping[str, TypeBelief] = field(default_factory=dict)
     gradient: GradientStatistics | None = None
     peak_replica_count: int = 0
 
     def with_samples(self, gpu_type: str, samples: Iterable[Sample], *, fitter: Fitter) -> Belief:
-        """The belief after these samples; itself, where none of them is new."""
+        """Return the belief after these samples; itself if none is new."""
         known = self.by_type.get(gpu_type)
         seen = known.by_key if known is not None else {}
         fresh: dict[SampleKey, Sample] = {}
@@ -108,7 +115,10 @@ class Belief:
         return replace(self, by_type={**self.by_type, gpu_type: TypeBelief(everything, fitter)})
 
     def noise_scale(self, initial_batch_size: float) -> float:
-        """phi in samples; 0 (a larger batch is worth nothing) until gradients were measured."""
+        """Return phi in samples; 0 until gradients were measured.
+
+        With 0 a larger batch has no value.
+        """
         if self.gradient is None:
             return 0.0
         return float(noise_scale(self.gradient.square, self.gradient.variance, initial_batch_size))

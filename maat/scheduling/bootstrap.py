@@ -1,6 +1,7 @@
-"""Throughput on a GPU type that was not run on yet, from one that was (Sia section 3.2, eq. 1).
+"""Throughput on a GPU type on which a job never ran, from another type.
 
-A projection answers: whose model stands in for this type, and by what factor? None: nothing is known of any type.
+Sia section 3.2, eq. 1. A projection returns the type whose model stands in, and a factor; None if
+no type is known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from maat.scheduling.throughput import pass_seconds
 
 
 class Projection(Protocol):
-    """(job, type, all types in the cluster's order) -> (type whose model is used, factor on its goodput), or None."""
+    """Returns the type whose model stands in for a type, and a factor on its goodput.
+
+    The arguments are the job, the type, and all types in the cluster's order. None if no type is
+    known.
+    """
 
     def __call__(
         self, job: Job, gpu_type: str, type_names: Sequence[str], /
@@ -25,12 +30,13 @@ class Projection(Protocol):
 def project_by_profile(
     job: Job, gpu_type: str, type_names: Sequence[str], /
 ) -> tuple[str, float] | None:
-    """The paper's rule: scaling is learnt where it was measured, speed is what one GPU of each type was measured to do.
+    """Apply the paper's rule: scaling comes from one type, speed from each type.
 
         est-xput_B(N) = xput_B(1) / xput_A(1) * xput_A(N)
 
-    A type with samples of several replicas uses its own model. Else the type A with the most replicas seen lends its scaling, times the
-    ratio of one-replica throughputs. Where nobody ran on several replicas, a type's own one-GPU model scales perfectly.
+    A type with samples of several replicas uses its own model. Otherwise the type A with the most
+    replicas measured lends its scaling, times the ratio of one-replica throughputs. If no type was
+    measured on several replicas, a type's own one-GPU model scales perfectly.
     """
     own = job.belief.by_type.get(gpu_type)
     if own is not None and own.knows_synchronisation:
@@ -44,8 +50,11 @@ def project_by_profile(
 
 
 class ProjectByConstant:
-    """The published simulator's rule: own model as soon as there is any sample; else the first type that has one, times a constant ratio
-    of the two types' one-GPU throughputs for the model of this job. `reference`: model -> type -> samples/s, types in the order of the rule.
+    """The published simulator's rule: own model, else a constant ratio.
+
+    A type with any sample uses its own model. Otherwise the first type with a sample stands in,
+    times a constant ratio of the one-GPU throughputs of this job's model. `reference`: model ->
+    type -> samples/s, types in the order of the rule.
     """
 
     def __init__(self, reference: Mapping[str, Mapping[str, float]]) -> None:
@@ -77,7 +86,7 @@ def _most_scaled(job: Job, type_names: Sequence[str]) -> str | None:
 
 
 def _one_replica_ratio(job: Job, gpu_type: str, other: str) -> float:
-    """xput_B(1) / xput_A(1) at the largest per-GPU batch that both types hold."""
+    """Return xput_B(1) / xput_A(1) at the largest per-GPU batch that both types hold."""
     memory = job.spec.memory
     batch = min(memory[gpu_type].largest_per_gpu, memory[other].largest_per_gpu)
     at = np.asarray(float(batch))

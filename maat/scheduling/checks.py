@@ -1,4 +1,7 @@
-"""The rules that every decision and every placement keeps, checked in production too: a fault of a policy must not reach a GPU."""
+"""The rules that every decision and every placement must keep.
+
+They are checked in production too: a faulty policy must not reach a GPU.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,13 @@ from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 def check_decision(decision: Decision, round_input: RoundInput) -> None:
-    """Limits kept, pins kept, rigid jobs exactly or nothing, nobody granted what it cannot use, named GPUs to be had. Raises ContractViolation."""
+    """Check a decision against limits, pins, job declarations and named GPUs.
+
+    Raises:
+        ContractViolation: The grants exceed a limit or change a pin; a rigid job gets another
+            count than it asked for; a job gets GPUs that it cannot use; or a named GPU is not
+            available.
+    """
     for job_id, grant in decision.grants.items():
         _check_grant(job_id, grant, round_input)
     _check_named_gpus(decision, round_input)
@@ -25,7 +34,12 @@ def check_decision(decision: Decision, round_input: RoundInput) -> None:
 
 
 def check_placement(placed: PlacementResult, decision: Decision, round_input: RoundInput) -> None:
-    """Every GPU exists, is usable, of the granted type and in the granted number; no place taken twice. Raises ContractViolation."""
+    """Check that every GPU of a placement may be held as the decision grants it.
+
+    Raises:
+        ContractViolation: A GPU does not exist, is drained, of another type than granted, or held
+            by more jobs than it may; or a job holds another number of GPUs than granted.
+    """
     cluster, gpus = round_input.cluster, placed.placement.gpus
     if len(gpus) and (gpus.min() < 0 or gpus.max() >= cluster.gpu_count):
         raise ContractViolation("a placement names a GPU that the cluster does not have")
@@ -68,16 +82,22 @@ def _check_grant(job_id: str, grant: Grant, round_input: RoundInput) -> None:
         spec.max_gpus is not None and grant.gpu_count > spec.max_gpus
     ):
         raise ContractViolation(
-            f"job {job_id} was granted {grant.gpu_count} GPUs outside its {spec.min_gpus} to {spec.max_gpus}"
+            f"job {job_id} was granted {grant.gpu_count} GPUs "
+            f"outside its {spec.min_gpus} to {spec.max_gpus}"
         )
     if grant.gpu_count % spec.replica_gpus(grant.gpu_type):
         raise ContractViolation(
-            f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, granted {grant.gpu_count}"
+            f"job {job_id} needs whole replicas of {spec.replica_gpus(grant.gpu_type)} GPUs, "
+            f"granted {grant.gpu_count}"
         )
 
 
 def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
-    """GPUs that grants name exist, are usable, of the granted type and number, and none is named for more jobs than it may hold."""
+    """Check the GPU numbers in grants.
+
+    They must exist, be usable, of the granted type and number, and none may be named by more jobs
+    than it may hold.
+    """
     cluster, named = round_input.cluster, Counter[int]()
     for job_id, grant in decision.grants.items():
         if grant.gpus is None:
@@ -97,7 +117,8 @@ def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
             for g in grant.gpus
         ):
             raise ContractViolation(
-                f"job {job_id} was granted GPUs {grant.gpus}, not all of them usable {grant.gpu_type}"
+                f"job {job_id} was granted GPUs {grant.gpus}, "
+                f"not all of them usable {grant.gpu_type}"
             )
         named.update(grant.gpus)
     if max(named.values(), default=0) > cluster.jobs_per_gpu:
@@ -119,5 +140,6 @@ def _check_limits(decision: Decision, round_input: RoundInput) -> None:
     for limit in round_input.limits:
         if used[limit.name] > max(limit.places, pinned[limit.name]):
             raise ContractViolation(
-                f"limit {limit.name} allows {limit.places} places; the decision takes {used[limit.name]}"
+                f"limit {limit.name} allows {limit.places} places; "
+                f"the decision takes {used[limit.name]}"
             )

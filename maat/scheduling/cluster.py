@@ -1,4 +1,4 @@
-"""What there is to give: GPU types, nodes, GPUs. Knows nothing of who holds what."""
+"""A cluster: GPU types, nodes, GPUs. Knows no allocation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d{1,12})x(?P<gpu
 
 @dataclass(frozen=True, slots=True)
 class GpuType:
-    """A kind of device, with its own capacity row. `memory_gib` of one GPU, None where it does not matter."""
+    """A kind of device, with its own capacity row.
+
+    `memory_gib` of one GPU; None if it does not matter.
+    """
 
     name: str
     memory_gib: float | None = None
@@ -30,7 +33,7 @@ class GpuType:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ClusterError(
-                "is no usable name",
+                "is not a usable name",
                 field="gpu_type",
                 value=self.name,
                 remedy="Use lower-case letters, digits, '-', '_' or '.'.",
@@ -41,7 +44,8 @@ class GpuType:
 class Node:
     """A machine with GPUs of one type.
 
-    `drained` holds the indices on this node of GPUs that may not be used (being repaired, or the whole node put out of service).
+    `drained`: indices on this node of GPUs that may not be used: under repair, or the whole node
+    out of service.
     """
 
     id: NodeId
@@ -72,11 +76,13 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Nodes in a fixed order; the same only as itself, so that what follows from it can be kept beside it.
+    """Nodes in a fixed order.
 
-    GPUs are numbered 0..G-1 through the nodes in that order.
+    A cluster equals only itself, so that derived data can be cached per instance. GPUs are
+    numbered 0..G-1 through the nodes in order.
 
-    `scores` are per-GPU slowness factors by job class, shape (G,) each; 1.0 is the median GPU, larger is slower (PAL).
+    `scores`: per-GPU slowness factors by job class, shape (G,) each; 1.0 is the median GPU, larger
+    is slower (PAL).
     """
 
     nodes: tuple[Node, ...]
@@ -137,7 +143,7 @@ class Cluster:
         memory_gib: Mapping[str, float] | None = None,
         jobs_per_gpu: int = 1,
     ) -> Cluster:
-        """A cluster whose types stand in the order in which the nodes name them."""
+        """Return a cluster of these nodes, types in order of first appearance."""
         memory = memory_gib or {}
         names = dict.fromkeys(node.gpu_type for node in nodes)
         return cls(
@@ -150,7 +156,9 @@ class Cluster:
     def parse(cls, text: str, *, max_gpus: int = MAX_GPUS) -> Cluster:
         """Read the short form `t4=6x4,rtx=3x8,a100=2x8`: type = nodes x GPUs per node.
 
-        Raises ClusterError naming the group that does not parse, or that makes the cluster larger than `max_gpus`.
+        Raises:
+            ClusterError: A group does not parse, or makes the cluster larger than `max_gpus`; the
+                error names the group.
         """
         nodes: list[Node] = []
         gpus_so_far = 0
@@ -197,31 +205,31 @@ class Cluster:
 
     @cached_property
     def node_offsets(self) -> IntArray:
-        """Number of each node's first GPU, and G at the end; shape (N + 1,)."""
+        """Return the number of each node's first GPU, and G at the end; shape (N + 1,)."""
         return np.concatenate(([0], np.cumsum([node.gpu_count for node in self.nodes]))).astype(
             np.int64
         )
 
     @cached_property
     def gpu_node(self) -> IntArray:
-        """Node index of every GPU, shape (G,)."""
+        """Return the node index of every GPU, shape (G,)."""
         return np.repeat(
             np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes]
         ).astype(np.int64)
 
     @cached_property
     def gpu_type_of(self) -> IntArray:
-        """Type index of every GPU, shape (G,)."""
+        """Return the type index of every GPU, shape (G,)."""
         return self.node_type[self.gpu_node]
 
     @cached_property
     def node_type(self) -> IntArray:
-        """Type index of every node, shape (N,)."""
+        """Return the type index of every node, shape (N,)."""
         return np.array([self.type_index[node.gpu_type] for node in self.nodes], dtype=np.int64)
 
     @cached_property
     def gpu_available(self) -> BoolArray:
-        """Whether a GPU may be used, shape (G,)."""
+        """Return which GPUs may be used, shape (G,)."""
         available = np.ones(self.gpu_count, dtype=bool)
         for node, offset in zip(self.nodes, self.node_offsets, strict=False):
             for index in node.drained:
@@ -230,24 +238,24 @@ class Cluster:
 
     @cached_property
     def node_available(self) -> IntArray:
-        """Usable GPUs of every node, shape (N,)."""
+        """Return the usable GPUs of every node, shape (N,)."""
         return np.array([node.available_count for node in self.nodes], dtype=np.int64)
 
     @cached_property
     def usable_gpus(self) -> IntArray:
-        """GPUs that may be used by type, shape (T,): the most that one job could hold."""
+        """Return the usable GPUs by type, shape (T,): the most that one job could hold."""
         return np.bincount(
             self.node_type, weights=self.node_available, minlength=len(self.gpu_types)
         ).astype(np.int64)
 
     @cached_property
     def capacity(self) -> IntArray:
-        """Usable places by type, shape (T,): GPUs x jobs allowed per GPU."""
+        """Return the usable places by type, shape (T,): GPUs x jobs allowed per GPU."""
         return self.usable_gpus * self.jobs_per_gpu
 
     @cached_property
     def gpus_per_node(self) -> IntArray:
-        """Most usable GPUs on one node, by type, shape (T,)."""
+        """Return the most usable GPUs on one node, by type, shape (T,)."""
         most = np.zeros(len(self.gpu_types), dtype=np.int64)
         np.maximum.at(most, self.node_type, self.node_available)
         return most
@@ -256,7 +264,7 @@ class Cluster:
         return tuple(node for node in self.nodes if node.gpu_type == gpu_type)
 
     def describe(self) -> str:
-        """The short form `t4=6x4,...` (drained GPUs are not in it)."""
+        """Return the short form `t4=6x4,...`; drained GPUs are not in it."""
         groups: dict[tuple[str, int], int] = {}
         for node in self.nodes:
             key = (node.gpu_type, node.gpu_count)

@@ -1,4 +1,7 @@
-"""K-means where it can be had exactly (on a line) and where it is sought (in the plane), and the silhouette. Knows nothing of what is clustered."""
+"""K-means, exact on a line and approximate in the plane, and the silhouette.
+
+Knows nothing of what is clustered.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ MOST_ITERATIONS = 300
 
 
 def line_clusters(values: FloatArray, most: int) -> Sequence[IntArray]:
-    """The best partitions of N numbers into 1, 2, ... `most` clusters: labels, shape (N,) each, 0 for the smallest numbers.
+    """Return the best partitions of N numbers into 1, 2, ... `most` clusters.
 
-    Exact, so nothing is left to chance: on a line the clusters of K-means are stretches of the sorted numbers, found by dynamic programming. Equal
-    numbers stay together; there are no more partitions than different numbers.
+    Each is an array of labels, shape (N,), 0 for the smallest numbers. The result is exact and
+    uses no chance: on a line the clusters of K-means are ranges of the sorted numbers, found by
+    dynamic programming. Equal numbers stay together, so there are no more partitions than distinct
+    numbers.
     """
     distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
     spread = _Spread(distinct, count)
@@ -35,7 +40,10 @@ def line_clusters(values: FloatArray, most: int) -> Sequence[IntArray]:
 
 
 class _Spread:
-    """Sums of squares around the mean, of stretches of sorted numbers that each stand `count` times."""
+    """Sums of squares around the mean, of ranges of sorted distinct numbers.
+
+    Each number occurs `count` times.
+    """
 
     def __init__(self, sorted_values: FloatArray, count: IntArray) -> None:
         centred = sorted_values - np.average(sorted_values, weights=count)
@@ -44,7 +52,7 @@ class _Spread:
         self._square = np.concatenate(([0.0], np.cumsum(count * centred**2)))
 
     def within(self, first: IntArray, end: int) -> FloatArray:
-        """Of the stretches from each of `first` up to before `end`."""
+        """Return the sums of the ranges from each of `first` up to before `end`."""
         total = self._sum[end] - self._sum[first]
         spread: FloatArray = (
             self._square[end] - self._square[first] - total**2 / (self._n[end] - self._n[first])
@@ -53,9 +61,11 @@ class _Spread:
 
 
 def _one_more(best: FloatArray, spread: _Spread, clusters: int) -> tuple[FloatArray, IntArray]:
-    """From the best spread of the first j numbers in one cluster less, shape (N + 1,): that with one more, and where its last one begins.
+    """Return the best spread with one more cluster, and where its last one begins.
 
-    The last cluster never begins earlier for a longer stretch, so the search for the middle bounds the search for both halves.
+    `best`, (N + 1,), is the best spread of the first j numbers with one cluster less. The last
+    cluster never begins earlier for a longer range, so the answer for the middle bounds the search
+    for both halves.
     """
     size = len(best) - 1
     found, cut = np.full(size + 1, np.inf), np.zeros(size + 1, dtype=np.int64)
@@ -77,7 +87,10 @@ def _one_more(best: FloatArray, spread: _Spread, clusters: int) -> tuple[FloatAr
 
 
 def _labels(cuts: Sequence[IntArray], size: int) -> IntArray:
-    """Labels of the sorted numbers, from where the last cluster begins at every number of clusters."""
+    """Return the labels of the sorted numbers.
+
+    `cuts` has, for each number of clusters, where the last cluster begins.
+    """
     labels = np.zeros(size, dtype=np.int64)
     end = size
     for cluster in range(len(cuts), 0, -1):
@@ -88,8 +101,10 @@ def _labels(cuts: Sequence[IntArray], size: int) -> IntArray:
 
 
 def silhouette(values: FloatArray, labels: IntArray) -> float:
-    """Mean silhouette (Rousseeuw 1987) of N numbers in clusters: (b - a) / max(a, b) with a the mean distance to the own cluster, b to the nearest
-    other one; 0 for who is alone in a cluster. From -1 to 1; 0 for a single cluster.
+    """Return the mean silhouette (Rousseeuw 1987) of N numbers in clusters.
+
+    (b - a) / max(a, b), with a the mean distance to the own cluster and b to the nearest other
+    one; 0 for a number alone in its cluster. From -1 to 1; 0 for a single cluster.
     """
     names = np.unique(labels)
     if len(names) < 2:
@@ -110,7 +125,7 @@ def silhouette(values: FloatArray, labels: IntArray) -> float:
 
 
 def _distances(values: FloatArray, others: FloatArray) -> FloatArray:
-    """Sum of distances from each value to all `others`, which are sorted."""
+    """Return the sum of distances from each value to all `others`, which are sorted."""
     sums = np.concatenate(([0.0], np.cumsum(others)))
     below = np.searchsorted(others, values, side="right")
     distances: FloatArray = (
@@ -120,13 +135,16 @@ def _distances(values: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def plane_clusters(points: FloatArray, clusters: int, rng: np.random.Generator) -> FloatArray:
-    """Centroids, shape (K, 2), of the best of several K-means (Lloyd, k-means++ starts) over points of shape (N, 2)."""
+    """Return the centroids, (K, 2), of the best of several K-means of points (N, 2).
+
+    Lloyd's algorithm from k-means++ starts.
+    """
     tries = [_lloyd(points, _spread_out(points, clusters, rng)) for _ in range(RESTARTS)]
     return min(tries, key=lambda centroids: float(_squared(points, centroids).min(axis=1).sum()))
 
 
 def _spread_out(points: FloatArray, clusters: int, rng: np.random.Generator) -> FloatArray:
-    """Points to start from, each drawn the more likely, the farther it is from those drawn before."""
+    """Draw the starting points; points far from those drawn before are more likely."""
     chosen = [points[rng.integers(len(points))]]
     while len(chosen) < clusters:
         far = _squared(points, np.array(chosen)).min(axis=1)
@@ -150,6 +168,6 @@ def _lloyd(points: FloatArray, centroids: FloatArray) -> FloatArray:
 
 
 def _squared(points: FloatArray, centroids: FloatArray) -> FloatArray:
-    """Squared distances, shape (N, K)."""
+    """Return squared distances, shape (N, K)."""
     squared: FloatArray = ((points[:, None, :] - centroids[None, :, :]) ** 2).sum(axis=2)
     return squared

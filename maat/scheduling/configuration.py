@@ -1,4 +1,7 @@
-"""Configurations (n, r, t): the bundles that an elastic policy may give a job, and the table of them that is every matrix's columns."""
+"""Configurations (n, r, t) that an elastic policy may grant, and their table.
+
+The table is the columns of every matrix.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from maat.scheduling.cluster import Cluster
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """`gpu_count` GPUs of `gpu_type` on `node_count` nodes: Sia's (n, r, t), section 3.3."""
+    """`gpu_count` GPUs of one type on `node_count` nodes: Sia's (n, r, t).
+
+    Sia section 3.3.
+    """
 
     node_count: int
     gpu_count: int
@@ -24,9 +30,11 @@ class Configuration:
 
 @dataclass(frozen=True)
 class ConfigurationTable:
-    """The columns C of every matrix, grouped by type in the cluster's order, by GPU count within a type.
+    """The columns C of every matrix.
 
-    `requested_only`: columns that are there because a rigid or hybrid-parallel job asked for that count; elastic jobs do not get them.
+    They are ordered by type as in the cluster, then by GPU count. `requested_only`: columns that
+    exist because a rigid or hybrid-parallel job asked for that count; elastic jobs do not get
+    them.
     """
 
     configurations: tuple[Configuration, ...]
@@ -35,23 +43,23 @@ class ConfigurationTable:
 
     @cached_property
     def node_count(self) -> IntArray:
-        """Nodes of each configuration, shape (C,)."""
+        """Return the nodes of each configuration, shape (C,)."""
         return np.array([c.node_count for c in self.configurations], dtype=np.int64)
 
     @cached_property
     def gpu_count(self) -> IntArray:
-        """GPUs of each configuration, shape (C,)."""
+        """Return the GPUs of each configuration, shape (C,)."""
         return np.array([c.gpu_count for c in self.configurations], dtype=np.int64)
 
     @cached_property
     def type_index(self) -> IntArray:
-        """Index into the cluster's types, shape (C,)."""
+        """Return the index into the cluster's types, shape (C,)."""
         order = {name: i for i, name in enumerate(self.type_names)}
         return np.array([order[c.gpu_type] for c in self.configurations], dtype=np.int64)
 
     @cached_property
     def elastic(self) -> BoolArray:
-        """Which columns an elastic job may have, shape (C,)."""
+        """Return which columns an elastic job may have, shape (C,)."""
         return np.array([c not in self.requested_only for c in self.configurations], dtype=bool)
 
     @cached_property
@@ -62,19 +70,22 @@ class ConfigurationTable:
         return len(self.configurations)
 
     def column(self, gpu_type: str, gpu_count: int) -> int | None:
-        """The column of that many GPUs of that type, None where the table has none."""
+        """Return the column of so many GPUs of that type, None if there is none."""
         return self._columns.get((gpu_type, gpu_count))
 
 
 def virtual_nodes(gpu_count: int) -> tuple[int, ...]:
-    """A node as virtual nodes whose sizes are the powers of two that sum to it, largest first (Sia section 3.3)."""
+    """Return the powers of two that sum to a node's GPUs, largest first.
+
+    These are its virtual nodes (Sia section 3.3).
+    """
     return tuple(
         1 << bit for bit in reversed(range(gpu_count.bit_length())) if gpu_count >> bit & 1
     )
 
 
 def virtual_node_sizes(cluster: Cluster, gpu_type: str) -> Counter[int]:
-    """How many virtual nodes of each size the usable GPUs of a type make."""
+    """Count the virtual nodes of each size that the usable GPUs of a type make."""
     sizes: Counter[int] = Counter()
     for node in cluster.nodes_of(gpu_type):
         sizes.update(virtual_nodes(node.available_count))
@@ -83,9 +94,10 @@ def virtual_node_sizes(cluster: Cluster, gpu_type: str) -> Counter[int]:
 
 @lru_cache(maxsize=16)
 def sia_configurations(cluster: Cluster) -> ConfigurationTable:
-    """Sia's valid set: on one (virtual) node powers of two up to its size R, and k = 2, 3, ... whole nodes of the largest size.
+    """Return Sia's valid set of configurations.
 
-    A type of N intact nodes of R = 2^m GPUs has N + log2 R configurations.
+    On one (virtual) node: powers of two up to its size R. Beyond: k = 2, 3, ... whole nodes of the
+    largest size. A type of N intact nodes of R = 2^m GPUs has N + log2 R configurations.
     """
     configurations: list[Configuration] = []
     for gpu_type in cluster.type_names:
@@ -105,9 +117,10 @@ def sia_configurations(cluster: Cluster) -> ConfigurationTable:
 def with_counts(
     table: ConfigurationTable, cluster: Cluster, counts: Sequence[int]
 ) -> ConfigurationTable:
-    """The table with further GPU counts on every type that can hold them: what rigid and hybrid-parallel jobs ask for.
+    """Return the table with further GPU counts on every type that can hold them.
 
-    Such a configuration may be no power of two; it takes as few nodes as it can.
+    Rigid and hybrid-parallel jobs ask for these counts. Such a configuration need not be a power
+    of two; it takes as few nodes as it can.
     """
     extra: set[Configuration] = set()
     for t, gpu_type in enumerate(cluster.type_names):

@@ -1,4 +1,7 @@
-"""Statistical efficiency: how much one sample of a larger batch is worth, relative to a sample at the initial batch size."""
+"""Statistical efficiency: the value of a sample in a larger batch.
+
+It is relative to a sample at the initial batch size.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from maat.scheduling.arrays import FloatArray
 def efficiency(
     noise_scale: FloatArray, initial_batch_size: FloatArray, total_batch_size: FloatArray
 ) -> FloatArray:
-    """EFFICIENCY(M) = (phi + M0) / (phi + M), in (0, 1] for M >= M0 (Pollux eq. 6). Shapes broadcast."""
+    """Return EFFICIENCY(M) = (phi + M0) / (phi + M) (Pollux eq. 6).
+
+    In (0, 1] for M >= M0. Shapes broadcast.
+    """
     return (noise_scale + initial_batch_size) / (noise_scale + total_batch_size)
 
 
@@ -19,9 +25,10 @@ def noise_scale(
     gradient_variance: FloatArray | float,
     initial_batch_size: FloatArray | float,
 ) -> FloatArray:
-    """phi = M0 var / sqr, in samples (Pollux eq. 5), where var is the variance of the gradient at batch size M0.
+    """Return phi = M0 var / sqr, in samples (Pollux eq. 5).
 
-    A vanishing signal gives a very large phi: every batch is then as good as another. No noise gives 0.
+    var is the variance of the gradient at batch size M0. A vanishing gradient gives a very large
+    phi: every batch is then as good as another. No variance gives 0.
     """
     square = np.maximum(np.asarray(gradient_square, dtype=np.float64), 1e-300)
     return np.minimum(

@@ -1,6 +1,7 @@
-"""The library's errors: one tree, each named for what happened and worded for the person who can act.
+"""The library's errors: one tree, each named for what happened.
 
-Not responsible for how an error is shown: the CLI turns them into exit code 2, the API into problem+json.
+Each is worded for the person who can act. How an error is shown is decided elsewhere: the CLI
+exits with code 2, the API answers problem+json.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from typing import Any
 
 
 class MaatError(Exception):
-    """Anything that Maat refuses or could not do."""
+    """Any request that Maat refuses or could not carry out."""
 
 
 class InputError(MaatError):
-    """Something that a person or program handed in cannot be used. Names field, value and remedy, and where it stood."""
+    """Input from a person or program that cannot be used.
+
+    Names field, value, remedy, and where the input stood.
+    """
 
     def __init__(
         self,
@@ -34,7 +38,7 @@ class InputError(MaatError):
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles by its fields: it may be raised in another process than the one that shows it."""
+        """Pickle by fields: another process than the one that raised it may show it."""
         return _raised_elsewhere, (type(self), vars(self))
 
     def __str__(self) -> str:
@@ -66,7 +70,7 @@ class JobError(InputError):
 
 
 class InterferenceError(InputError):
-    """A table of what jobs on the same GPU lose cannot be read, or lacks a pair that may come to share one."""
+    """A table of sharing slowdowns cannot be read, or lacks a pair that may share."""
 
 
 class ParameterError(InputError):
@@ -78,7 +82,7 @@ class UnknownNameError(InputError):
 
 
 class ContractViolation(MaatError):
-    """A policy or placer broke a rule that every one must keep: a fault of the code, never of the input."""
+    """A policy or placer broke a rule of its protocol: a bug, never bad input."""
 
 
 def _raised_elsewhere(cls: type[InputError], fields: dict[str, Any]) -> InputError:

@@ -1,4 +1,4 @@
-"""What happened to a job, as data. The life of a job and which transition may follow which stand here and nowhere else."""
+"""Events of a job as data, its states, and which state may follow which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
 
 
 def may_follow(before: JobState, after: JobState) -> bool:
-    """Whether a job in state `before` may pass to `after`."""
+    """Return whether a job in state `before` may pass to `after`."""
     return after in TRANSITIONS[before]
 
 
@@ -43,7 +43,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """At cluster time `time`, this happened to this job. `data` is what a reader needs to understand it."""
+    """What happened to a job at cluster time `time`. `data` has the details."""
 
     time: float
     job_id: JobId

@@ -1,4 +1,4 @@
-"""Why each job got what it got: computed in the pass that decides, from the numbers that decided."""
+"""Why each job got what it got, from the numbers that decided."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Most structural first; a job's primary reason is the first that is true."""
+    """Reasons, the most structural first; the first true one is the primary reason."""
 
     GRANTED = "GRANTED"
     PINNED = "PINNED"
@@ -33,23 +33,40 @@ class ReasonCode(StrEnum):
 
 _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.GRANTED: "It has what the policy chose for it.",
-    ReasonCode.PINNED: "It keeps what it has: it is starting or restarting, or it may not be preempted.",
+    ReasonCode.PINNED: (
+        "It keeps what it has: it is starting or restarting, or it may not be preempted."
+    ),
     ReasonCode.HELD_BY_USER: "Its owner paused it.",
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
     ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has.",
-    ReasonCode.NO_CONFIGURATION: "Nothing that the policy may give it fits what it asks for: GPU counts, whole replicas, batch size per GPU.",
-    ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant may ever hold.",
+    ReasonCode.NO_CONFIGURATION: (
+        "No configuration of the policy fits what it asks for: "
+        "GPU counts, whole replicas, batch size per GPU."
+    ),
+    ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant's quota allows.",
     ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
-    ReasonCode.IDLE_COSTS_LESS: "Leaving it idle costs the policy's objective no more than any GPUs that it could have.",
-    ReasonCode.WAITING_QUOTA: "Its tenant holds all that it may.",
+    ReasonCode.IDLE_COSTS_LESS: (
+        "Leaving it idle costs the policy's objective no more than any GPUs that it could have."
+    ),
+    ReasonCode.WAITING_QUOTA: "Its tenant already holds all that its quota allows.",
     ReasonCode.WAITING_RESERVATION: "GPUs that it could use are reserved for others.",
-    ReasonCode.WAITING_CAPACITY: "All GPUs that it could use are held by jobs that make more of them.",
+    ReasonCode.WAITING_CAPACITY: (
+        "Jobs that make better use of them hold all GPUs that it could use."
+    ),
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
-    ReasonCode.SHARING_NO_GAIN: "It could only share GPUs, and with nobody who runs: memory has no room, or the two would end later on average.",
-    ReasonCode.NOT_SEARCHED: "GPUs are free for it, but the policy's search may run no generation and found no place for it: set generations above 0.",
+    ReasonCode.SHARING_NO_GAIN: (
+        "It could only share GPUs, and no running job is a good partner: "
+        "memory has no room for both, or the two would end later on average."
+    ),
+    ReasonCode.NOT_SEARCHED: (
+        "GPUs are free for it, but the policy's search may run no generation "
+        "and found no place for it: set generations above 0."
+    ),
     ReasonCode.LOWER_GOODPUT_GAIN: "Another job gains more from the GPUs that are left.",
-    ReasonCode.SOLVER_FALLBACK: "The solver gave no better answer in time; the present allocation stays.",
+    ReasonCode.SOLVER_FALLBACK: (
+        "The solver gave no better answer in time; the present allocation stays."
+    ),
     ReasonCode.NOT_YET_CONSIDERED: "No round has considered it yet.",
 }
 
@@ -67,7 +84,10 @@ class Reasons:
 
 
 class DeferredReasons(Mapping[str, Reasons]):
-    """Reasons by job, of which some are worked out when they are read: a simulation has many rounds whose reasons nobody reads."""
+    """Reasons by job, some of which are computed when they are read.
+
+    A simulation has many rounds whose reasons are never read.
+    """
 
     def __init__(self, known: Mapping[str, Reasons]) -> None:
         self._known: dict[str, Reasons | Callable[[], Reasons]] = dict(known)
@@ -76,7 +96,7 @@ class DeferredReasons(Mapping[str, Reasons]):
         self._known[job_id] = reasons
 
     def defer(self, job_id: str, work_out: Callable[[], Reasons]) -> None:
-        """`work_out` must give the same whenever it is called."""
+        """Set a reason that `work_out` computes; it must give the same at any time."""
         self._known[job_id] = work_out
 
     def __getitem__(self, job_id: str) -> Reasons:
@@ -93,7 +113,10 @@ class DeferredReasons(Mapping[str, Reasons]):
 
 
 def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
-    """The sentence of a stored reason, which names what its evidence says: who reserved the GPUs, which penalty would be enough."""
+    """Return the sentence of a stored reason, completed by its evidence.
+
+    The evidence names the holder of a reservation, or the penalty that would be enough.
+    """
     match ReasonCode(code):
         case ReasonCode.WAITING_RESERVATION as reason:
             return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
@@ -115,5 +138,7 @@ def _reserved(sentence: str, limit: object) -> str:
 def _idle(sentence: str, given: object, above: object) -> str:
     if not isinstance(given, int | float) or not isinstance(above, int | float):
         return sentence
-    costs = f"leaving it idle costs the objective no more than any GPUs that it could have: set idle_penalty above {above:g}."
-    return f"With the policy's idle_penalty of {given:g}, {costs}"
+    costs = "leaving it idle costs the objective no more than any GPUs that it could have"
+    return (
+        f"With the policy's idle_penalty of {given:g}, {costs}: set idle_penalty above {above:g}."
+    )

@@ -1,4 +1,7 @@
-"""Who is served before the programme is solved: jobs that may not be preempted and still wait (Sia section 3.4). Decides nobody else's GPUs."""
+"""Grants to waiting jobs that may not be preempted.
+
+They are decided before the programme is solved (Sia section 3.4). Decides nothing for other jobs.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ from maat.scheduling.rounds import Grant, RoundInput
 def served_first(
     round_input: RoundInput, matrix: GoodputMatrix, value: FloatArray
 ) -> Mapping[JobId, Grant]:
-    """Grants of jobs that hold nothing and, once they do, keep it to their end.
+    """Return grants to jobs that hold nothing and, once they run, keep their GPUs.
 
-    In order of submission each gets the GPUs that it asks for, on the type on which that is worth most, `value` (P,), among those with room. Who
-    finds no room competes with everybody else this round, so that a wide job holds nobody back.
+    In order of submission, each job gets the GPUs that it asks for, on the type with room where
+    that is worth most by `value`, (P,). A job without room competes with all others this round, so
+    that a wide job blocks no other.
     """
     found: dict[JobId, Grant] = {}
     waiting = [
@@ -29,8 +33,8 @@ def served_first(
         if _waits_for_good(job) and job.id not in round_input.pinned
     ]
     for row in sorted(waiting, key=lambda row: (round_input.jobs[row].spec.submitted_at, row)):
-        beside = replace(round_input, pinned={**round_input.pinned, **found})
-        grant = _worth_most(beside, matrix, value, row)
+        with_found = replace(round_input, pinned={**round_input.pinned, **found})
+        grant = _worth_most(with_found, matrix, value, row)
         if grant is not None:
             found[round_input.jobs[row].id] = grant
     return found
@@ -57,7 +61,7 @@ def _worth_most(
 
 
 def _as_requested(matrix: GoodputMatrix, row: int, requested: int) -> IntArray:
-    """The pairs of a job with the fewest GPUs that are no fewer than it asks for."""
+    """Return the job's pairs of the smallest GPU count that is at least `requested`."""
     mine = np.flatnonzero((matrix.pairs.job == row) & (matrix.pairs.gpu_count >= max(requested, 1)))
     counts = matrix.pairs.gpu_count[mine]
     least: IntArray = mine[counts == counts.min(initial=np.iinfo(np.int64).max)]

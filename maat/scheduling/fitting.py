@@ -1,6 +1,7 @@
-"""Fitting the throughput model to measured step times (Pollux section 4.1), with an analytic gradient.
+"""Fits the throughput model to measured step times, with an analytic gradient.
 
-What has not been seen is held by prior: no multi-node sample, no multi-node cost, and so on; so that a job is explored upwards.
+Pollux section 4.1. Priors fix what the samples do not show: without a multi-node sample there is
+no multi-node cost, and so on. A job is therefore explored upwards.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ ACROSS_OVER_WITHIN = 1.1
 
 
 class Sample(NamedTuple):
-    """One measured (nodes, replicas, per-GPU batch) -> seconds of a whole step, and of its synchronisation alone."""
+    """One measurement at (nodes, replicas, per-GPU batch).
+
+    Seconds of a whole step, and of its synchronisation alone.
+    """
 
     node_count: int
     replica_count: int
@@ -35,22 +39,28 @@ class Sample(NamedTuple):
 
 
 def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0) -> FloatArray:
-    """The seven parameters, shape (7,), that minimise
+    """Return the seven parameters, shape (7,), by L-BFGS-B. They minimise
 
-        RMS log error of T_grad + RMS log error of T_step + 1e-3 (gamma - 1)^2 + 1e-2 ((b_n/a_n)^2 + (b_r/a_r)^2)
+        RMS log error of T_grad + RMS log error of T_step
+            + 1e-3 (gamma - 1)^2 + 1e-2 ((b_n/a_n)^2 + (b_r/a_r)^2)
 
-    by L-BFGS-B. `across_over_within`: what synchronising across nodes costs at least, over what it costs within one, while no sample spans
-    several nodes. Pollux section 4.1 has 0, so that a job is tried there; its published code 1.1 (ACROSS_OVER_WITHIN). Raises ValueError on an
-    empty list.
+    Args:
+        across_over_within: The least ratio of synchronisation cost across nodes to that within
+            one, while no sample spans several nodes. Pollux section 4.1 has 0, so that a job is
+            tried there; its published code has 1.1 (ACROSS_OVER_WITHIN).
+
+    Raises:
+        ValueError: There is no sample.
     """
-    from scipy.optimize import minimize  # 0.3 s to import, and a client or a page never fits
+    from scipy.optimize import minimize  # takes 0.3 s; a client or a page never fits
 
     if not samples:
         raise ValueError("a throughput model needs at least one sample")
     data = np.array(samples, dtype=np.float64)
     nodes, replicas, batch, step, sync = data.T
     start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
-    # What is fixed stays in the minimiser: it bends the steps taken in the rest, and the search ends (at 1e-5) before that is forgotten.
+    # Fixed parameters stay in the minimiser: they change the steps of the others, and the search
+    # ends (at 1e-5) before that effect is gone.
     at = _Remembered(FitLoss(samples))
     with one_blas_thread():
         found = minimize(
@@ -71,7 +81,10 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
 def _priors(
     nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start, lower and upper bounds, shape (7,) each; what the samples say nothing about is fixed (lower = upper)."""
+    """Return start, lower and upper bounds, shape (7,) each.
+
+    A parameter of which the samples say nothing is fixed (lower = upper).
+    """
     start, lower, upper = START.copy(), LOWER.copy(), UPPER.copy()
 
     def fix(index: int, value: float) -> None:
@@ -96,10 +109,11 @@ def _compute_seconds(step: FloatArray, sync: FloatArray) -> FloatArray:
 
 
 class FitLoss:
-    """What fit_throughput minimises for one set of samples S: parameters, shape (7,), -> loss and its gradient, shape (7,).
+    """The loss of fit_throughput for S samples: (7,) -> loss and its gradient, (7,).
 
-    Compute and synchronisation are linear in the parameters, so both are one product with a design matrix, shape (S, 6); their overlap is a
-    log-sum-exp: log T_step = logaddexp(gamma log T_grad, gamma log T_sync) / gamma.
+    Compute and synchronisation are linear in the parameters, so both are one product with a design
+    matrix, shape (S, 6). Their overlap is a log-sum-exp: log T_step = logaddexp(gamma log T_grad,
+    gamma log T_sync) / gamma.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -143,7 +157,10 @@ class FitLoss:
 
 
 class _Remembered:
-    """Loss and gradient as the minimiser asks for them, one after the other at the same point; worked out once for both."""
+    """Loss and gradient, computed once for both.
+
+    The minimiser asks for one after the other at the same point.
+    """
 
     def __init__(self, both: FitLoss) -> None:
         self._both, self._point, self._gradient = both, b"", np.zeros(0)
@@ -160,6 +177,9 @@ class _Remembered:
 
 
 def _rms(error: FloatArray) -> tuple[float, FloatArray]:
-    """Root mean square and its derivative; zero derivative at an exact fit, where the root has none."""
+    """Return the root mean square and its derivative.
+
+    The derivative is zero at an exact fit, where the root has none.
+    """
     value = math.sqrt(float(error @ error) / len(error))
     return value, error / (len(error) * value) if value > 1e-12 else np.zeros_like(error)

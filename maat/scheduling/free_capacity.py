@@ -1,4 +1,4 @@
-"""What room a round's limits leave, and what to say to a job for which there is none. Solves nothing."""
+"""The places that a round's limits leave, and the reasons of jobs that lack them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from maat.scheduling.rounds import RoundInput
 
 
 def free_places(round_input: RoundInput) -> IntArray:
-    """Places that each limit has left beside the pinned grants, shape (R,); never below zero."""
+    """Return the places that each limit has left beside pinned grants, shape (R,).
+
+    They are never negative.
+    """
     free = np.array([limit.places for limit in round_input.limits], dtype=np.int64)
     for job_id, pin in round_input.pinned.items():
         spec = round_input.job_by_id[job_id].spec
@@ -25,7 +28,7 @@ def free_places(round_input: RoundInput) -> IntArray:
 
 
 def waiting_for(limit: Limit | None) -> ReasonCode:
-    """What a job waits for that this limit holds back."""
+    """Return the reason of a job that this limit holds back."""
     match None if limit is None else limit.kind:
         case LimitKind.QUOTA:
             return ReasonCode.WAITING_QUOTA
@@ -37,7 +40,10 @@ def waiting_for(limit: Limit | None) -> ReasonCode:
 
 
 def exceeds(limits: Sequence[Limit]) -> Reasons:
-    """Why a job never runs that needs more than each of these limits has places, however idle the cluster is. A reservation ends one day."""
+    """Return why a job never runs that needs more places than these limits have.
+
+    It would not run on an idle cluster either. A reservation is different: it ends.
+    """
     in_the_way = next(
         (limit for limit in limits if limit.kind is LimitKind.TOGETHER and limit.besides_jobs), None
     )
@@ -68,7 +74,7 @@ def exceeds(limits: Sequence[Limit]) -> Reasons:
 
 
 def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
-    """Why a job that needs that many GPUs of one type has no configuration at all in this cluster."""
+    """Return why a job that needs so many GPUs of one type has no configuration."""
     cluster = round_input.cluster
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:

@@ -1,4 +1,7 @@
-"""Goodput = throughput x efficiency, and the batch plan that makes most of a configuration (Pollux eq. 4, 13), over arrays."""
+"""Goodput = throughput x efficiency, and the best batch plan of a configuration.
+
+Pollux eq. 4 and 13, over arrays.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,11 @@ class BatchPlan:
 def plan_for_batch(
     total: int, *, replicas: int, largest_per_gpu: int, largest_total: int, accumulate_above: int
 ) -> BatchPlan:
-    """A given total batch size with the fewest accumulation steps that fit memory; rounded up to whole samples, within `largest_total`.
+    """Return the plan of a total batch size with the fewest accumulation steps.
 
-    One replica accumulates at least once above `accumulate_above`: the gradient noise scale needs two gradients (Pollux section 4).
+    It fits memory, is rounded up to whole samples, and stays within `largest_total`. One replica
+    accumulates at least once above `accumulate_above`: the gradient noise scale needs two
+    gradients (Pollux section 4).
     """
     local = total / replicas
     accumulation = max(math.ceil(local / largest_per_gpu - _EPSILON) - 1, 0)
@@ -45,7 +50,7 @@ def plan_for_batch(
 
 
 class BatchLimits(NamedTuple):
-    """What batch sizes a configuration may use. Arrays of shape (P,), samples."""
+    """The batch sizes that a configuration may use. Arrays of shape (P,), samples."""
 
     smallest_total: FloatArray
     largest_total: FloatArray
@@ -55,7 +60,10 @@ class BatchLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class BestPlans:
-    """The best batch plan of P pairs: goodput in effective samples/s (zero where no plan fits), and the plan. Shapes (P,)."""
+    """The best batch plan of P pairs. Shapes (P,).
+
+    `goodput`: effective samples/s, zero if no plan fits.
+    """
 
     goodput: FloatArray
     total_batch_size: IntArray
@@ -71,7 +79,10 @@ class BestPlans:
 
 
 class Candidates(NamedTuple):
-    """Batch candidates B of P pairs, shapes (P, B): what a plan costs in memory does not depend on the model's speed."""
+    """Batch candidates B of P pairs, shapes (P, B).
+
+    They depend on memory only, not on the model's speed.
+    """
 
     per_gpu: FloatArray
     accumulation: FloatArray
@@ -82,9 +93,10 @@ class Candidates(NamedTuple):
 def batch_candidates(
     limits: BatchLimits, replica_count: FloatArray, initial_batch_size: FloatArray
 ) -> Candidates:
-    """Fifty geometrically spaced total batch sizes per pair and the smallest accumulation that fits memory; shapes (P, B).
+    """Return fifty geometrically spaced total batch sizes per pair, shapes (P, B).
 
-    One GPU above the initial batch size accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4).
+    Each has the smallest accumulation that fits memory. One GPU above the initial batch size
+    accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4).
     """
     replicas = replica_count[:, None]
     low = np.maximum(limits.smallest_total, limits.smallest_per_gpu * replica_count)
@@ -113,9 +125,12 @@ def best_plans(
     node_count: FloatArray,
     replica_count: FloatArray,
 ) -> BestPlans:
-    """Maximise GOODPUT(K, m, s) = M / T_iter x EFFICIENCY(M) over the batch candidates of every pair (Pollux eq. 13).
+    """Maximise goodput over the batch candidates of every pair (Pollux eq. 13).
 
-    `parameters` has shape (P, 7), everything else (P,). The first maximum wins. Done in chunks that stay in cache.
+        GOODPUT(K, m, s) = M / T_iter x EFFICIENCY(M)
+
+    `parameters` has shape (P, 7), all other arrays (P,). The first maximum wins. Pairs are
+    evaluated in chunks that stay in cache.
     """
     pairs = len(parameters)
     goodput = np.zeros(pairs)
@@ -153,7 +168,10 @@ def goodput_of(
     node_count: FloatArray,
     replica_count: FloatArray,
 ) -> FloatArray:
-    """Effective samples per second of every candidate, shape (P, B); zero where it does not fit memory."""
+    """Return effective samples per second of every candidate, shape (P, B).
+
+    Zero if it does not fit memory.
+    """
     throughput = throughput_of(
         parameters, candidates, node_count=node_count, replica_count=replica_count
     )
@@ -168,7 +186,10 @@ def throughput_of(
     node_count: FloatArray,
     replica_count: FloatArray,
 ) -> FloatArray:
-    """Samples per second of every candidate, shape (P, B); zero where it does not fit memory. `parameters` has shape (P, 7)."""
+    """Return samples per second of every candidate, shape (P, B).
+
+    Zero if it does not fit memory. `parameters` has shape (P, 7).
+    """
     wide = parameters[:, None, :]
     compute = pass_seconds(wide, candidates.per_gpu)
     sync = sync_seconds(parameters, node_count, replica_count)[:, None]

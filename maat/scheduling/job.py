@@ -1,4 +1,7 @@
-"""A job as the scheduler sees it: what its owner declared (JobSpec) and how it stands this round (Job)."""
+"""A job as the scheduler sees it.
+
+JobSpec is what its owner declared; Job is its state in this round.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,11 @@ JobId = str
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimits:
-    """Per-GPU batch sizes that a GPU type can hold, samples. `fills_gpu`: whether the largest takes all of a GPU's memory; False where it is only the
-    largest that anybody measured, which says nothing of memory."""
+    """Per-GPU batch sizes that a GPU type can hold, samples.
+
+    `fills_gpu`: True if the largest takes all of a GPU's memory; False if it is only the largest
+    that was measured, which says nothing of memory.
+    """
 
     smallest_per_gpu: int
     largest_per_gpu: int
@@ -25,16 +31,25 @@ class MemoryLimits:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What is declared of a job. Raises JobError naming the field on a combination that can never run.
+    """What is declared of a job.
 
-    `work`: effective samples to train (iterations at the initial batch size x that size). `max_batch_size`: the most that the
-    scheduler may plan with. `gpu_count`: what a rigid job asks for, or the request that an ordering policy honours.
-    `gpus_per_replica`: GPUs that one replica spans, by type (hybrid-parallel jobs; 1 where absent). `restart_seconds`: checkpoint +
-    stop + start + restore, as the policy counts it. `promised_seconds`: in which latency-bound inference answers `batch_size` requests that
-    it serves together, spread over its replicas. `regimes`: the job changes its own batch size between epochs, and `batch_size` is its first. `variability_class`: which of the cluster's scores of GPUs
-    hold for it, None where none do. `shares_as`: the name under which tables of what sharing costs know it, the model's where None is
-    given. `locality_penalty`: by how much an iteration is slower across nodes than on one, beside what its step times
-    say.
+    Raises JobError, which names the field, on a combination that can never run.
+
+    Attributes:
+        work: Effective samples to train: iterations at the initial batch size x that size.
+        max_batch_size: The most that the scheduler may plan with.
+        gpu_count: What a rigid job asks for, or the request that an ordering policy honours.
+        batch_size: Fixed total batch size; of a job with regimes, its first.
+        gpus_per_replica: GPUs that one replica spans, by type (hybrid-parallel jobs); 1 by
+            default.
+        restart_seconds: Checkpoint + stop + start + restore, as the policy estimates it.
+        promised_seconds: Time in which latency-bound inference answers `batch_size` requests that
+            it serves together, spread over its replicas.
+        variability_class: Which of the cluster's GPU scores apply to it; None if none do.
+        locality_penalty: Factor on the time of an iteration across nodes, beyond what its step
+            times show.
+        regimes: Set if the job changes its own batch size between epochs.
+        shares_as: Its name in tables of sharing slowdowns; None takes the model's.
     """
 
     id: JobId
@@ -69,7 +84,7 @@ class JobSpec:
             value = getattr(self, name)
             if not (value >= 0 and value < float("inf")):
                 raise JobError(
-                    "is no finite number of at least zero",
+                    "is not a finite number of at least zero",
                     field=name,
                     value=value,
                     remedy="Give a number from 0 up.",
@@ -134,18 +149,19 @@ class JobSpec:
             raise JobError(
                 "is missing for latency-bound inference",
                 field="promised_seconds",
-                remedy="Give the seconds in which it answers batch_size requests together, as workload_kind latency-inference needs.",
+                remedy="Give the seconds in which it answers batch_size requests together; "
+                "workload_kind latency-inference needs them.",
             )
         if not bound and promised is not None:
             raise JobError(
-                "belongs to latency-bound inference, and only there",
+                "is for latency-bound inference only",
                 field="promised_seconds",
                 value=promised,
                 remedy="Give it with workload_kind latency-inference, else leave it out.",
             )
         if promised is not None and not 0 < promised < float("inf"):
             raise JobError(
-                "is no time above zero",
+                "is not a time above zero",
                 field="promised_seconds",
                 value=promised,
                 remedy="Give seconds, such as 0.1.",
@@ -153,7 +169,7 @@ class JobSpec:
 
     @property
     def interference_name(self) -> str:
-        """What `RoundInput.interference` calls this job."""
+        """Return the job's name in `RoundInput.interference`."""
         return self.model if self.shares_as is None else self.shares_as
 
     @property
@@ -169,24 +185,30 @@ class JobSpec:
 
     @property
     def learns(self) -> bool:
-        """Whether a sample of a larger batch may be worth less: in training alone."""
+        """Return whether a sample of a larger batch may have less value.
+
+        That is so in training only.
+        """
         return self.workload_kind is WorkloadKind.TRAINING
 
     @property
     def requested_batch_size(self) -> int:
-        """Total batch size of a job that adapts none: the one that it asks for, else its initial one."""
+        """Return the total batch size of a job that does not adapt it.
+
+        That is the one it asks for, or else its initial one.
+        """
         return self.batch_size if self.batch_size is not None else self.initial_batch_size
 
     @property
     def requested_gpus(self) -> int:
-        """GPUs that a policy which does not choose counts gives this job."""
+        """Return the GPUs that a policy without a choice of counts gives this job."""
         return self.gpu_count if self.gpu_count is not None else self.min_gpus
 
     def replica_gpus(self, gpu_type: str) -> int:
         return self.gpus_per_replica.get(gpu_type, 1)
 
     def may_use(self, gpu_type: str) -> bool:
-        """Whether the job fits a GPU of this type and its owner allows it."""
+        """Return whether the job fits a GPU of this type and its owner allows it."""
         return gpu_type in self.memory and (self.gpu_types is None or gpu_type in self.gpu_types)
 
 
@@ -204,11 +226,14 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How a job stands at the beginning of a round.
+    """The state of a job at the beginning of a round.
 
-    `remaining_work`: effective samples. `attained_gpu_seconds`: service so far, by type. `restarting`: its checkpoint-restore is not
-    over, so its grant is pinned. `remaining_steps`: optimiser steps left at the batch size that it asks for, where somebody knows; None else.
-    `epochs_begun`: of a job with regimes, by total batch size, the present epoch included.
+    Attributes:
+        remaining_work: Effective samples.
+        attained_gpu_seconds: Service so far, by type.
+        restarting: Its checkpoint-restore is not over, so its grant is pinned.
+        remaining_steps: Optimiser steps left at the batch size that it asks for; None if unknown.
+        epochs_begun: Of a job with regimes, by total batch size, the present epoch included.
     """
 
     spec: JobSpec
@@ -227,5 +252,5 @@ class Job:
         return self.spec.id
 
     def age_seconds(self, now: float) -> float:
-        """Seconds since submission, queueing included."""
+        """Return the seconds since submission, queueing included."""
         return max(now - self.spec.submitted_at, 0.0)

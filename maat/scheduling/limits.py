@@ -1,4 +1,7 @@
-"""Limits: linear rows over GPU counts that every decision keeps. Capacity, quotas and reservations are all rows, with one price each."""
+"""Limits: linear rows over GPU counts that every decision keeps.
+
+Capacity, quotas and reservations are all rows, with one price each.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,14 @@ class LimitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Grants that match (type, tenant, at least `smallest_count` GPUs) may hold at most `places` together.
+    """The grants that match may hold at most `places` together.
 
-    None matches everything. A place is one job on one GPU. Grants to the jobs and tenants in `besides_...` do not count. `places_by_count`: how
-    many places a grant of so many GPUs takes, where that is not one for each GPU; beyond its end, as many as at its end.
+    A grant matches by GPU type, tenant and at least `smallest_count` GPUs; None matches
+    everything. Grants to the jobs and tenants in `besides_...` do not count. A place is one job on
+    one GPU.
+
+    `places_by_count`: the places that a grant of n GPUs takes, at index n, if it is not n; a
+    larger n takes the last entry.
     """
 
     name: str
@@ -41,7 +48,7 @@ class Limit:
     places_by_count: tuple[int, ...] = ()
 
     def counts(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> bool:
-        """Whether a grant to this job falls under the limit."""
+        """Return whether a grant to this job falls under the limit."""
         return (
             (self.gpu_type is None or self.gpu_type == gpu_type)
             and (self.tenant is None or self.tenant == spec.tenant)
@@ -51,7 +58,7 @@ class Limit:
         )
 
     def places_of(self, gpu_count: int) -> int:
-        """Places that a grant of that many GPUs takes, if it falls under the limit."""
+        """Return the places that a grant of so many GPUs takes under the limit."""
         return (
             self.places_by_count[min(gpu_count, len(self.places_by_count) - 1)]
             if self.places_by_count
@@ -60,7 +67,7 @@ class Limit:
 
 
 def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
-    """One row of capacity per GPU type."""
+    """Return one row of capacity per GPU type."""
     return tuple(
         Limit(f"capacity:{name}", LimitKind.CAPACITY, int(places), gpu_type=name)
         for name, places in zip(cluster.type_names, cluster.capacity, strict=True)
@@ -68,10 +75,11 @@ def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
 
 
 def shape_limits(cluster: Cluster) -> tuple[Limit, ...]:
-    """Rows that make every choice of Sia's configurations placeable where nodes are uneven.
+    """Return rows that make every choice of Sia's configurations placeable.
 
-    Sizes are powers of two, so allocations of at least s GPUs fit if and only if they need no more than all virtual nodes of at least s
-    offer. A row is left out where it says no more than capacity does: on intact nodes there are none.
+    They matter if nodes are uneven. Sizes are powers of two, so allocations of at least s GPUs fit
+    if and only if they need no more than all virtual nodes of at least s offer. A row that says no
+    more than capacity is left out: intact nodes have none.
     """
     limits = []
     for name, capacity in zip(cluster.type_names, cluster.capacity, strict=True):
@@ -92,7 +100,7 @@ def shape_limits(cluster: Cluster) -> tuple[Limit, ...]:
 
 
 def _first_count_above(sizes: dict[int, int], size: int) -> int:
-    """The smallest allocation that no virtual node below `size` can hold."""
+    """Return the smallest allocation that no virtual node below `size` can hold."""
     smaller = [s for s in sizes if s < size]
     return max(smaller) + 1 if smaller else 1
 
@@ -106,7 +114,7 @@ def membership(
     gpu_type: IntArray,
     count: IntArray,
 ) -> BoolArray:
-    """Which limits each of P pairs falls under, shape (P, R)."""
+    """Return which limits each of P pairs falls under, shape (P, R)."""
     tenants = np.array([j.spec.tenant for j in jobs], dtype=object)
     order = {name: i for i, name in enumerate(type_names)}
     rows = np.ones((len(job), len(limits)), dtype=bool)
@@ -129,7 +137,10 @@ def membership(
 
 
 def places_taken(limits: Sequence[Limit], rows: BoolArray, count: IntArray) -> IntArray:
-    """Places that each of P pairs takes under every limit, shape (P, R), from which limits it falls under (`membership`) and its GPUs, (P,)."""
+    """Return the places that each of P pairs takes under every limit, shape (P, R).
+
+    `rows`, (P, R), is the `membership` of the pairs; `count`, (P,), their GPUs.
+    """
     taken: IntArray = rows * count[:, None]
     for r, limit in enumerate(limits):
         if limit.places_by_count:

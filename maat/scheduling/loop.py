@@ -1,4 +1,7 @@
-"""The loop that turns one round after another: the only way in which Maat decides, simulated or live. See rounds.py for the parts."""
+"""The round loop: the only way in which Maat decides, simulated or live.
+
+rounds.py and protocols.py define its data and its parts.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +16,37 @@ from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, capacity_limits
+from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStore
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.rounds import (
     Change,
     ChangeKind,
     Changes,
-    Clock,
     ClusterState,
     Decision,
-    Executor,
     Grant,
     PlacementResult,
-    Placer,
-    Policy,
     RoundInput,
     RoundResult,
     RoundSeconds,
-    RoundStore,
     StoredState,
 )
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 
-PassOver = Callable[[RoundsAhead], int]
-"""Advances jobs without scheduling while a round would repeat the last; returns how many rounds were skipped."""
+SkipRounds = Callable[[RoundsAhead], int]
+"""Advances jobs through rounds that would repeat the last one, without scheduling.
+
+Returns how many rounds were skipped before an event that a round must see.
+"""
 
 
 def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> RoundResult:
-    """Decide one round. Pure: the same input gives the same answer, live and simulated.
+    """Decide one round.
 
-    Raises ContractViolation where the policy or the placer broke a rule; nothing has changed then.
+    Pure: the same input gives the same answer, live and simulated.
+
+    Raises:
+        ContractViolation: The policy or the placer broke a rule. Nothing has changed then.
     """
     began = time.process_time()
     decision = policy.allocate(round_input)
@@ -57,7 +62,7 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
 
 
 def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:
-    """What the placement changes against what jobs hold now."""
+    """Return what the placement changes against what jobs hold now."""
     by_job = placed.placement.by_job
     items = []
     for job in round_input.jobs:
@@ -90,7 +95,10 @@ def _change_kind(job: Job, after: Allocation | None, grant: Grant | None) -> Cha
 
 
 def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant]:
-    """Grants that no policy may change: jobs in checkpoint-restore, and running jobs that may not be preempted."""
+    """Return the grants that no policy may change.
+
+    These belong to jobs in checkpoint-restore and to running jobs that may not be preempted.
+    """
     pins = {}
     for job in jobs:
         held = job.allocation
@@ -100,13 +108,8 @@ def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant
     return pins
 
 
-def standing_limits(cluster: Cluster) -> tuple[Limit, ...]:
-    """The limits that follow from the cluster alone, whatever the policy: capacity per type."""
-    return capacity_limits(cluster)
-
-
 class RoundLoop:
-    """Rounds, one after the other. The worker's periodic task calls `step`; the simulator calls `run`."""
+    """Runs rounds: the worker's periodic task calls `step`, the simulator `run`."""
 
     def __init__(
         self,
@@ -122,9 +125,16 @@ class RoundLoop:
         interference: Mapping[tuple[str, str, int], float] | None = None,
         projection: Projection = project_by_profile,
         seed: int = 0,
-        pass_over: PassOver | None = None,
+        skip_rounds: SkipRounds | None = None,
     ) -> None:
-        """`pass_over`: advances jobs over rounds of `run` that need not be played; without it every round is played."""
+        """Create a loop over these parts.
+
+        Args:
+            round_seconds: Interval of rounds; None takes the policy's own.
+            extra_limits: Limits of every round beyond the cluster's capacity.
+            skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
+                schedules every round.
+        """
         self._policy, self._placer = policy, placer
         self._executor, self._store, self._clock = executor, store, clock
         self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
@@ -133,11 +143,14 @@ class RoundLoop:
         self._interference = interference or {}
         self._projection = projection
         self._seed = seed
-        self._pass_over = pass_over
-        self._standing: tuple[Cluster, tuple[Limit, ...]] | None = None
+        self._skip_rounds = skip_rounds
+        self._cluster_limits: tuple[Cluster, tuple[Limit, ...]] | None = None
 
     def step(self) -> tuple[RoundResult, ClusterState] | None:
-        """One round: None where another worker committed it first. Changes left over by a killed worker are carried out before."""
+        """Run one round; return None if another worker committed it first.
+
+        Changes that a killed worker left are applied before.
+        """
         for left_over in self._store.unapplied():
             self._store.applied(left_over, self._executor.apply(left_over))
         observed = self._executor.observe()
@@ -149,9 +162,10 @@ class RoundLoop:
         return result, observed
 
     def run(self, *, until: float = float("inf")) -> None:
-        """Rounds until nobody holds or gets a GPU, no job is to come and no reservation to end, or cluster time `until`.
+        """Run rounds until `until` (cluster time) or until no later round can differ.
 
-        Jobs that are left then can never run: the next round would decide the same.
+        The latter holds if no job holds or gets a GPU, no job is to come and no reservation is to
+        end: the jobs that are left can never run.
         """
         grid, number = RoundGrid(self._clock.now(), self.round_seconds), 0
         while grid.time(number) <= until:
@@ -164,8 +178,8 @@ class RoundLoop:
             if not result.placement.placement.job_ids and not self._more_later(observed):
                 return
             end = min(stands_until(result, self._reservations), math.nextafter(until, math.inf))
-            if self._pass_over is not None and grid.time(number) < end:
-                number += self._pass_over(RoundsAhead(grid, number, end))
+            if self._skip_rounds is not None and grid.time(number) < end:
+                number += self._skip_rounds(RoundsAhead(grid, number, end))
 
     def _more_later(self, observed: ClusterState) -> bool:
         return observed.jobs_to_come or (
@@ -190,6 +204,6 @@ class RoundLoop:
         )
 
     def _limits(self, cluster: Cluster) -> tuple[Limit, ...]:
-        if self._standing is None or self._standing[0] is not cluster:
-            self._standing = (cluster, standing_limits(cluster) + self._extra_limits)
-        return self._standing[1]
+        if self._cluster_limits is None or self._cluster_limits[0] is not cluster:
+            self._cluster_limits = (cluster, capacity_limits(cluster) + self._extra_limits)
+        return self._cluster_limits[1]

@@ -1,4 +1,4 @@
-"""The goodput matrix: what every job would make of every configuration that it may have, sparse over the P feasible pairs."""
+"""The goodput matrix of jobs and configurations, sparse over P feasible pairs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from maat.scheduling.configuration import ConfigurationTable
 from maat.scheduling.goodput import BatchLimits, BestPlans, best_plans
 from maat.scheduling.job import Job, JobSpec
 
-NO_LOSS = 1e18  # phi of work that learns nothing: to double precision, a sample is worth the same in any batch
+# phi of work that learns nothing: in double precision a sample has the same value in any batch
+NO_LOSS = 1e18
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Feasible (job, configuration) pairs sorted by job. Shapes (P,). `known` is False where nothing was measured yet."""
+    """Feasible (job, configuration) pairs sorted by job. Shapes (P,).
+
+    `known` is False if nothing was measured yet.
+    """
 
     job: IntArray
     gpu_type: IntArray
@@ -33,14 +37,17 @@ class Pairs:
 
     @property
     def goodput(self) -> FloatArray:
-        """Effective samples per second, shape (P,); zero where unknown or where no batch fits."""
+        """Return effective samples per second, shape (P,).
+
+        Zero if unknown or if no batch fits.
+        """
         return self.plans.goodput
 
     def __len__(self) -> int:
         return len(self.job)
 
     def keep(self, mask: BoolArray) -> Pairs:
-        """Only the pairs under `mask`, shape (P,)."""
+        """Return only the pairs under `mask`, shape (P,)."""
         plans = BestPlans(*(array[mask] for array in vars(self.plans).values()))
         return Pairs(
             self.job[mask],
@@ -55,25 +62,28 @@ class Pairs:
 
 @dataclass(frozen=True)
 class GoodputMatrix:
-    """Pairs of jobs (rows, in the order of `job_ids`) and configurations (columns of `table`)."""
+    """Pairs of jobs (rows, as in `job_ids`) and configurations (columns of `table`)."""
 
     job_ids: tuple[str, ...]
     table: ConfigurationTable
     pairs: Pairs
 
     def keep(self, mask: BoolArray) -> GoodputMatrix:
-        """The matrix with only the pairs under `mask`, shape (P,)."""
+        """Return the matrix with only the pairs under `mask`, shape (P,)."""
         return GoodputMatrix(self.job_ids, self.table, self.pairs.keep(mask))
 
 
 def feasible_pairs(
     jobs: Sequence[Job], table: ConfigurationTable, scale_up: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Which configurations each job may have by its own declaration and its scale-up limit: (job, column), shapes (P,), sorted by job.
+    """Return the pairs (job, column) that jobs may have, (P,), sorted by job.
 
-    `scale_up`, shape (J,): the most replicas it may have this round; the smallest configuration of at least min_gpus is always allowed. A
-    rigid job has exactly its count; a hybrid-parallel one whole replicas. Never dense: what a job may have is a stretch of the columns of a
-    type.
+    A job's declaration and its scale-up limit decide. A rigid job has exactly its count, a
+    hybrid-parallel one whole replicas. The matrix is never dense: what a job may have is a range
+    of the columns of a type.
+
+    `scale_up`, shape (J,): the most replicas it may have this round. The smallest configuration of
+    at least min_gpus is always allowed.
     """
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     declared = [_Declared.of(job.spec) for job in jobs]
@@ -107,14 +117,14 @@ def feasible_pairs(
                 )
                 many = np.maximum(end - first, 0)
                 rows.append(np.repeat(group, many))
-                columns.append(offered[_stretches(first, many)])
+                columns.append(offered[_ranges(first, many)])
     row, column = np.concatenate(rows), np.concatenate(columns)
     order = np.lexsort((column, row))
     return row[order], column[order]
 
 
 class _Declared(NamedTuple):
-    """GPUs that a job declares: at least, at most, and exactly where it is rigid (else 0)."""
+    """GPUs that a job declares: at least, at most, and exactly if rigid (else 0)."""
 
     low: int
     high: int
@@ -129,8 +139,8 @@ class _Declared(NamedTuple):
         )
 
 
-def _stretches(first: IntArray, many: IntArray) -> IntArray:
-    """first[i], first[i] + 1, ... many[i] of them, one stretch after the other."""
+def _ranges(first: IntArray, many: IntArray) -> IntArray:
+    """Return first[i], first[i] + 1, ..., many[i] numbers, for one i after the other."""
     begin = np.cumsum(many) - many
     return np.arange(int(many.sum())) - np.repeat(begin, many) + np.repeat(first, many)
 
@@ -147,10 +157,12 @@ def evaluate_pairs(
     projection: Projection,
     beyond_largest_batch: bool = False,
 ) -> Pairs:
-    """Goodput and best batch plan of P pairs, each from the job's own model of the type or from another's by `projection`.
+    """Return goodput and best batch plan of P pairs.
 
-    GPUs whose smallest batches together exceed what the job may train with have no goodput; with `beyond_largest_batch`, that of those batches.
-    The goodput of batch inference is its throughput; that of latency-bound inference is 1 where the promise is kept, else 0.
+    Each uses the job's own model of the type or, by `projection`, that of another type. If the
+    smallest batches of the GPUs together exceed what the job may train with, the goodput is zero;
+    with `beyond_largest_batch`, it is that of those batches. The goodput of batch inference is its
+    throughput; that of latency-bound inference is 1 if the promise is kept, else 0.
     """
     view = _Beliefs(jobs, cluster, projection)
     source = view.source[job, gpu_type]
@@ -187,7 +199,11 @@ def evaluate_pairs(
 def _kept_promises(
     goodput: FloatArray, total: IntArray, promised_seconds: FloatArray
 ) -> FloatArray:
-    """1 or 0 where a batch of `total` samples is promised within so many seconds, else the goodput; shapes (P,), infinite for no promise."""
+    """Return 1 or 0 for pairs with a promised latency, else the goodput; shapes (P,).
+
+    1 if a batch of `total` samples takes no more than the promised seconds, which are infinite for
+    no promise.
+    """
     bound = np.isfinite(promised_seconds)
     kept = bound & (goodput > 0) & (total <= np.where(bound, promised_seconds, 0.0) * goodput)
     return np.where(bound, kept.astype(np.float64), goodput)
@@ -202,7 +218,10 @@ def goodput_matrix(
     projection: Projection,
     beyond_largest_batch: bool = False,
 ) -> GoodputMatrix:
-    """Goodput of every job in every configuration that it may have this round, in one broadcast (see evaluate_pairs)."""
+    """Return the goodput of every job in every configuration that it may have now.
+
+    One broadcast; see evaluate_pairs.
+    """
     rows, columns = feasible_pairs(jobs, table, scale_up)
     pairs = evaluate_pairs(
         jobs,
@@ -219,7 +238,10 @@ def goodput_matrix(
 
 
 class _Beliefs:
-    """The beliefs of J jobs on T types as arrays. `source` (J, T): the type whose model is used, -1 for none; `scale` its factor."""
+    """The beliefs of J jobs on T types as arrays.
+
+    `source`, (J, T): the type whose model is used, -1 for none; `scale`, (J, T): its factor.
+    """
 
     def __init__(self, jobs: Sequence[Job], cluster: Cluster, projection: Projection) -> None:
         names = cluster.type_names
@@ -239,7 +261,7 @@ class _Beliefs:
             self.noise_scale[j] = (
                 job.belief.noise_scale(spec.initial_batch_size) if spec.learns else NO_LOSS
             )
-            # What learns nothing needs no second gradient: one GPU may fill its memory without accumulation.
+            # Inference needs no second gradient: one GPU may fill its memory without accumulation.
             most = spec.max_batch_size if fixed is None else max(spec.max_batch_size, fixed)
             self.initial_batch[j] = spec.initial_batch_size if spec.learns else most
             if spec.promised_seconds is not None:

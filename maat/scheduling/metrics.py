@@ -1,4 +1,7 @@
-"""The figures by which schedules are compared, each defined once. Times in seconds unless the name says hours."""
+"""The figures by which schedules are compared, each defined once.
+
+Times are in seconds unless the name says hours.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,15 @@ LARGEST_SMALL_JOB = 4  # GPUs requested; a job that asks for more is large
 
 @dataclass(frozen=True)
 class JobRecord:
-    """How one job fared. `gpu_seconds` by type. `start`: when it first held GPUs; None where it never did.
+    """The record of one job.
 
-    `interruptions`: times that it lost its GPUs to a failed node. `lost_gpu_seconds`: what it had held then since its last checkpoint.
-    `waited`: seconds without GPUs between submission and finish, before the first start and after every preemption; None while it has not
-    finished.
+    Attributes:
+        start: When it first held GPUs; None if it never did.
+        gpu_seconds: GPU seconds held, by type.
+        interruptions: Times that it lost its GPUs to a failed node.
+        lost_gpu_seconds: GPU seconds held since its last checkpoint at those times.
+        waited: Seconds without GPUs between submission and finish, before the first start and
+            after every preemption; None while it has not finished.
     """
 
     name: str
@@ -37,25 +44,29 @@ class JobRecord:
 
     @property
     def jct(self) -> float | None:
-        """Job completion time: finish - submit. None while it has not finished."""
+        """Return the job completion time, finish - submit; None until it finishes."""
         return None if self.finish is None else self.finish - self.submit
 
     @property
     def queueing_delay(self) -> float | None:
-        """From submission to the first GPUs."""
+        """Return the time from submission to the first GPUs."""
         return None if self.start is None else self.start - self.submit
 
     @property
     def is_large(self) -> bool:
-        """Asks for more than four GPUs, whatever it then got."""
+        """Return whether it asks for more than four GPUs, whatever it then got."""
         return self.gpu_count_requested > LARGEST_SMALL_JOB
 
 
 @dataclass(frozen=True, slots=True)
 class RoundUse:
-    """What one round did with the cluster, or several alike. `usable`: places that were in service; `held`: those of them that jobs were given.
+    """How one round, or several equal ones, used the cluster.
 
-    `evicted`: jobs that lost their GPUs to fragmentation alone (`RoundResult.evicted`). `rounds`: how many rounds from `time` on were alike.
+    Attributes:
+        held: Places in service that jobs were given.
+        usable: Places in service.
+        evicted: Jobs that lost their GPUs to fragmentation alone (`eviction.evicted_jobs`).
+        rounds: How many rounds from `time` on were equal.
     """
 
     time: float
@@ -68,22 +79,26 @@ class RoundUse:
 
 @dataclass(frozen=True)
 class ScheduleMetrics:
-    """Figures of one schedule. Empty schedules, and groups without jobs, have zeros.
+    """Figures of one schedule. An empty schedule or group of jobs has zeros.
 
-    - JCT: from a job's submission to its finish, over the jobs that finished; p99 is element int(0.99 n) of the sorted ones.
+    - JCT: from a job's submission to its finish, over the jobs that finished; p99 is element
+      int(0.99 n) of the sorted ones.
     - Makespan: from the first submission to the last finish.
     - GPU-hours per job: held by all jobs, checkpoints and profiling included, divided by the jobs.
     - Restarts per job: stops and starts that cost a checkpoint, the first start not counted.
     - Contention: jobs active (running or waiting) at a round, idle rounds included.
-    - Queueing delay: from submission to the first GPUs (profiling and the wait for the round included), over the jobs that ever got any.
-    - Waiting in all: without GPUs between submission and finish, before the first start and after every preemption, over the jobs that finished.
-    - Utilisation (GPUs held): GPUs given to jobs over GPUs in service, a round counted whole, as decided; `utilisation_busy` in the rounds in
-      which jobs were there, `utilisation` over all rounds of the makespan, idle ones included.
+    - Queueing delay: from submission to the first GPUs (profiling and the wait for the round
+      included), over the jobs that ever got any.
+    - Waiting in all: without GPUs between submission and finish, before the first start and after
+      every preemption, over the jobs that finished.
+    - Utilisation (GPUs held): GPUs given to jobs over GPUs in service, a round counted whole, as
+      decided; `utilisation_busy` over the rounds with jobs, `utilisation` over all rounds of the
+      makespan, idle ones included.
     - Large jobs request more than four GPUs, the others are small.
-    - Evictions: times that a job lost the GPUs it held, all of them in service, though it was granted GPUs: granted just what it held it was
-      moved elsewhere, or it was placed nowhere.
-    - Failures: nodes that failed. Interruptions: times that a job lost its GPUs to one. GPU-hours lost: what those jobs had held since their
-      last checkpoint, pauses included.
+    - Evictions: times that a job lost the GPUs it held, all of them in service, although it was
+      granted GPUs: it was granted exactly what it held and moved, or it was placed nowhere.
+    - Failures: nodes that failed. Interruptions: times that a job lost its GPUs to one. GPU-hours
+      lost: what those jobs had held since their last checkpoint, pauses included.
     """
 
     jobs: int
@@ -121,9 +136,12 @@ def schedule_metrics(
     rounds: Sequence[RoundUse],
     failures: int = 0,
 ) -> ScheduleMetrics:
-    """All metrics at once. `gpu_hours`: held by all jobs together. `rounds`: what every round did with the cluster, idle rounds included.
+    """Return all metrics.
 
-    `failures`: nodes that failed meanwhile.
+    Args:
+        gpu_hours: Held by all jobs together.
+        rounds: How every round used the cluster, idle rounds included.
+        failures: Nodes that failed.
     """
     jct = _jct_hours(records)
     large, small = [r for r in records if r.is_large], [r for r in records if not r.is_large]
@@ -173,7 +191,10 @@ def _waiting_hours(records: Sequence[JobRecord]) -> FloatArray:
 
 
 def _of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> list[RoundUse]:
-    """The rounds from the first submission on, before the last finish; to the very end where a job did not finish."""
+    """Return the rounds from the first submission on, before the last finish.
+
+    All later rounds count if a job did not finish.
+    """
     first = min((r.submit for r in records), default=0.0)
     last = max((float("inf") if r.finish is None else r.finish for r in records), default=0.0)
     return [r for r in rounds if first <= r.time < last]
@@ -184,7 +205,10 @@ def _share_held(rounds: Sequence[RoundUse]) -> float:
 
 
 def percentile_99(values: FloatArray) -> float:
-    """Element int(0.99 n) of the sorted values, as the published scripts take it: of 160 the second largest. 0 of none."""
+    """Return element int(0.99 n) of the sorted values, as the published scripts do.
+
+    Of 160 values that is the second largest. 0 if there are none.
+    """
     return float(np.sort(values)[int(0.99 * len(values))]) if len(values) else 0.0
 
 
@@ -195,11 +219,14 @@ def finish_time_fairness(
     *,
     rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS,
 ) -> float:
-    """rho = sum_g N_g / N (JCT / JCT_g): the mean of the ratios by type, weighted by the type's GPUs (Sia eq. 6).
+    """Return rho = sum_g N_g / N (JCT / JCT_g) (Sia eq. 6).
 
-    Under RATIO_TO_MEAN, as the published script computes it: rho = JCT / (sum_g N_g / N JCT_g).
-    `isolated`: the job's JCT alone on its fair share of type g; types on which it cannot run are left out and the weights of the
-    others scaled up. Above 1: worse than an equal share would have been. NaN where it can run on none.
+    This is the mean of the ratios by type, weighted by the type's GPUs. Under RATIO_TO_MEAN it is
+    rho = JCT / (sum_g N_g / N JCT_g), as in the published script. Above 1 an equal share would
+    have been better. NaN if the job can run on no type.
+
+    `isolated`: the job's JCT alone on its fair share of type g. Types on which it cannot run are
+    left out, and the weights of the others are scaled up.
     """
     weight = sum(gpus[g] for g in isolated)
     if not weight:

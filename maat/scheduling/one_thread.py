@@ -1,6 +1,7 @@
-"""Numerical libraries on one thread while something small is fitted. What else the process does with them is left as it was.
+"""Numerical libraries on one thread during a small fit.
 
-A pool of BLAS threads makes a fit of seven parameters cost several times the CPU: its threads spin while they wait for each other.
+Other uses by the process are not changed. A pool of BLAS threads makes a fit of seven parameters
+cost several times the CPU: its threads spin while they wait for each other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class _Turn:
-    """Whose turn it is in this process. A child that was forked during another thread's turn begins without waiting for that thread."""
+    """The lock by which threads of this process take turns.
+
+    A child process that is forked while another thread holds the lock gets a new one.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -33,9 +37,10 @@ _turn = _Turn()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS uses one thread inside, and as many as before afterwards.
+    """Limit BLAS to one thread inside, and restore the former number afterwards.
 
-    BLAS has one setting for the whole process: two threads that overlap here would each put back what the other had set, so they take turns.
+    BLAS has one setting for the whole process: two threads that overlap here would each restore
+    the other's setting, so they take turns.
     """
     with _turn.lock, _libraries().limit(limits=1, user_api="blas"):
         yield
@@ -43,7 +48,10 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The libraries that are loaded when this is first asked: looking for them takes 2 ms, a limit on what was found 20 microseconds."""
+    """Return the libraries that are loaded at the first call.
+
+    Finding them takes 2 ms, a limit on those found 20 microseconds.
+    """
     import scipy.linalg  # noqa: F401  # has a BLAS of its own beside numpy's
     from threadpoolctl import ThreadpoolController
 

@@ -1,7 +1,8 @@
-"""Which GPU counts nodes can hold at once: rigid jobs' as well as Sia's. Counts alone: knows neither jobs nor single GPUs.
+"""Which GPU counts nodes can hold together, of rigid jobs and of Sia's.
 
-A part is a number of GPUs that is to be on one node. An allocation that fits a node is one part (Sia section 3.1, rule a); a larger one takes
-whole nodes (rule b), and what is over is one more part, which may share its node.
+Knows counts, neither jobs nor single GPUs. A part is a number of GPUs that must be on one node. An
+allocation that fits a node is one part (Sia section 3.1, rule a). A larger one takes whole nodes
+(rule b); the rest is one more part, which may share its node.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_MOST_STEPS = 3_000  # parts that the exact search puts somewhere before it is given up
+_MOST_STEPS = 3_000  # parts that the exact search places before it gives up
 
 
 @dataclass(frozen=True)
 class NodeRoom:
-    """Nodes of one type: usable GPUs of each, and how many of them are to be had. `intact`: GPUs of the largest node with all of them in service;
-    an allocation up to that size is one part, whatever is drained."""
+    """Nodes of one type: usable GPUs of each, and how many of them are free.
+
+    `intact`: GPUs of the largest node when all of them are in service. An allocation up to that
+    size is one part, whatever is drained.
+    """
 
     whole: tuple[int, ...]
     free: tuple[int, ...]
@@ -23,11 +27,17 @@ class NodeRoom:
 
     @property
     def virtual_size(self) -> int:
-        """GPUs of the largest virtual node (section 3.3), of several of which Sia's larger configurations are made."""
+        """Return the GPUs of the largest virtual node (section 3.3).
+
+        Sia's larger configurations consist of several of these.
+        """
         return 1 << (max(self.whole, default=0).bit_length() - 1) if any(self.whole) else 0
 
     def parts_of(self, gpu_count: int, node_count: int | None) -> tuple[int, ...]:
-        """The parts of an allocation, largest first. Where nodes differ, idle ones are counted on first, the largest of them before the others."""
+        """Return the parts of an allocation, largest first.
+
+        If nodes differ, idle nodes count first, the largest before the others.
+        """
         size = self.virtual_size
         if (
             node_count is not None
@@ -45,7 +55,7 @@ class NodeRoom:
         return tuple(parts) if left <= 0 else (gpu_count,)
 
     def _sizes(self) -> list[int]:
-        """Free GPUs of the nodes that have any: of idle nodes first, the most first."""
+        """Return the free GPUs of nodes that have any: idle nodes first, then most free."""
         idle = [
             free
             for free, whole in zip(self.free, self.whole, strict=True)
@@ -58,9 +68,11 @@ class NodeRoom:
 
 
 def pack(free: Sequence[int], parts: Sequence[int], *, search: bool = True) -> list[int] | None:
-    """The node of every part, in a way that leaves no node with less than nothing; None if there is none, or none was found in time.
+    """Return the node of every part, so that no node holds more than it has free.
 
-    The largest part first, each on the tightest node that holds it; where that leads nowhere, every way is tried with `search`, up to a limit.
+    None if there is no such packing, or none was found in time. The largest part comes first, on
+    the tightest node that holds it. If that fails and `search` is set, every way is tried, up to a
+    limit.
     """
     order = sorted(range(len(parts)), key=lambda i: -parts[i])
     sizes = [parts[i] for i in order]
@@ -76,7 +88,10 @@ def pack(free: Sequence[int], parts: Sequence[int], *, search: bool = True) -> l
 
 
 def _tightest_first(free: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Nodes by free GPUs, so that finding the tightest looks at sizes and not at nodes; of nodes alike, the first."""
+    """Place each part on the tightest node that holds it; of equal nodes, the first.
+
+    Nodes are grouped by free GPUs, so that the search looks at sizes, not at nodes.
+    """
     by_room: dict[int, list[int]] = {}
     for node in reversed(range(len(free))):
         by_room.setdefault(free[node], []).append(node)
@@ -93,7 +108,10 @@ def _tightest_first(free: Sequence[int], sizes: Sequence[int]) -> list[int] | No
 
 @dataclass
 class _Search:
-    """Depth first over the parts, largest first; what was found to lead nowhere is not tried again."""
+    """Depth-first search over the parts, largest first.
+
+    A state that led nowhere is not tried again.
+    """
 
     sizes: Sequence[int]
     steps: int = 0

@@ -1,7 +1,8 @@
-"""Whether a newcomer should share the GPUs of a running job or wait for its end (SJF-BSBF Theorem 1). Knows two jobs, no cluster.
+"""Whether a new job should share a running job's GPUs or wait for its end.
 
-The paper's sign test is not used: it treats its case 1 only for an immediate start and chooses wrongly there. The optimum is always at an
-end point, start now or wait for the end, so the two are compared.
+SJF-BSBF Theorem 1. Knows two jobs, no cluster. The paper's sign test is not used: it treats its
+case 1 only for an immediate start, and chooses wrongly there. The optimum is always at an end
+point, start now or wait for the end, so the two are compared.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _TIE = 1e-9  # relative: a tie in exact arithmetic is no gain
 
 
 def sequential_mean(running: FloatArray, newcomer: FloatArray) -> FloatArray:
-    """Mean completion time if the newcomer starts when the running job ends: S = R + N / 2. Seconds, shapes broadcast.
+    """Return the mean completion time if the new job waits: S = R + N / 2.
 
-    `running`: remaining solo seconds R of the running job; `newcomer`: solo seconds N of the newcomer.
+    Seconds, shapes broadcast. `running`: remaining solo seconds R of the running job; `newcomer`:
+    solo seconds N of the new job.
     """
     mean: FloatArray = np.asarray(running) + np.asarray(newcomer) / 2.0
     return mean
@@ -25,7 +27,9 @@ def sequential_mean(running: FloatArray, newcomer: FloatArray) -> FloatArray:
 def together_mean(
     running: FloatArray, newcomer: FloatArray, xi_running: FloatArray, xi_newcomer: FloatArray
 ) -> FloatArray:
-    """Mean completion time if the newcomer starts now, each slowed by its xi >= 1 while both run (eq. 21 and 25 at kappa = 0).
+    """Return the mean completion time if the new job starts now.
+
+    While both run, each is slowed by its xi >= 1 (eq. 21 and 25 at kappa = 0).
 
         newcomer last:   N/2 + R xi_R (1 - 1 / (2 xi_N))
         newcomer first:  R/2 + N xi_N (1 - 1 / (2 xi_R))
@@ -41,6 +45,6 @@ def together_mean(
 
 
 def gains(together: FloatArray, sequential: FloatArray) -> BoolArray:
-    """Whether sharing is better than waiting; a tie is not."""
+    """Return whether sharing is better than waiting; a tie is not."""
     better: BoolArray = np.asarray(together) < np.asarray(sequential) * (1.0 - _TIE)
     return better

@@ -1,4 +1,7 @@
-"""Parameters of policies, placers and generators as data: a dataclass field with metadata is a knob that forms and the API can show."""
+"""Parameters of policies, placers and generators as data.
+
+A dataclass field with metadata is a knob that forms and the API can show.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One knob: its JSON type (number, integer, boolean, string), default, range and unit, and where the default comes from."""
+    """One knob: JSON type, default, range and unit, and the source of the default.
+
+    `type`: number, integer, boolean or string.
+    """
 
     name: str
     type: str
@@ -44,7 +50,10 @@ def knob(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
-    """A dataclass field that is a parameter. Fields without it are wiring, not knobs."""
+    """Return a dataclass field that is a parameter.
+
+    Fields without it are wiring, not knobs.
+    """
     return dataclasses.field(
         default=default,
         metadata={
@@ -60,7 +69,7 @@ def knob(
 
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
-    """The knobs of a dataclass, in order."""
+    """Return the knobs of a dataclass, in order."""
     if cls not in _PARAMETERS:
         _PARAMETERS[cls] = _read_parameters(cls)
     return _PARAMETERS[cls]
@@ -85,7 +94,12 @@ def _read_parameters(cls: type) -> tuple[Parameter, ...]:
 
 
 def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
-    """An instance with these knobs set. Raises ParameterError naming the knob, the value and what would be right."""
+    """Return an instance with these knobs set.
+
+    Raises:
+        ParameterError: A knob is unknown or its value is wrong; the error names the knob, the
+            value and what would be right.
+    """
     known = {p.name: p for p in parameters_of(cls)}
     hints = typing.get_type_hints(cls)
     checked = {}
@@ -101,9 +115,12 @@ def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
     return cls(**checked)
 
 
-@lru_cache(maxsize=256)  # asked for in every round
+@lru_cache(maxsize=256)  # every round needs it
 def parameter_hash(instance: Any) -> str:
-    """A short digest of an instance's knobs: state left by other parameters is not read."""
+    """Return a short digest of an instance's knobs.
+
+    State that other parameters left is not read.
+    """
     values = {p.name: getattr(instance, p.name) for p in parameters_of(type(instance))}
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -1,4 +1,7 @@
-"""Whether nodes can hold what a round granted, and which limits say why not. Chooses no GPUs: see placement/whole_node.py."""
+"""Whether nodes can hold what a round granted, and which limits show that not.
+
+Chooses no GPUs: see placement/whole_node.py.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from maat.scheduling.solving.packing_cut import weights_against
 
 
 def held_as_granted(round_input: RoundInput, job_id: JobId, grant: Grant) -> tuple[int, ...] | None:
-    """The GPUs that the job holds, if they are just what it was granted and all still usable."""
+    """Return the job's GPUs if they equal its grant and are all usable."""
     held = round_input.job_by_id[job_id].allocation
     if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count):
         return None
@@ -25,7 +28,10 @@ def held_as_granted(round_input: RoundInput, job_id: JobId, grant: Grant) -> tup
 def room_beside(
     round_input: RoundInput, gpu_type: str, staying: Iterable[tuple[int, ...]]
 ) -> NodeRoom:
-    """What the nodes of a type, in the cluster's order, have beside GPUs on which somebody stays."""
+    """Return what the nodes of a type have free beside GPUs of jobs that stay.
+
+    Nodes are in the cluster's order.
+    """
     cluster = round_input.cluster
     taken = Counter(node for gpus in staying for node in cluster.gpu_node[list(gpus)].tolist())
     nodes = [n for n, node in enumerate(cluster.nodes) if node.gpu_type == gpu_type]
@@ -36,8 +42,11 @@ def room_beside(
 def unplaceable(
     round_input: RoundInput, grants: Mapping[JobId, Grant], table: ConfigurationTable
 ) -> tuple[Limit, ...]:
-    """A limit, of each type whose nodes cannot hold its grants together wherever running jobs are moved, that these grants break and that everything
-    keeps which nodes can hold. Pinned jobs stay where they are. For clusters whose GPUs are not shared."""
+    """Return a limit for each type whose nodes cannot hold its grants together.
+
+    The grants break it, and all grants that nodes can hold keep it. Running jobs may be moved;
+    pinned jobs stay where they are. For clusters whose GPUs are not shared.
+    """
     found = (
         _limit_against(round_input, name, grants, table) for name in round_input.cluster.type_names
     )
@@ -77,7 +86,7 @@ def _as_limit(
     *,
     besides: tuple[JobId, ...],
 ) -> Limit:
-    """The parts' weights as places that a grant of each count takes."""
+    """Return the limit: the weights of its parts are the places of each GPU count."""
     nodes = {c.gpu_count: c.node_count for c in table.configurations if c.gpu_type == gpu_type}
     last = len(weights) - 1
     by_count = [0] + [
@@ -97,7 +106,7 @@ def _as_limit(
 
 
 def _described(weights: Sequence[int]) -> str:
-    """`>=5` where parts of at least 5 GPUs count one each, else what each size counts for."""
+    """Return `>=5` if each part of at least 5 GPUs counts one, else all weights."""
     first = next(size for size, weight in enumerate(weights) if weight)
     return (
         f">={first}"

@@ -1,6 +1,6 @@
-"""Jobs that change their own batch size between epochs (Accordion, GNS): what they declare of it, and stretches of epochs at one size.
+"""Jobs that change their own batch size between epochs (Accordion, GNS).
 
-Not responsible for predicting what comes next: that is a policy's belief.
+Their declaration, and ranges of epochs at one batch size. A policy predicts what comes next.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from maat.scheduling.errors import JobError
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """A stretch of `epochs` epochs at one total batch size, samples."""
+    """A range of `epochs` epochs at one total batch size, samples."""
 
     batch_size: int
     epochs: int
@@ -22,9 +22,11 @@ class Regime:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredRegimes:
-    """What the owner of such a job says beforehand: effective samples of an epoch, and the total batch sizes it may use, ascending.
+    """What the owner declares beforehand of a job that changes its batch size.
 
-    When it uses which, it shows by running. Raises JobError where that cannot be.
+    `epoch_work`: effective samples of an epoch. `batch_sizes`: the total batch sizes it may use,
+    ascending. Which it uses when is seen only as it runs. Raises JobError if the values are
+    impossible.
     """
 
     epoch_work: float
@@ -33,7 +35,7 @@ class DeclaredRegimes:
     def __post_init__(self) -> None:
         if not 0 < self.epoch_work < float("inf"):
             raise JobError(
-                "is no amount of work above zero",
+                "is not an amount of work above zero",
                 field="epoch_work",
                 value=self.epoch_work,
                 remedy="Give effective samples.",
@@ -49,7 +51,13 @@ class DeclaredRegimes:
 
 
 def batch_size_at(regimes: Sequence[Regime], epoch: int) -> int:
-    """The total batch size of an epoch, numbered from 0; beyond the last stretch, its size. Raises ValueError where there are none."""
+    """Return the total batch size of an epoch, numbered from 0.
+
+    Beyond the last range, its size.
+
+    Raises:
+        ValueError: There are no regimes.
+    """
     if not regimes:
         raise ValueError("a job without regimes has no batch size of its own")
     for regime in regimes:
@@ -60,7 +68,7 @@ def batch_size_at(regimes: Sequence[Regime], epoch: int) -> int:
 
 
 def epochs_begun(regimes: Sequence[Regime], epoch: int) -> Mapping[int, int]:
-    """How many of the epochs 0 to `epoch` have which batch size."""
+    """Return how many of the epochs 0 to `epoch` have which batch size."""
     begun: dict[int, int] = {}
     left = epoch + 1
     for regime in regimes:

@@ -1,4 +1,7 @@
-"""A plug-in family in its smallest form: names, classes, one line each. A class is imported when it is first used, not when it is listed."""
+"""A plug-in family: names and classes, one line each.
+
+A class is imported when it is first used, not when it is listed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Needs(StrEnum):
-    """Without shared GPUs a policy that shares only orders; without scores of GPUs a placer has nothing to weigh."""
+    """What a cluster must have for an implementation to have its effect.
+
+    Without shared GPUs a sharing policy only orders jobs; without GPU scores a placer has nothing
+    to weigh.
+    """
 
     SHARED_GPUS = "shared-gpus"
     GPU_SCORES = "gpu-scores"
@@ -24,10 +31,13 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True)
 class Entry(Generic[T_co]):
-    """One implementation: how it is called, in a title and in a sentence, and where the dataclass is that it is, as `module:Class`.
+    """One implementation: its name, title and summary, and its dataclass.
 
-    `placer`: of a policy, the placer that goes with it where nobody chooses one. `needs`: what a cluster must have for it to do what it is for.
-    `of_policy`: of a placer, the parameters that a policy has beside it where nobody sets them, if it has such parameters at all.
+    Attributes:
+        where: The dataclass, as `module:Class`.
+        placer: Of a policy, the placer used with it by default.
+        needs: What a cluster must have for it to have its effect.
+        of_policy: Of a placer, defaults of parameters of the policy beside it, if it has them.
     """
 
     name: str
@@ -40,7 +50,7 @@ class Entry(Generic[T_co]):
 
     @cached_property
     def cls(self) -> type[T_co]:
-        """The class itself. What only this implementation needs, a solver for example, is imported now."""
+        """Return the class. What only it needs, such as a solver, is imported now."""
         module, _, name = self.where.partition(":")
         found: type[T_co] = getattr(import_module(module), name)
         return found
@@ -51,7 +61,7 @@ class Entry(Generic[T_co]):
 
 
 class Registry(Generic[T_co]):
-    """All implementations of one protocol, by name, in the order in which they were listed."""
+    """All implementations of one protocol, by name, in the order of listing."""
 
     def __init__(self, kind: str, *entries: Entry[T_co]) -> None:
         self.kind = kind
@@ -65,7 +75,7 @@ class Registry(Generic[T_co]):
         return tuple(self._entries)
 
     def entry(self, name: str) -> Entry[T_co]:
-        """Raises UnknownNameError listing the names that exist."""
+        """Return the entry. Raises UnknownNameError, which lists the names that exist."""
         if name not in self._entries:
             raise UnknownNameError(
                 f"is no {self.kind} that Maat has",
@@ -76,5 +86,8 @@ class Registry(Generic[T_co]):
         return self._entries[name]
 
     def build(self, name: str, parameters: Mapping[str, object] | None = None) -> T_co:
-        """The implementation of that name with these parameters. Raises UnknownNameError or ParameterError."""
+        """Return the implementation of that name with these parameters.
+
+        Raises UnknownNameError or ParameterError.
+        """
         return build(self.entry(name).cls, parameters or {}, owner=name)

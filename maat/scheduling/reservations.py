@@ -1,4 +1,7 @@
-"""Reservations: GPUs of a type that are kept free for a tenant or a job for a period, as limits on everybody else."""
+"""Reservations: GPUs of a type kept free for a tenant or job for a period.
+
+They become limits on all other jobs.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import Limit, LimitKind
 
-MOST_HOLDERS = 6  # of one GPU type at one time: their rows are two to this power
+MOST_HOLDERS = 6  # of one GPU type at one time: they need 2^6 - 1 rows
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """For whom GPUs are reserved: all jobs of a tenant, or one job."""
+    """The holder of a reservation: all jobs of a tenant, or one job."""
 
     tenant: str | None = None
     job_id: JobId | None = None
@@ -28,7 +31,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """From `start` until `end` (cluster time) everybody but the holder leaves this many GPUs of the type free; pinned jobs alone may stay."""
+    """GPUs that all jobs but the holder's leave free from `start` until `end`.
+
+    Cluster time. Only pinned jobs may stay on them.
+    """
 
     gpu_type: str
     gpu_count: int
@@ -71,10 +77,15 @@ class Reservation:
 def reservation_limits(
     cluster: Cluster, reservations: Sequence[Reservation], now: float
 ) -> tuple[Limit, ...]:
-    """Rows that keep the reserved GPUs of this moment free: for every group of holders, all others hold at most what the group leaves.
+    """Return rows that keep the GPUs reserved at this moment free.
 
-    All groups, and not each holder by itself: a third party could otherwise sit on the GPUs of one while another borrows. More than is in
-    service reserves all that is. Types that the cluster lacks are passed over. Raises ParameterError where a type has too many holders.
+    For every group of holders, all others hold at most what the group leaves. All groups have
+    rows, not only single holders: otherwise a third party could take the GPUs of one holder while
+    another borrows. A reservation of more GPUs than are in service reserves all that are. Types
+    that the cluster lacks are skipped.
+
+    Raises:
+        ParameterError: A type has too many holders.
     """
     limits: list[Limit] = []
     for name, capacity in zip(cluster.type_names, cluster.capacity.tolist(), strict=True):
@@ -94,12 +105,12 @@ def reservation_limits(
 
 
 def room_comes_later(reservations: Sequence[Reservation], now: float) -> bool:
-    """Whether a reservation is still to end: what nobody else gets now may then be had."""
+    """Return whether a reservation is still to end and will free its GPUs."""
     return any(now < reservation.end < float("inf") for reservation in reservations)
 
 
 def next_boundary(reservations: Sequence[Reservation], now: float) -> float:
-    """When next a reservation begins or ends; infinite where none will."""
+    """Return when the next reservation begins or ends; infinite if none will."""
     return min(
         (time for one in reservations for time in (one.start, one.end) if time > now),
         default=float("inf"),
@@ -112,8 +123,13 @@ def check_reservations(
     *,
     job_ids: Collection[JobId] | None = None,
 ) -> None:
-    """Raises ClusterError where one is for a GPU type that the cluster lacks, ParameterError where it is for none of these jobs, or where a
-    type ever has too many holders, or more GPUs reserved than there are."""
+    """Check reservations against a cluster and the jobs of a trace.
+
+    Raises:
+        ClusterError: One is for a GPU type that the cluster lacks.
+        ParameterError: One is for none of these jobs, or a type has at some time too many holders
+            or more GPUs reserved than exist.
+    """
     for reservation in reservations:
         if reservation.gpu_type not in cluster.type_index:
             raise ClusterError(
@@ -139,7 +155,7 @@ def check_reservations(
 
 
 def _check_sum(together: Sequence[Reservation], cluster: Cluster) -> None:
-    """Raises ParameterError where reservations that hold at one time are for more GPUs of a type than the nodes have."""
+    """Raise ParameterError if simultaneous reservations exceed the GPUs of a type."""
     for name in {r.gpu_type for r in together}:
         most = sum(node.gpu_count for node in cluster.nodes_of(name))
         wanted = sum(r.gpu_count for r in together if r.gpu_type == name)

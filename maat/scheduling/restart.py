@@ -1,4 +1,4 @@
-"""The restart factor: what a change of configuration is discounted by (Sia eq. 3)."""
+"""The restart factor: the discount on a change of configuration (Sia eq. 3)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ def restart_factor(
     *,
     young_move_freely: bool = False,
 ) -> FloatArray:
-    """r = max(T - N S, 0) / (T + S). T is age, N restarts so far, S the seconds of one; shapes broadcast.
+    """Return r = max(T - N S, 0) / (T + S).
 
-    `young_move_freely`: r = 1 while T < S, as in the published simulator: a job younger than one restart is not held to its first place.
+    T is age, N restarts so far, S the seconds of one; shapes broadcast. `young_move_freely`: r = 1
+    while T < S, as in the published simulator: a job younger than one restart is not bound to its
+    first place.
     """
     factor = np.maximum(age_seconds - restarts * restart_seconds, 0.0) / np.maximum(
         age_seconds + restart_seconds, 1e-12

@@ -1,17 +1,18 @@
-"""What a scheduling round is made of: the data that flows through it, and the protocols of its parts. loop.py turns the crank.
+"""The data of a scheduling round, from its input to its result.
 
-observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> diff -> store.commit -> executor.apply
+    observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> diff
+            -> store.commit -> executor.apply
+
+protocols.py has the parts that produce and consume the data; loop.py calls them.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -26,15 +27,18 @@ from maat.scheduling.limits import Limit
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.solving.report import SolveReport
 
-# ---- what a policy is given, and what it answers ----------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Grant:
-    """What one job gets this round: how much, not where (unless the policy decides nodes or GPUs itself).
+    """What one job gets this round: how much. Where is the placer's choice.
 
-    `share_with`: running partners, best first, on whose GPUs `shared_gpus` of the `gpu_count` are to be; the others are nobody's. `gpus`: the very
-    GPUs, for placers that take named ones (`PlacementResult.as_named`); the others place the job as if none were named.
+    A policy may decide nodes (`gpus_by_node`) or GPUs itself.
+
+    Attributes:
+        share_with: Running partners, best first. `shared_gpus` of the `gpu_count` GPUs are to be
+            on their GPUs; the others are exclusive.
+        gpus: Exact GPU numbers, for placers that honour them (`PlacementResult.as_named`). Other
+            placers ignore them.
     """
 
     gpu_type: str
@@ -49,14 +53,17 @@ class Grant:
 
 @dataclass(frozen=True)
 class PolicyState:
-    """What a policy or placer remembers between rounds: JSON data keyed by job id, for this policy with these parameters only."""
+    """What a policy or placer remembers between rounds: JSON data keyed by job id.
+
+    It belongs to one policy with one set of parameters.
+    """
 
     owner: str = ""
     parameter_hash: str = ""
     data: Mapping[str, object] = field(default_factory=dict)
 
     def for_owner(self, owner: str, parameter_hash: str) -> PolicyState:
-        """This state, or an empty one where it was left by another policy or by other parameters."""
+        """Return this state, or an empty one if another policy or parameters left it."""
         if (self.owner, self.parameter_hash) == (owner, parameter_hash):
             return self
         return PolicyState(owner, parameter_hash)
@@ -66,8 +73,10 @@ class PolicyState:
 class RoundInput:
     """All that a policy and a placer may know.
 
-    `interference`: (victim, partner, GPU count of the victim) -> slowdown, at least 1, jobs by `JobSpec.interference_name`. `projection`: how a GPU type that a job never ran on is
-    estimated.
+    Attributes:
+        interference: (victim, partner, GPU count of the victim) -> slowdown of at least 1. Jobs
+            are named by `JobSpec.interference_name`.
+        projection: Estimates throughput on a GPU type on which a job never ran.
     """
 
     now: float
@@ -89,19 +98,20 @@ class RoundInput:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Chance of this round, the same each time it is planned."""
+        """Return the random generator of this round, the same each time it is planned."""
         return np.random.default_rng((self.seed, self.round_number))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Grants in order of placement priority, with the reasons, the solver's report and what to remember.
+    """Grants in order of placement priority, with reasons, report and state.
 
-    `matrix` is the goodput that the policy looked at, None for a policy that looks at none. `utility`, shape (P,): what the objective
-    made of each pair of the matrix.
-
-    `stands_until`: cluster time before which the policy would decide just the same, whatever the jobs achieve until then, if none came, ended,
-    lost or got GPUs, or began to train. Minus infinity: it does not say.
+    Attributes:
+        matrix: The goodput that the policy used; None if it used none.
+        utility: Shape (P,), the value of each pair of the matrix in the policy's objective.
+        stands_until: Cluster time before which the policy would decide the same, whatever progress
+            the jobs make, provided that no job arrives, ends, gains or loses GPUs, or begins to
+            train. Minus infinity if the policy does not know.
     """
 
     grants: Mapping[JobId, Grant]
@@ -113,22 +123,12 @@ class Decision:
     stands_until: float = -math.inf
 
 
-class Policy(Protocol):
-    """How much, for whom."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def round_seconds(self) -> float: ...
-    def allocate(self, round_input: RoundInput) -> Decision: ...
-
-
-# ---- where ------------------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Placement:
-    """Which GPUs every placed job holds: job i has gpus[offsets[i]:offsets[i + 1]], ascending."""
+    """Which GPUs every placed job holds.
+
+    Job i has gpus[offsets[i]:offsets[i + 1]], ascending.
+    """
 
     job_ids: tuple[JobId, ...]
     offsets: IntArray
@@ -150,10 +150,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """A placement, the jobs that got a grant but no place (with the reason), and what the placer remembers.
+    """A placement, the granted jobs without a place and why, and the placer's state.
 
-    `by_chance`: GPUs were drawn, so that another round may place the same decision otherwise, though everybody holds what it was given.
-    `as_named`: whether the jobs that were granted GPUs by their numbers are on these, if anywhere.
+    Attributes:
+        by_chance: GPUs were drawn at random, so another round may place the same decision
+            differently even if every job holds what it was granted.
+        as_named: True if the placer honours explicit GPU numbers in a grant: those GPUs or none.
     """
 
     placement: Placement
@@ -163,19 +165,12 @@ class PlacementResult:
     as_named: bool = False
 
 
-class Placer(Protocol):
-    """Where, GPU by GPU."""
-
-    @property
-    def name(self) -> str: ...
-    def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult: ...
-
-
-# ---- what follows from a round ----------------------------------------------------------------------------------------------------
-
-
 class ChangeKind(StrEnum):
-    """What a round does to a job (DESIGN, Words): its first GPUs; other count; other type or GPUs; all taken; GPUs again; batch only."""
+    """What a round does to a job.
+
+    START: first GPUs. RESCALE: another count. MIGRATE: another type or other GPUs. PREEMPT: all
+    GPUs taken. RESUME: GPUs after a preemption. BATCH: only another batch plan.
+    """
 
     START = "start"
     RESCALE = "rescale"
@@ -205,7 +200,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class RoundSeconds:
-    """CPU seconds of a round by part. `policy` holds matrix and solve."""
+    """CPU seconds of a round by part. `policy` includes matrix and solve."""
 
     policy: float
     place: float
@@ -217,6 +212,8 @@ class RoundSeconds:
 
 @dataclass(frozen=True)
 class RoundResult:
+    """One planned round: its input, decision, placement, changes and CPU seconds."""
+
     round_input: RoundInput
     decision: Decision
     placement: PlacementResult
@@ -225,65 +222,25 @@ class RoundResult:
 
     @cached_property
     def reasons(self) -> Mapping[JobId, Reasons]:
-        """Why every job of the round got what it got: the placer's word where it could not place a grant, else the policy's."""
+        """Return why every job got what it got.
+
+        The placer's reason counts if it could not place a grant, otherwise the policy's.
+        """
         return {**self.decision.reasons, **self.placement.unplaced}
 
     @property
     def round_number(self) -> int:
         return self.round_input.round_number
 
-    @cached_property
-    def evicted(self) -> tuple[JobId, ...]:
-        """Jobs that lost GPUs to fragmentation alone (Sia section 3.1, rule c).
-
-        Such a job held GPUs that are all still in service and was granted GPUs; it was granted just what it held and placed on others, or it
-        was placed nowhere. A placer that places everybody again each round evicts every job that it moves.
-        """
-        return tuple(
-            job.id
-            for job in self.round_input.jobs
-            if job.allocation is not None and self._is_evicted(job, job.allocation)
-        )
-
-    @property
-    def moved_by_placer(self) -> tuple[JobId, ...]:
-        """Jobs that the policy left just as they were, on GPUs that are all in service, and that the placer put on others."""
-        evicted = (self.round_input.job_by_id[job_id] for job_id in self.evicted)
-        return tuple(
-            job.id
-            for job in evicted
-            if job.id in self.placement.placement.by_job and not self._chosen_elsewhere(job)
-        )
-
-    def _chosen_elsewhere(self, job: Job) -> bool:
-        """Whether the policy itself named other nodes or GPUs than the job holds, or partners to share with."""
-        grant, cluster = self.decision.grants[job.id], self.round_input.cluster
-        held = () if job.allocation is None else job.allocation.gpus
-        by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held)].tolist())
-        other_nodes = grant.gpus_by_node is not None and by_node != grant.gpus_by_node
-        return other_nodes or grant.gpus not in (None, held) or bool(grant.share_with)
-
-    def _is_evicted(self, job: Job, held: Allocation) -> bool:
-        grant, placed = (
-            self.decision.grants.get(job.id),
-            self.placement.placement.by_job.get(job.id),
-        )
-        if grant is None or placed == held.gpus:
-            return False
-        same_grant = (grant.gpu_type, grant.gpu_count) == (held.gpu_type, held.gpu_count)
-        return (placed is None or same_grant) and bool(
-            self.round_input.cluster.gpu_available[list(held.gpus)].all()
-        )
-
-
-# ---- the parts that a loop is made of ---------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What an executor sees: the cluster as it is, every job that has not ended, and what happened since the last look.
+    """What an executor observes: the cluster, all unfinished jobs, and recent events.
 
-    `jobs_to_come`: whether somebody may get GPUs later though nobody does now: jobs are still to be submitted, or nodes being repaired.
+    Attributes:
+        events: What happened since the last observation.
+        jobs_to_come: True if a job may get GPUs later although none can now: jobs are still to be
+            submitted, or nodes are being repaired.
     """
 
     now: float
@@ -293,40 +250,10 @@ class ClusterState:
     jobs_to_come: bool = False
 
 
-class Executor(Protocol):
-    """Carries rounds out. `apply` twice with the same changes is `apply` once."""
-
-    def observe(self) -> ClusterState: ...
-    def apply(self, changes: Changes) -> Sequence[Event]: ...
-
-
 @dataclass(frozen=True)
 class StoredState:
-    """What a restarted loop goes on from."""
+    """The state from which a restarted loop continues."""
 
     next_round_number: int = 1
     policy_state: PolicyState = field(default_factory=PolicyState)
     placer_state: PolicyState = field(default_factory=PolicyState)
-
-
-class RoundStore(Protocol):
-    """Keeps rounds: in memory for simulations, in SQL for the live cluster."""
-
-    def load(self) -> StoredState: ...
-
-    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        """Keep the round and what was observed before it, at once. False: somebody else committed this round."""
-        ...
-
-    def unapplied(self) -> Sequence[Changes]:
-        """Changes that were committed and may not have reached the executor."""
-        ...
-
-    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """The executor has carried these changes out."""
-        ...
-
-
-class Clock(Protocol):
-    def now(self) -> float: ...
-    def sleep_until(self, time: float) -> None: ...

@@ -1,8 +1,9 @@
-"""Rounds that need not be played, because what was decided stands: which they are. Plays none, and knows nothing of who passes over them.
+"""Finds rounds that can be skipped: their decision would equal the last one.
 
-A round's answer follows from its input. Where nobody came, ended, moved or began to train, the next input differs in the time, the round's
-number and the progress of the jobs alone; a round that changed nothing is then repeated by the next one, for as long as its decision does
-not depend on these three.
+Does not run or skip them. A round's answer follows from its input. If no job arrived, ended, moved
+or began to train, the next input differs only in the time, the round number and the progress of
+the jobs. If a round changed nothing, the next one repeats it, for as long as its decision does not
+depend on these three.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class RoundGrid:
         return self.begin + number * self.round_seconds
 
     def first_from(self, time: float) -> int:
-        """The number of the first round at `time`, which is finite, or later."""
+        """Return the number of the first round at or after `time`, which is finite."""
         number = max(math.ceil((time - self.begin) / self.round_seconds), 0)
         while number > 0 and self.time(number - 1) >= time:
             number -= 1
@@ -37,26 +38,29 @@ class RoundGrid:
 
 @dataclass(frozen=True, slots=True)
 class RoundsAhead:
-    """Rounds from number `first` on that lie before `end` (cluster time): what was decided stands in them unless something happens."""
+    """The rounds from number `first` on that lie before `end` (cluster time).
+
+    The last decision stands in them unless something happens.
+    """
 
     grid: RoundGrid
     first: int
     end: float
 
     def time(self, index: int) -> float:
-        """Of the round that is `index` rounds after the first."""
+        """Return the time of the round that is `index` rounds after the first."""
         return self.grid.time(self.first + index)
 
     def before(self, time: float) -> RoundsAhead:
-        """Those of them that lie before `time` too."""
+        """Return those of them that also lie before `time`."""
         return replace(self, end=min(self.end, time))
 
     def __len__(self) -> int:
-        """How many they are, where they end at all."""
+        """Return how many there are; `end` must be finite."""
         return max(self.grid.first_from(self.end) - self.first, 0)
 
     def __iter__(self) -> Iterator[float]:
-        """Their times."""
+        """Yield their times."""
         number = self.first
         while (time := self.grid.time(number)) < self.end:
             yield time
@@ -64,9 +68,11 @@ class RoundsAhead:
 
 
 def stands_until(result: RoundResult, reservations: Sequence[Reservation]) -> float:
-    """Cluster time before which every round would repeat this one if nothing happened; minus infinity where the next one may differ.
+    """Return the cluster time before which every round would repeat this one.
 
-    It has to have changed nothing: no GPUs, nothing that policy or placer remember. With no job there is nothing to decide.
+    That holds if nothing happens meanwhile. Minus infinity if the next round may differ: this one
+    changed GPUs or the state of policy or placer, or placed at random. With no jobs there is
+    nothing to decide.
     """
     round_input = result.round_input
     moved = any(change.after != change.before for change in result.changes.items)
@@ -76,5 +82,5 @@ def stands_until(result: RoundResult, reservations: Sequence[Reservation]) -> fl
     )
     if moved or remembered or result.placement.by_chance:
         return -math.inf
-    word = result.decision.stands_until if round_input.jobs else math.inf
-    return min(word, next_boundary(reservations, round_input.now))
+    decision_stands_until = result.decision.stands_until if round_input.jobs else math.inf
+    return min(decision_stands_until, next_boundary(reservations, round_input.now))

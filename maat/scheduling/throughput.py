@@ -1,4 +1,7 @@
-"""The throughput model: how long one optimiser step takes on K replicas (Pollux eq. 8-11). What a step is worth is efficiency.py's."""
+"""The throughput model: the time of one optimiser step on K replicas.
+
+Pollux eq. 8-11. efficiency.py has the value of a step.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ NEGLIGIBLE_SECONDS = 1e-8
 
 
 class ThroughputParameters(NamedTuple):
-    """The seven parameters of the model, in the order of every array of shape (..., 7). All in seconds but gamma."""
+    """The seven parameters, in the order of every array of shape (..., 7).
+
+    All are in seconds except gamma.
+    """
 
     alpha_compute: float
     beta_compute: float  # seconds per sample
@@ -25,14 +31,20 @@ class ThroughputParameters(NamedTuple):
 
 
 def pass_seconds(parameters: FloatArray, per_gpu_batch_size: FloatArray) -> FloatArray:
-    """Forward and backward pass over one per-GPU batch: T_grad = alpha + beta m (Pollux eq. 8). Shapes broadcast."""
+    """Return the time of a forward and backward pass over one per-GPU batch.
+
+    T_grad = alpha + beta m (Pollux eq. 8). Shapes broadcast.
+    """
     return parameters[..., 0] + parameters[..., 1] * per_gpu_batch_size
 
 
 def sync_seconds(
     parameters: FloatArray, node_count: FloatArray, replica_count: FloatArray
 ) -> FloatArray:
-    """Gradient synchronisation: 0 for one replica, alpha + beta (K - 2) else, by locality (Pollux eq. 9). Shapes broadcast."""
+    """Return the time of gradient synchronisation (Pollux eq. 9).
+
+    0 for one replica, else alpha + beta (K - 2), by locality. Shapes broadcast.
+    """
     across = np.asarray(node_count) > 1
     alpha = np.where(across, parameters[..., 2], parameters[..., 4])
     beta = np.where(across, parameters[..., 3], parameters[..., 5])
@@ -48,11 +60,11 @@ def step_seconds(
     replica_count: FloatArray,
     accumulation_steps: FloatArray | float = 0,
 ) -> FloatArray:
-    """One optimiser step with s extra accumulation passes (Pollux eq. 11).
+    """Return the seconds of one optimiser step with s extra accumulation passes.
 
-        T = s T_grad + (T_grad^gamma + T_sync^gamma)^(1/gamma)
+        T = s T_grad + (T_grad^gamma + T_sync^gamma)^(1/gamma)      (Pollux eq. 11)
 
-    `parameters` has shape (..., 7); all other arguments broadcast against its leading axes. Seconds.
+    `parameters` has shape (..., 7); all other arguments broadcast against its leading axes.
     """
     compute = pass_seconds(parameters, per_gpu_batch_size)
     sync = sync_seconds(parameters, node_count, replica_count)
@@ -60,7 +72,10 @@ def step_seconds(
 
 
 def overlapped(compute: FloatArray, sync: FloatArray, gamma: FloatArray) -> FloatArray:
-    """(compute^gamma + sync^gamma)^(1/gamma), scaled by the larger so that no power under- or overflows."""
+    """Return (compute^gamma + sync^gamma)^(1/gamma).
+
+    It is scaled by the larger, so that no power under- or overflows.
+    """
     larger = np.maximum(compute, sync)
     ratio = np.minimum(compute, sync) / larger
     return larger * (1.0 + ratio**gamma) ** (1.0 / gamma)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from maat.scheduling.belief import Fitter
-from maat.scheduling.loop import PassOver, RoundLoop
+from maat.scheduling.loop import RoundLoop, SkipRounds
 from maat.scheduling.reservations import check_reservations
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
@@ -70,7 +70,7 @@ def simulate(
         interference=interference,
         projection=projection_of(scenario),
         seed=scenario.seed,
-        pass_over=None if every_round else _passing_over(executor, recorder),
+        skip_rounds=None if every_round else _passing_over(executor, recorder),
     )
     stopped = False
     try:
@@ -88,7 +88,7 @@ def simulate(
     )
 
 
-def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> PassOver:
+def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> SkipRounds:
     """Live through rounds that need not be played, and count them."""
 
     def pass_over(ahead: RoundsAhead) -> int:

@@ -15,8 +15,9 @@ from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
+from maat.scheduling.protocols import Clock
 from maat.scheduling.regimes import Regime
-from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
+from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, restore, shape_of, snapshot
 from maat.simulation.failures import NodeFailure, Outages

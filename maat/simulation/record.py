@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from maat.scheduling.events import Event, EventKind
+from maat.scheduling.eviction import evicted_jobs, moved_by_placer
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
@@ -176,7 +177,7 @@ class Recorder:
             return False
         self._last = result
         self._out_of_time += result.decision.report.out_of_time
-        self._moved = result.moved_by_placer
+        self._moved = moved_by_placer(result)
         self._stored = StoredState(
             result.round_number + 1, result.decision.state, result.placement.state
         )
@@ -190,7 +191,7 @@ class Recorder:
                 len(observed.jobs),
                 int(held.sum()),
                 int(cluster.capacity.sum()),
-                len(result.evicted),
+                len(evicted_jobs(result)),
             )
         )
         self._held.append(held.tolist())

@@ -13,7 +13,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, parameters_beside
-from maat.scheduling.rounds import Placer, Policy, PolicyState
+from maat.scheduling.protocols import Placer, Policy
+from maat.scheduling.rounds import PolicyState
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.conditions import Conditions
 from maat.simulation.executor import SimulatedExecutor

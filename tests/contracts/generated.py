@@ -1,4 +1,7 @@
-"""Hypothesis strategies for what a scheduling round may be given: uneven clusters, jobs of every kind, what they hold, and limits."""
+"""Hypothesis strategies for the input of a scheduling round.
+
+Uneven clusters, jobs of every kind, allocations, and limits.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.limits import Limit, LimitKind, capacity_limits
+from maat.scheduling.loop import pinned_grants
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput
@@ -33,7 +36,10 @@ def _one_in(number: int) -> SearchStrategy[bool]:
 
 @st.composite
 def clusters(draw: DrawFn, *, jobs_per_gpu: int = 1) -> Cluster:
-    """One to four types of uneven nodes, some of whose GPUs, or all, are drained. `jobs_per_gpu`: how many jobs may share a GPU."""
+    """One to four types of uneven nodes, some or all of whose GPUs are drained.
+
+    `jobs_per_gpu`: how many jobs may share a GPU.
+    """
     nodes = []
     for gpu_type in draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=4, unique=True)):
         for number, count in enumerate(
@@ -74,7 +80,7 @@ def _frozen(values: tuple[float, ...]) -> FloatArray:
 
 @st.composite
 def type_beliefs(draw: DrawFn, memory: MemoryLimits) -> TypeBelief:
-    """Knowledge of one GPU alone, or of several, with the step times that its parameters give."""
+    """What is known of one GPU alone, or of several, with exact step times."""
     model = draw(parameters())
     shapes = [(1, 1), *draw(st.sampled_from(([], [], [(1, 2)], [(1, 4), (2, 8)])))]
     samples = []
@@ -106,7 +112,10 @@ def beliefs(draw: DrawFn, spec: JobSpec) -> Belief:
 
 @st.composite
 def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
-    """Any declaration: every adaptivity, spans of several GPUs per replica, types that the cluster lacks, more GPUs than it has."""
+    """Any declaration, also one that asks for types or GPUs that the cluster lacks.
+
+    Every adaptivity, and replicas of several GPUs.
+    """
     adaptivity = draw(st.sampled_from(Adaptivity))
     initial = draw(st.sampled_from((8, 20, 128)))
     some = st.sets(st.sampled_from((*cluster.type_names, "elsewhere")), min_size=1)
@@ -162,7 +171,10 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
 
 @st.composite
 def job_lists(draw: DrawFn, cluster: Cluster, *, most: int = 8) -> tuple[Job, ...]:
-    """Up to `most` jobs; some hold GPUs of one type, no two the same GPU. A held GPU may have been drained since."""
+    """Up to `most` jobs; some hold GPUs of one type, no two the same GPU.
+
+    A held GPU may have been drained since.
+    """
     free: dict[str, list[int]] = {
         name: np.flatnonzero(cluster.gpu_type_of == t).tolist()
         for name, t in cluster.type_index.items()
@@ -220,7 +232,10 @@ def _counts(spec: JobSpec, gpu_type: str) -> list[int]:
 
 @st.composite
 def quotas(draw: DrawFn, cluster: Cluster) -> tuple[Limit, ...]:
-    """Up to two limits of a tenant, on one type or on all together; a limit may be below what the tenant holds."""
+    """Up to two limits of a tenant, on one type or on all together.
+
+    A limit may be below what the tenant holds.
+    """
     found = {}
     for _ in range(draw(st.integers(0, 2))):
         tenant, gpu_type = (
@@ -236,7 +251,10 @@ def quotas(draw: DrawFn, cluster: Cluster) -> tuple[Limit, ...]:
 
 @st.composite
 def reserved(draw: DrawFn, cluster: Cluster, jobs: tuple[Job, ...]) -> tuple[Reservation, ...]:
-    """Up to three reservations for tenants and jobs, some of them over or still to come, some of more GPUs than there are."""
+    """Up to three reservations for tenants and jobs.
+
+    Some are over or still to come, some are for more GPUs than there are.
+    """
     found = []
     for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2, 3)))):
         gpu_type, count = draw(st.sampled_from(cluster.type_names)), draw(st.integers(1, 12))
@@ -262,7 +280,7 @@ def round_inputs(draw: DrawFn) -> RoundInput:
         round_seconds=60.0,
         jobs=jobs,
         cluster=cluster,
-        limits=standing_limits(cluster)
+        limits=capacity_limits(cluster)
         + draw(quotas(cluster))
         + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
         pinned=pinned_grants(jobs, cluster),

@@ -1,4 +1,7 @@
-"""The contract of round stores, as classes of tests: subclass one under a name that begins with Test, and give the fixture `store`."""
+"""The contract of round stores, as classes of tests.
+
+Subclass one under a name that begins with Test, and define the fixture `store`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ import pytest
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult, RoundStore
+from maat.scheduling.protocols import RoundStore
+from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult
 
 JOB_IDS = ("job-a", "job-b")
 CLUSTER = Cluster.parse("t4=1x4")
@@ -24,10 +29,10 @@ def observed_at(number: int) -> ClusterState:
 
 
 def round_result(number: int) -> RoundResult:
-    """That round, really planned: both jobs start; policy and placer leave a state that names the round."""
+    """A planned round: both jobs start; policy and placer states name the round."""
     observed = observed_at(number)
     round_input = RoundInput(
-        observed.now, number, 60.0, observed.jobs, CLUSTER, standing_limits(CLUSTER)
+        observed.now, number, 60.0, observed.jobs, CLUSTER, capacity_limits(CLUSTER)
     )
     result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed-sticky"))
     decision = replace(
@@ -63,7 +68,7 @@ def commit(store: RoundStore, number: int) -> bool:
 
 
 class RoundStoreContract:
-    """What every store keeps: one round after another, each once, with what policy and placer remember."""
+    """Every store keeps rounds in order, each once, with the states of its parts."""
 
     @pytest.fixture
     def store(self) -> RoundStore:
@@ -104,7 +109,7 @@ class RoundStoreContract:
 
 
 class DurableRoundStoreContract(RoundStoreContract):
-    """What a store keeps that outlives its process: changes are unapplied from their commit until the executor has carried them out."""
+    """A durable store keeps changes unapplied until they are carried out."""
 
     @pytest.fixture
     def reopened(self, store: RoundStore) -> RoundStore:

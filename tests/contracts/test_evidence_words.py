@@ -10,7 +10,8 @@ from frontend.components.evidence import LABELS
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Policy, RoundInput
+from maat.scheduling.protocols import Policy
+from maat.scheduling.rounds import RoundInput
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")

@@ -1,4 +1,7 @@
-"""What every executor keeps: rounds carried out twice are carried out once, and a restart goes on as if it had not been."""
+"""The contract of executors.
+
+Applying a round twice equals applying it once, and a restart continues as if it had not happened.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind, may_follow
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput
@@ -62,7 +66,7 @@ class Driven:
         return state
 
     def decide(self, state: ClusterState) -> Changes:
-        limits, pins = standing_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
+        limits, pins = capacity_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
         round_input = RoundInput(
             state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins
         )

@@ -1,4 +1,4 @@
-"""What every registered placer keeps, whatever was decided; and what whole-node placement promises of Sia's configurations."""
+"""The contract of placers, and what whole-node placement guarantees for Sia."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from maat.scheduling.checks import check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.limits import shape_limits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits, shape_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Grant, Placer, RoundInput
+from maat.scheduling.protocols import Placer
+from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
 
@@ -92,14 +93,14 @@ def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(
                 assert placed[job.id] == gpus
 
 
-# ---- Sia's configurations, placed on whole nodes -----------------------------------------------------------------------------------
-
-
 @st.composite
 def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
-    """Any choice of Sia's configurations that keeps capacity and shape limits, to jobs that hold something else, or the same, or nothing."""
+    """Any choice of Sia's configurations that keeps capacity and shape limits.
+
+    The jobs hold something else, the same, or nothing.
+    """
     cluster = draw(clusters())
-    limits = standing_limits(cluster) + shape_limits(cluster)
+    limits = capacity_limits(cluster) + shape_limits(cluster)
     left = {limit.name: limit.places for limit in limits}
     grants: dict[str, Grant] = {}
     table = sia_configurations(cluster).configurations
@@ -127,7 +128,7 @@ def sia_grants(draw: DrawFn) -> tuple[Decision, RoundInput]:
 def _holdings(
     draw: DrawFn, job_ids: list[str], cluster: Cluster
 ) -> list[tuple[str, Allocation | None]]:
-    """Each job with GPUs scattered as they may be after nodes were drained and jobs ended, or with none."""
+    """Each job with no GPUs, or with GPUs scattered as drained nodes leave them."""
     free = {
         name: [
             g for g in draw(st.permutations(range(cluster.gpu_count))) if _type(cluster, g) == name
@@ -180,7 +181,7 @@ def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configura
 def moved(
     placed: Mapping[str, tuple[int, ...]], decision: Decision, round_input: RoundInput
 ) -> set[str]:
-    """Jobs that hold what they were granted, on GPUs in service, and are not left there."""
+    """Jobs that were granted what they hold, on GPUs in service, and are moved."""
     kept = {
         job.id: held_as_granted(round_input, job.id, decision.grants[job.id])
         for job in round_input.jobs
@@ -193,7 +194,7 @@ def moved(
 
 @settings(max_examples=120)
 @given(case=sia_grants())
-def test_whole_node_moves_nobody_where_that_is_not_needed_and_never_more_than_placing_all_anew(
+def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_again(
     case: tuple[Decision, RoundInput],
 ) -> None:
     decision, round_input = case

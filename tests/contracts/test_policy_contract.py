@@ -18,11 +18,13 @@ from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.checks import check_decision
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
+from maat.scheduling.protocols import Policy
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")
@@ -179,7 +181,7 @@ def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(
 
 
 def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundInput:
-    """The same jobs on the same GPUs, which have worked meanwhile and been measured again."""
+    """The same jobs on the same GPUs after some work and new measurements."""
     jobs = []
     for job in round_input.jobs:
         if job.allocation is not None:
@@ -224,7 +226,7 @@ def test_a_decision_stands_as_long_as_it_says(
 
 @settings(max_examples=sampled(30))
 @given(round_input=round_inputs())
-def test_every_job_is_told_why(policy: Policy, round_input: RoundInput) -> None:
+def test_every_job_gets_a_reason(policy: Policy, round_input: RoundInput) -> None:
     decision = policy.allocate(round_input)
     assert set(decision.reasons) == {job.id for job in round_input.jobs}
     for job in round_input.jobs:
@@ -269,7 +271,7 @@ def test_without_jobs_nothing_is_granted(policy: Policy) -> None:
         round_seconds=60.0,
         jobs=(),
         cluster=cluster,
-        limits=standing_limits(cluster),
+        limits=capacity_limits(cluster),
     )
     decision = policy.allocate(empty)
     assert dict(decision.grants) == {}

@@ -1,4 +1,4 @@
-"""What every line of a registry keeps: its class is where the line says, and it is what the registry holds."""
+"""The contract of registries: each line names the class that it returns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.protocols import Placer, Policy
 from maat.scheduling.registry import Entry
-from maat.scheduling.rounds import Placer, Policy
 
 LINES = [
     pytest.param(protocol, entry, id=entry.name)
@@ -46,7 +46,7 @@ def test_the_class_of_a_line_answers_to_its_protocol(protocol: type, entry: Entr
 def test_what_is_built_bears_the_name_of_its_line_and_keeps_no_state(
     protocol: type, entry: Entry[object]
 ) -> None:
-    """State is given with every round, to its owner by name: an implementation that kept some itself could not be frozen."""
+    """State comes with every round; a frozen implementation cannot keep any itself."""
     built: Any = entry.cls()
     assert built.name == entry.name
     with pytest.raises(FrozenInstanceError):

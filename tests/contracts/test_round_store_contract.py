@@ -6,7 +6,7 @@ import pytest
 from contracts.round_store import RoundStoreContract
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.rounds import RoundStore
+from maat.scheduling.protocols import RoundStore
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.record import Recorder

@@ -12,8 +12,8 @@ from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.limits import Limit
-from maat.scheduling.loop import pinned_grants, standing_limits
+from maat.scheduling.limits import Limit, capacity_limits
+from maat.scheduling.loop import pinned_grants
 from maat.scheduling.rounds import RoundInput
 
 ALL_TYPES = ("t4", "rtx", "a100")
@@ -34,7 +34,10 @@ def spec(job_id: str = "job", **changes: Any) -> JobSpec:
 
 
 def type_belief(alpha: float, *, replicas: Sequence[int] = (1,)) -> TypeBelief:
-    """A pass takes `alpha` + 0.001 m seconds and synchronisation a tenth of `alpha`; measured on these replica counts."""
+    """A pass takes `alpha` + 0.001 m seconds, synchronisation a tenth of `alpha`.
+
+    Measured on these replica counts.
+    """
     parameters = np.array([alpha, 0.001, alpha / 10, 1e-8, alpha / 10, 1e-8, 1.0])
     return TypeBelief(tuple(Sample(1, k, 32, alpha + 0.032, 0.0) for k in replicas), parameters)
 
@@ -79,7 +82,7 @@ def round_of(
         **changes,
     }
     return RoundInput(
-        jobs=held, cluster=whole, limits=standing_limits(whole) + tuple(limits), **values
+        jobs=held, cluster=whole, limits=capacity_limits(whole) + tuple(limits), **values
     )
 
 

@@ -1,4 +1,7 @@
-"""When nodes are added and how many: by goodput while a larger batch is worth it, by throughput at once."""
+"""When and how many nodes are added.
+
+By goodput while a larger batch pays, by throughput at once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ from maat.scheduling.job import Job
 
 
 def noisy(variance: float) -> Job:
-    """A job of 32 samples a batch at first, whose larger batches are worth the more, the larger the variance."""
+    """A job of 32 samples a batch at first.
+
+    Larger variance makes larger batches more valuable.
+    """
     known = Belief(
         {"t4": type_belief(0.05, replicas=(1, 2))}, GradientStatistics(1.0, variance), 64
     )

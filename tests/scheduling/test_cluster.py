@@ -35,17 +35,20 @@ def test_groups_of_one_type_may_differ_in_size() -> None:
         ("t4=-1x4", "does not read as type=NODESxGPUS"),
         (
             "t4=0x4",
-            r"cluster: has zero GPUs \(got 't4=0x4'\). Give every type at least one node with one GPU.",
+            r"cluster: has zero GPUs \(got 't4=0x4'\). "
+            r"Give every type at least one node with one GPU.",
         ),
         ("t4=2x0", "has zero GPUs"),
         (
             "t4=99999999x4",
-            rf"cluster: has more GPUs than Maat accepts \(got 't4=99999999x4'\). Stay at or below {MAX_GPUS} GPUs.",
+            r"cluster: has more GPUs than Maat accepts \(got 't4=99999999x4'\). "
+            rf"Stay at or below {MAX_GPUS} GPUs.",
         ),
         ("t4=1x65", r"nodes\[t4-0\].gpu_count: is not between 1 and 64 GPUs \(got 65\)"),
         (
             "t4=10000x64,rtx=10000x64",
-            rf"cluster: has more GPUs than Maat accepts \(got 'rtx=10000x64'\). Stay at or below {MAX_GPUS} GPUs.",
+            r"cluster: has more GPUs than Maat accepts \(got 'rtx=10000x64'\). "
+            rf"Stay at or below {MAX_GPUS} GPUs.",
         ),
     ],
 )
@@ -76,13 +79,14 @@ def test_a_node_of_an_unlisted_type_and_a_type_listed_twice_are_refused() -> Non
 def test_draining_a_gpu_that_a_node_does_not_have_is_refused() -> None:
     with pytest.raises(
         ClusterError,
-        match=r"nodes\[a\].drained: names a GPU that the node does not have \(got \[4\]\). Use indices 0 to 3.",
+        match=r"nodes\[a\].drained: names a GPU that the node does not have \(got \[4\]\). "
+        r"Use indices 0 to 3.",
     ):
         Node("a", "t4", 4, drained=frozenset({4}))
 
 
 def test_a_gpu_type_has_a_plain_name() -> None:
-    with pytest.raises(ClusterError, match="is no usable name"):
+    with pytest.raises(ClusterError, match="is not a usable name"):
         GpuType("Tesla T4")
 
 

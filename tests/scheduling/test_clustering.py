@@ -1,4 +1,4 @@
-"""K-means and silhouette against what can be computed by trying everything."""
+"""K-means and silhouette against exhaustive search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which bundles of GPUs Sia may give, and the limits that make every choice of them placeable."""
+"""Sia's configurations, and the limits that make every choice placeable."""
 
 from __future__ import annotations
 

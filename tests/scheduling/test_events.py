@@ -97,9 +97,6 @@ def test_every_state_can_be_reached_and_every_life_can_end() -> None:
     assert all(reachable(state) & TERMINAL for state in JobState)
 
 
-# ---- errors -----------------------------------------------------------------------------------------------------------------------
-
-
 def test_an_input_error_says_where_what_which_value_and_what_to_do() -> None:
     error = TraceError(
         "is negative",
@@ -136,7 +133,7 @@ def test_a_long_value_is_shown_in_part() -> None:
     assert "..." in text
 
 
-def test_bad_input_and_faults_of_the_code_are_told_apart() -> None:
+def test_bad_input_and_bugs_are_different_errors() -> None:
     assert issubclass(UnknownNameError, InputError)
     assert issubclass(ClusterError, InputError)
     assert issubclass(ContractViolation, MaatError)

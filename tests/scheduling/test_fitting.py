@@ -1,4 +1,7 @@
-"""Fitting throughput models: the published simulator's fits, the analytic gradient, and what is held by prior where nothing was seen."""
+"""Fitting throughput models.
+
+The published simulator's fits, the analytic gradient, and the priors for what was not measured.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,8 @@ sample_lists = st.lists(
 def test_a_fit_ends_where_the_published_simulators_ends(
     anchor: tuple[str, str, list[list[float]], list[float]],
 ) -> None:
-    # The search ends early, so that its path decides what it finds, and a few per mille decide which batch size a job trains with.
+    # The search ends early, so its path decides the result, and a few per mille decide the batch
+    # size of a job.
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
     assert fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN) == pytest.approx(
         np.array(anchor[3]), rel=1e-5, abs=1e-12
@@ -82,7 +86,7 @@ def test_the_analytic_gradient_is_that_of_the_loss(
     loss = FitLoss(samples)
     _, gradient = loss(parameters)
     for i in range(7):
-        # Central differences err by the square of the step, relative to what the loss itself is made of.
+        # The error of central differences is the square of the step, relative to the loss's terms.
         step = 1e-6 * parameters[i]
         above, below = parameters.copy(), parameters.copy()
         above[i] += step
@@ -106,9 +110,7 @@ def test_samples_of_one_gpu_promise_perfect_scaling() -> None:
         assert float(sync_seconds(found, np.asarray(nodes), np.asarray(replicas))) < 1e-6
 
 
-def test_without_samples_across_nodes_crossing_them_costs_a_tenth_more_than_within_a_node_or_nothing() -> (
-    None
-):
+def test_without_samples_across_nodes_crossing_costs_nothing_or_a_tenth_more_than_within() -> None:
     samples = [Sample(1, 1, 32, 0.1, 0.0), Sample(1, 2, 32, 0.15, 0.05), Sample(1, 4, 32, 0.2, 0.1)]
     found = fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN)
     assert found[2] == pytest.approx(1.1 * found[4])

@@ -25,7 +25,7 @@ def asks(name: str, gpus: int, *, preemptible: bool = True) -> Job:
 
 
 class Played:
-    """A cluster of t4 on which Gandiva decides round after round; nobody ends."""
+    """A cluster of t4 on which Gandiva decides round after round; no job ends."""
 
     def __init__(
         self,
@@ -62,19 +62,19 @@ class Played:
         return held
 
 
-def test_everybody_has_a_turn_of_the_same_length() -> None:
+def test_every_job_has_a_turn_of_the_same_length() -> None:
     played = Played(4, asks("a", 4), asks("b", 4), asks("c", 4))
     assert [list(played.round()) for _ in range(6)] == [["a"], ["b"], ["c"], ["a"], ["b"], ["c"]]
 
 
-def test_a_turn_lasts_as_long_as_it_is_told_to() -> None:
+def test_a_turn_lasts_as_long_as_its_parameter_says() -> None:
     played = Played(4, asks("a", 4), asks("b", 4), slice_seconds=180.0)
     assert [list(played.round(seconds=60.0)) for _ in range(7)] == [["a"]] * 3 + [["b"]] * 3 + [
         ["a"]
     ]
 
 
-def test_nobody_moves_where_everybody_fits() -> None:
+def test_no_job_moves_if_every_job_fits() -> None:
     played = Played(4, asks("a", 2), asks("b", 2))
     assert [played.round() for _ in range(3)] == [{"a": (0, 1), "b": (2, 3)}] * 3
 
@@ -99,9 +99,6 @@ def test_a_job_that_may_not_be_preempted_keeps_its_gpus() -> None:
     played = Played(4, asks("stays", 2, preemptible=False), asks("a", 2), asks("b", 2))
     turns = [set(played.round()) for _ in range(4)]
     assert turns == [{"stays", "a"}, {"stays", "b"}, {"stays", "a"}, {"stays", "b"}]
-
-
-# ---- pairs ------------------------------------------------------------------------------------------------------------------------
 
 
 def test_where_gpus_lack_jobs_of_one_size_share_them() -> None:
@@ -139,7 +136,7 @@ def test_pairs_that_are_slower_than_turns_are_not_formed() -> None:
     )
 
 
-def test_pairs_that_nobody_measured_are_not_formed() -> None:
+def test_unmeasured_pairs_are_not_formed() -> None:
     assert len(Played(4, asks("a", 4), asks("b", 4), jobs_per_gpu=2).round()) == 1
 
 
@@ -152,7 +149,7 @@ def test_pairing_may_be_left_out() -> None:
     assert [list(played.round()) for _ in range(2)] == [["a"], ["b"]]
 
 
-def test_nobody_shares_where_everybody_fits_alone() -> None:
+def test_no_job_shares_if_every_job_fits_alone() -> None:
     held = Played(4, asks("a", 2), asks("b", 2), jobs_per_gpu=2, interference=MILD).round()
     assert held == {"a": (0, 1), "b": (2, 3)}
 

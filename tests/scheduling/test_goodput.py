@@ -1,4 +1,4 @@
-"""Throughput, efficiency and goodput over arrays, against the papers' formulas written out for single numbers."""
+"""Throughput, efficiency and goodput over arrays, against scalar formulas."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ RIGID = {"adaptivity": Adaptivity.RIGID, "batch_size": 64}
     [
         (
             {"work": -1.0},
-            r"work: is no finite number of at least zero \(got -1.0\). Give a number from 0 up.",
+            r"work: is not a finite number of at least zero \(got -1.0\). Give a number from 0 up.",
         ),
-        ({"work": math.nan}, r"work: is no finite number .* \(got nan\)"),
-        ({"submitted_at": math.inf}, r"submitted_at: is no finite number .* \(got inf\)"),
-        ({"weight": -0.5}, r"weight: is no finite number .* \(got -0.5\)"),
+        ({"work": math.nan}, r"work: is not a finite number .* \(got nan\)"),
+        ({"submitted_at": math.inf}, r"submitted_at: is not a finite number .* \(got inf\)"),
+        ({"weight": -0.5}, r"weight: is not a finite number .* \(got -0.5\)"),
         (
             {"min_gpus": 0},
             r"min_gpus: must be at least 1 \(got 0\). Give a whole number from 1 up.",

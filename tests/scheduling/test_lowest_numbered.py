@@ -1,4 +1,4 @@
-"""Gavel's placement: who is placed first, who keeps what, and that nodes do not matter."""
+"""Gavel's placement: order of placement, what jobs keep; nodes do not matter."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_a_larger_job_takes_a_smaller_ones_gpus() -> None:
     }
 
 
-def test_a_job_of_another_count_than_it_holds_is_placed_anew() -> None:
+def test_a_job_of_another_count_than_it_holds_is_placed_again() -> None:
     assert placed(round_of("t4=1x4", asks("grows", (2, 3))), grows=3) == {"grows": (0, 1, 2)}
 
 
-def test_drained_gpus_are_passed_over_and_what_does_not_fit_is_told() -> None:
+def test_drained_gpus_are_skipped_and_a_job_that_does_not_fit_is_reported() -> None:
     cluster = Cluster.of([Node("n", "t4", 4, frozenset({0, 2}))])
     decision = Decision(
         {"a": Grant("t4", 1), "b": Grant("t4", 1), "c": Grant("t4", 1)}, SolveReport(), {}
@@ -66,7 +66,7 @@ def test_drained_gpus_are_passed_over_and_what_does_not_fit_is_told() -> None:
     assert set(found.unplaced) == {"c"}
 
 
-def test_a_pair_goes_together_and_nobody_else_shares() -> None:
+def test_a_pair_goes_together_and_no_other_job_shares() -> None:
     cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
     grants = {
         "a": Grant("t4", 2),

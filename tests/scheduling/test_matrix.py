@@ -41,7 +41,7 @@ def matrix_of(*jobs: Job, cluster: Cluster = CLUSTER) -> GoodputMatrix:
 
 
 def dense(matrix: GoodputMatrix) -> FloatArray:
-    """Goodput of every job in every configuration, shape (J, C); NaN where a job may not have one."""
+    """Goodput by job and configuration, (J, C); NaN if the job may not have it."""
     full = np.full((len(matrix.job_ids), len(matrix.table)), np.nan)
     full[matrix.pairs.job, matrix.pairs.column] = matrix.pairs.goodput
     return full
@@ -71,7 +71,7 @@ def test_a_rigid_job_may_have_its_count_and_no_other() -> None:
     assert allowed(job(spec(adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=96))) == []
 
 
-def test_a_count_that_a_rigid_job_asks_for_is_none_for_an_elastic_one_beside_it() -> None:
+def test_a_count_that_a_rigid_job_asks_for_is_not_offered_to_an_elastic_one() -> None:
     rigid, elastic = (
         job(spec("r", adaptivity=Adaptivity.RIGID, gpu_count=3, batch_size=96)),
         job(spec("e")),
@@ -104,7 +104,7 @@ def test_no_jobs_make_an_empty_matrix() -> None:
     assert dense(matrix_of()).shape == (0, len(sia_configurations(CLUSTER)))
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
+def test_a_row_does_not_depend_on_the_other_rows() -> None:
     first, second = (
         job(spec("a"), belief(t4=0.1, a100=0.02)),
         job(spec("b", initial_batch_size=64), belief(t4=0.4)),
@@ -121,12 +121,7 @@ def test_a_batch_that_no_configuration_holds_has_no_goodput() -> None:
     assert at(matrix, "t4", 4) == 0.0
 
 
-# ---- types on which a job never ran (Sia eq. 1) -----------------------------------------------------------------------------------
-
-
-def test_a_type_measured_on_one_gpu_alone_borrows_the_scaling_of_the_type_that_scaled_furthest() -> (
-    None
-):
+def test_a_type_measured_on_one_gpu_borrows_the_scaling_of_the_type_that_scaled_furthest() -> None:
     known = Belief({"t4": type_belief(0.4, replicas=(1, 2, 4)), "a100": type_belief(0.1)}, None, 4)
     lender, factor = project_by_profile(job(known=known), "a100", CLUSTER.type_names) or ("", 0.0)
     assert lender == "t4"
@@ -165,7 +160,7 @@ def test_the_published_rule_takes_the_first_type_that_ran_times_a_constant() -> 
     assert rule(job(), "t4", ("t4", "rtx", "a100")) is None
 
 
-def test_gpus_beyond_the_largest_batch_size_are_offered_at_their_smallest_batches_only_where_that_is_asked_for() -> (
+def test_gpus_beyond_the_largest_batch_are_offered_at_their_smallest_batches_only_on_request() -> (
     None
 ):
     wide = job(spec(max_batch_size=64, memory={"a100": MemoryLimits(8, 256)}), belief(a100=0.05))

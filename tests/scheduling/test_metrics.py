@@ -1,4 +1,4 @@
-"""The figures by which schedules are compared, on schedules small enough to check by hand."""
+"""The figures that compare schedules, on schedules small enough to check by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fits run on one BLAS thread whatever the process has, and leave the process as it was. Real libraries, in processes of their own."""
+"""Fits run on one BLAS thread and leave the process's setting unchanged.
+
+Real libraries, in processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pytest
 
 
 def threads_seen(script: str) -> Any:
-    """What a script prints as JSON in a process of its own whose BLAS libraries have two threads."""
+    """The JSON that a script prints in a process with two BLAS threads."""
     environment = {
         **os.environ,
         "OPENBLAS_NUM_THREADS": "2",
@@ -49,7 +52,11 @@ import scipy.optimize
 before = threads()
 fitting.FitLoss = Watched
 FAILING
-samples = [fitting.Sample(1, 1, 8, 0.2, 0.0), fitting.Sample(1, 1, 16, 0.3, 0.0), fitting.Sample(1, 2, 16, 0.4, 0.1)]
+samples = [
+    fitting.Sample(1, 1, 8, 0.2, 0.0),
+    fitting.Sample(1, 1, 16, 0.3, 0.0),
+    fitting.Sample(1, 2, 16, 0.4, 0.1),
+]
 try:
     fitting.fit_throughput(samples)
 except ZeroDivisionError:

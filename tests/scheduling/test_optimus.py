@@ -20,7 +20,7 @@ from maat.scheduling.rounds import Decision, RoundInput
 from maat.vocabulary import Adaptivity
 
 BATCH = 64
-UNREAD = np.full(7, np.nan)  # a model that nobody may look at
+UNREAD = np.full(7, np.nan)  # a model that must not be read
 
 
 def asks(
@@ -51,7 +51,7 @@ def decide(cluster: str, *jobs: Job, **changes: object) -> Decision:
     return Optimus().allocate(round_of(cluster, *jobs, **changes))
 
 
-def test_everybody_gets_one_gpu_before_anybody_gets_two() -> None:
+def test_every_job_gets_one_gpu_before_any_gets_two() -> None:
     greedy = asks("greedy", [64.0, 32.0, 16.0, 8.0])
     assert counts(decide("t4=1x3", greedy, asks("a", [1.0, 0.9]), asks("b", [1.0, 0.9]))) == {
         "greedy": 1,
@@ -61,7 +61,7 @@ def test_everybody_gets_one_gpu_before_anybody_gets_two() -> None:
 
 
 def test_each_gpu_goes_where_it_shortens_what_is_left_most() -> None:
-    """Gains of a: 40, 10, 5 s a step; of b: 15, 12, 1; both with the same number of steps left."""
+    """Gains of a: 40, 10, 5 s a step; of b: 15, 12, 1; equally many steps left."""
     a, b = asks("a", [100.0, 60.0, 50.0, 45.0]), asks("b", [50.0, 35.0, 23.0, 22.0])
     assert counts(decide("t4=1x5", a, b)) == {"a": 2, "b": 3}
 
@@ -75,7 +75,7 @@ def test_gpus_that_shorten_nothing_stay_idle() -> None:
     assert counts(decide("t4=1x4", asks("a", [10.0, 6.0, 6.0, 1.0]))) == {"a": 2}
 
 
-def test_nobody_grows_beyond_one_smallest_batch_per_gpu() -> None:
+def test_no_job_grows_beyond_one_smallest_batch_per_gpu() -> None:
     assert counts(decide("t4=2x4", asks("a", [8.0 / k for k in range(1, 9)], batch=24))) == {"a": 3}
 
 
@@ -95,8 +95,8 @@ def test_a_step_is_as_measured_and_else_as_the_model_says() -> None:
     )
 
 
-def test_what_is_left_is_computed_from_the_gradients_where_nobody_tells() -> None:
-    """Noise scale 320 at M0 = 32: a sample of batch 64 is worth (320 + 32) / (320 + 64)."""
+def test_remaining_work_follows_from_the_gradients_if_it_is_not_given() -> None:
+    """At noise scale 320, M0 = 32, a sample of batch 64 is worth 352 / 384."""
     known = job(spec("x", batch_size=64), belief(t4=0.5))
     assert remaining_steps(known) == pytest.approx(1e6 / (64 * 352 / 384))
     assert remaining_steps(job(spec("x", batch_size=64))) == pytest.approx(1e6 / 32), (

@@ -1,4 +1,4 @@
-"""FIFO, SJF, SRTF and LAS: who goes first, who may pass, and on which type a job runs."""
+"""FIFO, SJF, SRTF and LAS: the order, which jobs may pass, and the GPU types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_fifo_serves_in_order_of_submission() -> None:
     assert set(decide("fifo", round_of("t4=1x2", late, early)).grants) == {"early"}
 
 
-def test_fifo_lets_nobody_pass_a_job_that_does_not_fit_unless_told_to() -> None:
+def test_fifo_lets_no_job_pass_one_that_does_not_fit_unless_backfilling() -> None:
     first, second, third = (
         asks("first", 2, submitted=1.0),
         asks("second", 3, submitted=2.0),
@@ -64,7 +64,7 @@ def test_fifo_lets_nobody_pass_a_job_that_does_not_fit_unless_told_to() -> None:
     assert set(decide("fifo", waiting, head_of_line="backfill").grants) == {"first", "third"}
 
 
-def test_a_job_that_can_never_run_blocks_nobody() -> None:
+def test_a_job_that_can_never_run_blocks_no_other() -> None:
     decision = decide(
         "fifo", round_of("t4=1x4", asks("huge", 9, submitted=1.0), asks("small", 1, submitted=2.0))
     )
@@ -131,7 +131,7 @@ def test_a_quota_holds_back_a_tenants_second_job() -> None:
     assert decision.reasons["b"].evidence["binding_limit"] == "quota:default"
 
 
-def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
+def test_a_job_beyond_its_tenants_quota_blocks_no_other() -> None:
     quota = Limit("quota:default", LimitKind.QUOTA, 2, tenant="default")
     decision = decide(
         "fifo",
@@ -144,9 +144,6 @@ def test_a_job_beyond_its_tenants_quota_blocks_nobody() -> None:
     assert decision.reasons["a"].evidence == {"binding_limit": "quota:default", "places": 2}
 
 
-# ---- SJF and LAS ------------------------------------------------------------------------------------------------------------------
-
-
 def test_sjf_serves_the_shortest_of_those_that_wait() -> None:
     long, short = (
         asks("long", 2, submitted=1.0, work=2e6),
@@ -155,7 +152,7 @@ def test_sjf_serves_the_shortest_of_those_that_wait() -> None:
     assert set(decide("sjf", round_of("t4=1x2", long, short)).grants) == {"short"}
 
 
-def test_sjf_computes_time_and_not_work() -> None:
+def test_sjf_orders_by_time_and_not_by_work() -> None:
     quick, slow = (
         asks("quick", 2, submitted=2.0, work=2e6, t4=0.1),
         asks("slow", 2, submitted=1.0, work=1e6, t4=10.0),
@@ -163,12 +160,12 @@ def test_sjf_computes_time_and_not_work() -> None:
     assert set(decide("sjf", round_of("t4=1x2", quick, slow)).grants) == {"quick"}
 
 
-def test_sjf_preempts_nobody() -> None:
+def test_sjf_preempts_no_job() -> None:
     runs, short = asks("runs", 2, work=9e6, held=(0, 1)), asks("short", 2, submitted=2.0, work=1e3)
     assert set(decide("sjf", round_of("t4=1x2", runs, short)).grants) == {"runs"}
 
 
-def test_las_preempts_the_job_that_has_had_most() -> None:
+def test_las_preempts_the_job_with_most_service() -> None:
     runs, waits = asks("runs", 2, held=(0, 1)), asks("waits", 2, submitted=2.0)
     runs = replace(runs, attained_gpu_seconds={"t4": 100.0, "a100": 20.0})
     assert set(
@@ -194,7 +191,7 @@ def test_las_counts_gpu_time_or_time_alone() -> None:
 
 
 @pytest.mark.parametrize("policy", ["sjf", "srtf", "las", "fifo", "tiresias"])
-def test_the_head_of_the_line_blocks_where_it_is_told_to(policy: str) -> None:
+def test_the_head_of_the_line_blocks_if_the_parameter_says_so(policy: str) -> None:
     first, second, third = (
         asks("first", 2, work=1e3),
         asks("second", 3, work=2e3, submitted=1.0),
@@ -208,14 +205,11 @@ def test_the_head_of_the_line_blocks_where_it_is_told_to(policy: str) -> None:
     ) == {"first", "third"}
 
 
-# ---- requests are evaluated when they are read ------------------------------------------------------------------------------------
-
-
 class Unreadable:
-    """A fit that nobody may ask for."""
+    """A fit that must not be read."""
 
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
-        raise AssertionError("somebody read the model")
+        raise AssertionError("the model was read")
 
 
 def unread(name: str, gpus: int, **changes: object) -> Job:
@@ -232,7 +226,7 @@ def test_on_one_gpu_type_the_order_of_arrival_needs_no_model() -> None:
 
 
 def test_the_choice_of_a_type_needs_one() -> None:
-    with pytest.raises(AssertionError, match="somebody read the model"):
+    with pytest.raises(AssertionError, match="the model was read"):
         decide("fifo", round_of("t4=1x4,a100=1x4", unread("a", 2)))
 
 

@@ -1,4 +1,7 @@
-"""Sharing a running job's GPUs against waiting for its end: the published cases, and every moment at which the newcomer could start."""
+"""Sharing a running job's GPUs against waiting for its end.
+
+The published cases, and every moment at which the new job could start.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def test_the_seven_pairs_come_out_as_computed_by_hand(
 
 
 def mean_if_started_after(wait: float, R: float, N: float, xi_R: float, xi_N: float) -> float:
-    """Both jobs played through step by step, the newcomer starting after `wait` seconds of the running job alone."""
+    """Run both jobs step by step; the new one starts after `wait` seconds."""
     left_R, left_N, now = R - wait, N, wait
     if left_R * xi_R <= left_N * xi_N:
         end_R = now + left_R * xi_R

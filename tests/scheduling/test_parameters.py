@@ -1,4 +1,4 @@
-"""Knobs and registries: what may be set, what is refused, and what a form is told."""
+"""Knobs and registries: what may be set, what is refused, and what a form shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
         (
             "sia",
             {"scale_up_base": "any"},
-            r"scale_up_base: is not one of its choices \(got 'any'\). Use one of: current, largest.",
+            r"scale_up_base: is not one of its choices \(got 'any'\). "
+            r"Use one of: current, largest.",
         ),
         ("fifo", {"head_of_line": None}, r"head_of_line: is not one of its choices"),
         ("sia", {"name": "x"}, r"name: is no parameter of sia"),
@@ -74,7 +75,8 @@ def test_an_unknown_name_is_refused_with_the_names_that_exist() -> None:
         POLICIES.build("lifo")
     with pytest.raises(
         UnknownNameError,
-        match=r"placer: is no placer that Maat has \(got 'anywhere'\). Use one of: whole-node, packed-sticky, packed",
+        match=r"placer: is no placer that Maat has \(got 'anywhere'\). "
+        r"Use one of: whole-node, packed-sticky, packed",
     ):
         PLACERS.entry("anywhere")
 

@@ -1,81 +1,17 @@
-"""Placement by example: which GPUs a few jobs get on a few nodes. What holds of every placer is in contracts/."""
+"""Placement by example: which GPUs a few jobs get on a few nodes.
+
+contracts/ has what holds of every placer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
 import numpy as np
-import pytest
+from scheduling.placement_examples import place, t4
 
-from maat.scheduling.belief import Belief
-from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster, Node
-from maat.scheduling.errors import ContractViolation
 from maat.scheduling.explain import ReasonCode
-from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import pinned_grants, standing_limits
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
-from maat.scheduling.solving.report import SolveReport
-
-
-def place(
-    placer: str,
-    cluster: Cluster,
-    grants: Mapping[str, Grant],
-    held: Mapping[str, Sequence[int]] | None = None,
-    *,
-    pinned: bool = False,
-    round_number: int = 1,
-    restart_seconds: Mapping[str, float] | None = None,
-    **parameters: object,
-) -> PlacementResult:
-    """Place grants of t4 GPUs to jobs that hold what `held` says."""
-    allocations = {job_id: Allocation("t4", tuple(gpus)) for job_id, gpus in (held or {}).items()}
-    specs = {
-        job_id: replace(
-            _spec(job_id, not pinned), restart_seconds=(restart_seconds or {}).get(job_id, 30.0)
-        )
-        for job_id in grants
-    }
-    jobs = tuple(
-        Job(specs[job_id], Belief(), 1.0, allocation=allocations.get(job_id)) for job_id in grants
-    )
-    round_input = RoundInput(
-        0.0,
-        round_number,
-        60.0,
-        jobs,
-        cluster,
-        standing_limits(cluster),
-        pinned=pinned_grants(jobs, cluster),
-    )
-    return PLACERS.build(placer, parameters).place(Decision(grants, SolveReport(), {}), round_input)
-
-
-def round_of(cluster: Cluster, grants: Mapping[str, Grant]) -> RoundInput:
-    """A round of jobs that hold nothing yet."""
-    jobs = tuple(Job(_spec(job_id, True), Belief(), 1.0) for job_id in grants)
-    return RoundInput(0.0, 1, 60.0, jobs, cluster, standing_limits(cluster))
-
-
-def _spec(job_id: str, preemptible: bool) -> JobSpec:
-    memory = {"t4": MemoryLimits(1, 64)}
-    return JobSpec(
-        job_id,
-        "m",
-        0.0,
-        1.0,
-        initial_batch_size=8,
-        max_batch_size=64,
-        memory=memory,
-        preemptible=preemptible,
-    )
-
-
-def t4(count: int, nodes: int | None = None) -> Grant:
-    return Grant("t4", count, node_count=nodes)
+from maat.scheduling.rounds import Grant
 
 
 def test_whole_node_puts_a_part_of_a_node_on_the_tightest_node() -> None:
@@ -100,7 +36,7 @@ def test_whole_node_evicts_only_the_job_that_is_in_the_way_of_a_whole_node() -> 
     assert dict(placed.unplaced) == {}
 
 
-def test_whole_node_may_place_everybody_of_the_type_anew_as_the_published_code_does() -> None:
+def test_whole_node_may_place_all_jobs_of_the_type_again_as_the_published_code_does() -> None:
     held = {"a": (0,), "b": (4,)}
     grants = {"a": t4(1, 1), "b": t4(1, 1), "c": t4(4, 1)}
     placed = place("whole-node", Cluster.parse("t4=2x4"), grants, held, evict="everybody")
@@ -148,7 +84,7 @@ def test_whole_node_moves_a_second_job_where_the_first_finds_no_room_but_its_own
     }
 
 
-def test_whole_node_gives_a_rigid_job_whole_nodes_and_puts_what_is_over_beside_others() -> None:
+def test_whole_node_gives_a_rigid_job_whole_nodes_and_puts_the_rest_with_others() -> None:
     grants = {"large": Grant("t4", 12, node_count=2), "small": t4(4, 1), "half": t4(2, 1)}
     placed = place("whole-node", Cluster.parse("t4=3x8"), grants).placement.by_job
     assert placed == {
@@ -177,7 +113,7 @@ def test_whole_node_spreads_what_fits_no_node_only_where_asked_to() -> None:
     assert spread.placement.by_job["c"] == (3, 7)
 
 
-def test_whole_node_leaves_everybody_in_place_where_there_is_room() -> None:
+def test_whole_node_leaves_every_job_in_place_if_there_is_room() -> None:
     placed = place(
         "whole-node", Cluster.parse("t4=2x4"), {"a": t4(1, 1), "b": t4(4, 1)}, {"a": (3,)}
     ).placement.by_job
@@ -194,9 +130,7 @@ def test_whole_node_moves_no_pinned_job_and_says_that_gpus_are_scattered() -> No
     assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 4}
 
 
-def test_whole_node_keeps_an_odd_part_of_a_node_together_though_another_node_has_few_gpus_left() -> (
-    None
-):
+def test_whole_node_keeps_an_odd_part_together_although_another_node_has_few_gpus_left() -> None:
     placed = place(
         "whole-node", Cluster.parse("t4=2x6"), {"a": t4(5), "b": t4(5)}, {"a": (0, 1, 2, 3, 4)}
     ).placement.by_job
@@ -215,7 +149,7 @@ def test_packed_takes_the_node_that_fits_exactly_and_then_the_fewest_nodes() -> 
     assert place("packed-sticky", cluster, {"a": t4(5)}).placement.by_job == {"a": (0, 1, 2, 3, 4)}
 
 
-def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_anew() -> None:
+def test_a_sticky_placer_keeps_a_jobs_gpus_and_the_other_places_it_again() -> None:
     cluster, held = Cluster.parse("t4=2x4"), {"a": (2, 3)}
     assert place("packed-sticky", cluster, {"b": t4(2), "a": t4(2)}, held).placement.by_job == {
         "b": (0, 1),
@@ -236,7 +170,7 @@ def test_the_last_of_the_order_gives_way_where_one_before_it_finds_no_room() -> 
     assert placed.placement.by_job == {"first": (0,), "wide": (0, 1), "second": (1,)}
 
 
-def test_nobody_gives_way_for_nothing() -> None:
+def test_no_job_gives_way_in_vain() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
     held = {"first": (0,), "twin": (0,), "second": (1,)}
     placed = place(
@@ -249,7 +183,7 @@ def test_nobody_gives_way_for_nothing() -> None:
     assert placed.unplaced["wide"].primary is ReasonCode.FRAGMENTED
 
 
-def test_nobody_pinned_gives_way() -> None:
+def test_no_pinned_job_gives_way() -> None:
     cluster = Cluster.of([Node("t4-0", "t4", 2)], jobs_per_gpu=2)
     held = {"first": (0,), "second": (0,)}
     placed = place(
@@ -263,7 +197,7 @@ def test_nobody_pinned_gives_way() -> None:
     assert "wide" in placed.unplaced
 
 
-def test_random_placement_draws_every_gpu_alike_and_anew_each_round() -> None:
+def test_random_placement_draws_every_gpu_equally_and_again_each_round() -> None:
     cluster = Cluster.parse("t4=4x4")
     drawn = [
         place("random", cluster, {"a": t4(8)}, round_number=number).placement.by_job["a"]
@@ -295,112 +229,6 @@ def test_a_job_never_gets_two_places_on_one_gpu_but_two_jobs_may_share_it() -> N
         assert placed.placement.by_job.get("a") == (0, 1, 2), placer
         others = placed.placement.by_job.get("b")
         assert others == (0, 1, 2) or "b" in placed.unplaced, placer
-
-
-def sharing(count: int, *partners: str, shared: int) -> Grant:
-    return Grant("t4", count, share_with=partners, shared_gpus=shared)
-
-
-TWO_PER_GPU = Cluster.of([Node("t4-0", "t4", 4), Node("t4-1", "t4", 4)], jobs_per_gpu=2)
-
-
-def test_shared_gives_idle_gpus_on_one_node_to_whom_names_no_partner() -> None:
-    placed = place("shared", TWO_PER_GPU, {"a": t4(3), "b": t4(3), "c": t4(3)}, {"a": (0, 1, 2)})
-    assert placed.placement.by_job == {"a": (0, 1, 2), "b": (4, 5, 6)}
-    assert placed.unplaced["c"].evidence == {"gpu_type": "t4", "gpu_count": 3, "idle_gpus": 2}
-
-
-def test_shared_puts_partners_on_the_same_gpus_best_first_and_takes_no_more_than_needed() -> None:
-    grants = {"a": t4(2), "b": t4(4), "new": sharing(5, "b", "a", shared=3)}
-    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (4, 5, 6, 7)})
-    assert placed.placement.by_job["new"] == (2, 3, 4, 5, 6)
-
-
-def test_shared_goes_on_to_the_next_partner_and_to_gpus_of_nodes_that_it_has_already() -> None:
-    grants = {"a": t4(1), "b": t4(4), "new": sharing(3, "a", "b", shared=3)}
-    placed = place("shared", TWO_PER_GPU, grants, {"a": (4,), "b": (0, 1, 2, 5)})
-    assert placed.placement.by_job["new"] == (0, 4, 5)
-
-
-def test_shared_lets_no_third_job_onto_a_gpu() -> None:
-    grants = {"a": t4(2), "b": sharing(2, "a", shared=2), "c": sharing(2, "a", "b", shared=2)}
-    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (0, 1)})
-    assert placed.placement.by_job == {"a": (0, 1), "b": (0, 1)}
-    assert "c" in placed.unplaced
-
-
-def test_shared_places_beside_a_partner_that_is_new_itself() -> None:
-    placed = place("shared", TWO_PER_GPU, {"a": t4(8), "b": sharing(2, "a", shared=2)})
-    assert placed.placement.by_job["b"] == (0, 1)
-
-
-def test_shared_shares_nothing_where_a_gpu_holds_one_job() -> None:
-    placed = place("shared", Cluster.parse("t4=1x4"), {"a": t4(4), "b": sharing(2, "a", shared=2)})
-    assert placed.placement.by_job == {"a": (0, 1, 2, 3)}
-
-
-def named(*gpus: int, beside: tuple[str, ...] = (), shared: int = 0) -> Grant:
-    return Grant("t4", len(gpus), share_with=beside, shared_gpus=shared, gpus=gpus)
-
-
-def test_shared_gives_the_very_gpus_that_a_grant_names_idle_or_beside_its_partners() -> None:
-    grants = {"a": t4(3), "alone": named(7), "new": named(1, 5, beside=("a",), shared=1)}
-    assert place("shared", TWO_PER_GPU, grants, {"a": (0, 1, 2)}).placement.by_job == {
-        "a": (0, 1, 2),
-        "alone": (7,),
-        "new": (1, 5),
-    }
-
-
-def test_shared_places_nobody_on_named_gpus_that_somebody_else_holds() -> None:
-    grants = {
-        "a": t4(2),
-        "b": t4(2),
-        "stranger": named(0),
-        "late": named(1, 2, beside=("a",), shared=2),
-    }
-    placed = place("shared", TWO_PER_GPU, grants, {"a": (0, 1), "b": (2, 3)})
-    assert placed.placement.by_job == {"a": (0, 1), "b": (2, 3)}
-    assert set(placed.unplaced) == {"stranger", "late"}
-
-
-def test_shared_lets_no_third_job_onto_a_named_gpu() -> None:
-    grants = {
-        "a": t4(2),
-        "b": named(0, beside=("a",), shared=1),
-        "c": named(0, beside=("a", "b"), shared=1),
-    }
-    assert set(place("shared", TWO_PER_GPU, grants, {"a": (0, 1)}).unplaced) == {"c"}
-
-
-@pytest.mark.parametrize(
-    "grants",
-    [
-        {"a": named(0, 0)},
-        {"a": named(8)},
-        {"a": named(-1)},
-        {"a": Grant("t4", 2, gpus=(1,))},
-        {"a": named(3)},
-        {"a": named(0), "b": named(0), "c": named(0)},
-    ],
-    ids=["twice", "unknown", "below zero", "too few", "drained", "for too many jobs"],
-)
-def test_gpus_that_cannot_be_had_are_named_for_nobody(grants: Mapping[str, Grant]) -> None:
-    cluster = Cluster.of(
-        [Node("t4-0", "t4", 4, drained=frozenset({3})), Node("t4-1", "t4", 4)], jobs_per_gpu=2
-    )
-    with pytest.raises(ContractViolation):
-        check_decision(Decision(grants, SolveReport(), {}), round_of(cluster, grants))
-
-
-def test_a_placer_that_takes_named_gpus_is_held_to_them() -> None:
-    grants = {"a": named(1)}
-    other = PlacementResult(Placement.of({"a": (0,)}), as_named=True)
-    with pytest.raises(ContractViolation, match=r"granted GPUs \(1,\)"):
-        check_placement(other, Decision(grants, SolveReport(), {}), round_of(TWO_PER_GPU, grants))
-
-
-# ---- most-free --------------------------------------------------------------------------------------------------------------------
 
 
 def test_most_free_takes_gpus_from_the_node_with_most_of_them_and_goes_on_with_the_next() -> None:
@@ -439,37 +267,3 @@ def test_most_free_says_what_it_cannot_place() -> None:
     placed = place("most-free", Cluster.parse("t4=1x4"), {"a": t4(3), "b": t4(3)})
     assert placed.placement.by_job == {"a": (0, 1, 2)}
     assert placed.unplaced["b"].primary is ReasonCode.FRAGMENTED
-
-
-# ---- together ---------------------------------------------------------------------------------------------------------------------
-
-
-def paired(count: int, partner: str) -> Grant:
-    return Grant("t4", count, share_with=(partner,))
-
-
-def test_together_puts_a_pair_on_one_set_of_gpus_and_nobody_else_on_them() -> None:
-    placed = place(
-        "together", TWO_PER_GPU, {"a": paired(2, "b"), "c": t4(2), "b": paired(2, "a")}
-    ).placement.by_job
-    assert placed == {"a": (0, 1), "b": (0, 1), "c": (2, 3)}
-
-
-def test_together_forms_a_pair_on_the_gpus_of_its_first_member_that_holds_any() -> None:
-    grants = {"new": paired(2, "runs"), "runs": paired(2, "new")}
-    assert place("together", TWO_PER_GPU, grants, {"runs": (4, 5)}).placement.by_job == {
-        "new": (4, 5),
-        "runs": (4, 5),
-    }
-
-
-def test_together_moves_one_of_a_pair_that_is_dissolved() -> None:
-    placed = place(
-        "together", TWO_PER_GPU, {"a": t4(2), "b": t4(2)}, {"a": (0, 1), "b": (0, 1)}
-    ).placement.by_job
-    assert placed == {"a": (0, 1), "b": (2, 3)}
-
-
-def test_together_pairs_only_who_name_each_other() -> None:
-    placed = place("together", TWO_PER_GPU, {"a": t4(2), "b": paired(2, "a")}).placement.by_job
-    assert placed == {"a": (0, 1), "b": (2, 3)}

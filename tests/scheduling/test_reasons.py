@@ -65,13 +65,16 @@ def test_a_job_that_is_worth_no_gpus_to_the_objective_learns_which_parameter_kee
     assert reason.primary is ReasonCode.IDLE_COSTS_LESS
     enough = reason.evidence["idle_penalty_above"]
     assert isinstance(enough, float)
-    costs = f"With the policy's idle_penalty of {value}, leaving it idle costs the objective no more than any GPUs that it could have"
+    costs = (
+        f"With the policy's idle_penalty of {value}, "
+        "leaving it idle costs the objective no more than any GPUs that it could have"
+    )
     assert reason.sentence == f"{costs}: set idle_penalty above {enough:g}."
     assert not Sia(idle_penalty=enough).allocate(round_input).grants
     assert Sia(idle_penalty=enough + 1e-6).allocate(round_input).grants
 
 
-def test_a_job_of_no_weight_is_not_told_to_change_a_parameter() -> None:
+def test_a_job_without_weight_is_not_advised_to_change_a_parameter() -> None:
     reason = Sia(idle_penalty=0.0).allocate(round_of("t4=1x2", known("x", weight=0.0))).reasons["x"]
     assert reason.primary is ReasonCode.IDLE_COSTS_LESS
     assert reason.sentence == Reasons(ReasonCode.IDLE_COSTS_LESS).sentence
@@ -96,7 +99,7 @@ def test_a_waiting_job_learns_which_limit_binds_and_at_what_price() -> None:
     assert reason.evidence["price"] > 0  # type: ignore[operator]
 
 
-def test_a_job_held_back_by_its_tenants_quota_is_told_so() -> None:
+def test_a_job_held_back_by_its_tenants_quota_has_that_reason() -> None:
     quota = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
     decision = Sia().allocate(round_of("t4=1x4", known("a"), known("b"), limits=[quota]))
     (waiting,) = {"a", "b"} - set(decision.grants)
@@ -105,16 +108,14 @@ def test_a_job_held_back_by_its_tenants_quota_is_told_so() -> None:
     assert reason.evidence["binding_limit"] == "quota:default"
 
 
-def test_a_job_that_needs_more_than_its_tenant_may_ever_hold_is_told_so() -> None:
+def test_a_job_that_needs_more_than_its_tenants_quota_has_that_reason() -> None:
     quota = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
     reason = why(round_of("t4=1x4", known("x", min_gpus=2), limits=[quota]), "x")
     assert reason.primary is ReasonCode.EXCEEDS_QUOTA_LIMIT
     assert reason.evidence["binding_limit"] == "quota:default"
 
 
-def test_a_wide_job_runs_across_the_pieces_that_drained_nodes_leave_where_the_policy_may_scatter_it() -> (
-    None
-):
+def test_a_wide_job_runs_across_what_drained_nodes_leave_if_the_policy_may_scatter_it() -> None:
     halves = Cluster.of([Node(f"n{i}", "t4", 4, drained=frozenset({3})) for i in range(3)])
     wide = known("x", adaptivity=Adaptivity.RIGID, gpu_count=8, batch_size=320)
     for policy in ("fifo", "srtf"):
@@ -124,7 +125,7 @@ def test_a_wide_job_runs_across_the_pieces_that_drained_nodes_leave_where_the_po
         assert len(placed.by_job["x"]) == 8
 
 
-def test_a_count_that_no_batch_size_fits_is_told_apart_from_a_cluster_that_is_too_small() -> None:
+def test_a_count_that_no_batch_size_fits_differs_from_a_cluster_that_is_too_small() -> None:
     narrow = known("x", adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=2)
     reason = why(round_of("t4=1x4", narrow), "x")
     assert reason.primary is ReasonCode.NO_CONFIGURATION
@@ -135,7 +136,7 @@ def test_a_count_that_no_batch_size_fits_is_told_apart_from_a_cluster_that_is_to
     ) == (4, 4, 2)
 
 
-def test_a_job_too_large_for_the_pieces_that_drained_nodes_leave_is_told_so() -> None:
+def test_a_job_too_large_for_what_drained_nodes_leave_has_that_reason() -> None:
     halves = Cluster.of(
         [Node(f"n{i}", "t4", 4, drained=frozenset({1, 2, 3})) for i in range(3)]
         + [Node("n3", "t4", 2)]

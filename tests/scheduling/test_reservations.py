@@ -1,4 +1,7 @@
-"""Reservations: whom they bind and when, alone and together, and that GPUs are there for their holder when it comes."""
+"""Reservations: which jobs they bind and when, alone and together.
+
+The reserved GPUs are free when their holder comes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_a_reservation_binds_from_its_start_until_its_end() -> None:
     ]
 
 
-def test_those_who_hold_no_reservation_leave_all_that_is_reserved_by_anybody() -> None:
+def test_jobs_without_a_reservation_leave_all_reserved_gpus() -> None:
     both = [
         Reservation("t4", 3, tenant="vision"),
         Reservation("t4", 2, tenant="speech"),
@@ -114,11 +117,8 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
     )
 
 
-# ---- in a simulation --------------------------------------------------------------------------------------------------------------
-
-
 def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> SimulationResult:
-    """One job from the beginning, which wants all, and one that comes after ten minutes."""
+    """One job from the beginning, which wants all GPUs, and one ten minutes later."""
     jobs = (
         TraceJob("early", 0.0, "cifar10", 4, 512, 0.5),
         TraceJob("late", 600.0, "cifar10", 2, 256, 0.1),

@@ -1,4 +1,7 @@
-"""Rounds of rigid jobs of any GPU count under Sia: what is granted finds a place, and small jobs stay on one node."""
+"""Rounds of rigid jobs of any GPU count under Sia.
+
+Every grant finds a place, and small jobs stay on one node.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def rigid(job_id: str, gpu_count: int, t4: float = 0.6, rtx: float = 0.3, a100: 
 
 
 def an_hour_later(result: RoundResult, seed: int) -> RoundInput:
-    """The next round: some of those who run have ended, some are still restarting, and new jobs wait."""
+    """The next round: some jobs have ended, some are restarting, and new jobs wait."""
     rng = np.random.default_rng(seed)
     cluster, jobs = result.round_input.cluster, list[Job]()
     for one in result.round_input.jobs:
@@ -92,7 +95,7 @@ def test_what_is_granted_to_rigid_jobs_is_placed_and_small_ones_on_one_node() ->
         assert_small_jobs_are_together(result)
 
 
-def test_what_is_granted_is_placed_beside_jobs_that_run_and_jobs_that_may_not_move() -> None:
+def test_grants_are_placed_with_running_jobs_and_jobs_that_may_not_move() -> None:
     granted = placed = 0
     for seed in range(3):
         result = plan_round(crowd(seed), SIA, WHOLE_NODE)

@@ -1,4 +1,7 @@
-"""Policies that share GPUs: who comes beside whom, with which per-GPU batch, and who waits. A pass takes one second whatever its batch."""
+"""Policies that share GPUs: which jobs pair, with which batch, and which wait.
+
+A pass takes one second whatever its batch.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput, RoundResult
@@ -39,7 +43,10 @@ def job(
     smallest: int = 1,
     known: bool = True,
 ) -> Job:
-    """A job that alone takes so many seconds, its batch being `per_gpu` samples of the 64 that a GPU holds."""
+    """A job that alone takes so many seconds.
+
+    Its batch is `per_gpu` of a GPU's 64 samples.
+    """
     spec = JobSpec(
         id=name,
         model=name.rstrip("0123456789"),
@@ -77,7 +84,7 @@ def given_jobs(
         if isinstance(xi, float)
         else xi
     )
-    limits = standing_limits(cluster)
+    limits = capacity_limits(cluster)
     return RoundInput(0.0, 1, 10.0, jobs, cluster, limits, interference=table)
 
 
@@ -93,7 +100,7 @@ BOTH = pytest.mark.parametrize("policy", ["sjf-ffs", "sjf-bsbf"])
 
 
 @BOTH
-def test_idle_gpus_go_to_the_shortest_first_and_are_shared_with_nobody(policy: str) -> None:
+def test_idle_gpus_go_to_the_shortest_first_and_are_not_shared(policy: str) -> None:
     placed = planned(
         policy, given_jobs(job("long", 100.0, gpus=2), job("short", 10.0, gpus=2))
     ).placement.placement
@@ -118,7 +125,10 @@ def test_what_runs_is_neither_preempted_nor_moved_for_something_shorter(policy: 
 def test_bsbf_shares_where_the_pair_ends_sooner_on_average_than_by_waiting(
     newcomer: float, joins: bool
 ) -> None:
-    """100 s left of the running job, both at half speed together: 110 s against 120 s for 40 s, 140 against 130 for 60, a tie for 50."""
+    """The running job has 100 s left; together both run at half speed.
+
+    A job of 40 s has 110 s against 120 s, one of 60 s 140 against 130; at 50 s it is a tie.
+    """
     decision = decide(
         "sjf-bsbf",
         given_jobs(
@@ -238,10 +248,13 @@ def test_on_gpus_that_hold_one_job_each_nothing_is_shared(policy: str) -> None:
 
 
 @BOTH
-def test_a_newcomer_halves_its_batch_until_it_fits_beside_its_partner_and_accumulates(
+def test_a_new_job_halves_its_batch_until_it_fits_with_its_partner_and_accumulates(
     policy: str,
 ) -> None:
-    """48 of 64 samples are taken: of 32, eight times two would fit, and two times sixteen; a second a pass makes the larger the better."""
+    """48 of 64 samples are taken. Of 32, passes of 2 to 16 samples fit.
+
+    A pass takes a second, so the largest is best.
+    """
     round_input = given_jobs(
         job("old", 1000.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48),
         job("new", 10.0, gpus=2, per_gpu=32),
@@ -261,8 +274,8 @@ def test_where_memory_has_no_room_even_for_the_smallest_batch_nothing_is_shared(
 
 
 @BOTH
-def test_limits_that_nobody_derived_from_memory_leave_room_for_anybody(policy: str) -> None:
-    """Of both the one known batch is the largest; only the table of slowdowns says beside whom they fit."""
+def test_limits_not_derived_from_memory_leave_room_for_any_job(policy: str) -> None:
+    """The one known batch of both is the largest; only the slowdowns pair them."""
     old, new = (
         job(name, seconds, gpus=2, per_gpu=LARGEST)
         for name, seconds in (("old", 1000.0), ("new", 10.0))
@@ -296,10 +309,11 @@ def test_the_table_is_read_by_the_name_under_which_it_knows_a_job(policy: str) -
     assert "new" not in decide(policy, given_jobs(old, renamed, xi=table)).grants
 
 
-def test_bsbf_computes_with_the_time_that_accumulation_takes_and_waiting_with_the_whole_batch() -> (
-    None
-):
-    """At xi 1.9 and 100 s, 40 s would share (108.5 < 120); in two passes 40 s become 80 s (136.6), while waiting stays at 120 s."""
+def test_bsbf_counts_the_time_of_accumulation_and_waiting_with_the_whole_batch() -> None:
+    """At xi 1.9 and 100 s left, a job of 40 s would share (108.5 < 120).
+
+    In two passes its 40 s become 80 s (136.6), while waiting stays at 120 s.
+    """
     roomy, tight = (job("old", 100.0, gpus=4, held=(0, 1, 2, 3), per_gpu=n) for n in (8, 48))
     assert (
         "new"
@@ -316,7 +330,7 @@ def test_bsbf_computes_with_the_time_that_accumulation_takes_and_waiting_with_th
 
 
 @BOTH
-def test_a_halved_batch_stays_so_while_its_job_runs_and_leaves_room_to_nobody_else(
+def test_a_halved_batch_stays_so_while_its_job_runs_and_leaves_room_to_no_other(
     policy: str,
 ) -> None:
     first = given_jobs(

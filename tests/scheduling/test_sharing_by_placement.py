@@ -1,4 +1,7 @@
-"""SJF-BSBF by placement: times on the very GPUs that a job would get. A pass takes a second, synchronisation across nodes a second more."""
+"""SJF-BSBF by placement: times on the exact GPUs that a job would get.
+
+A pass takes a second, synchronisation across nodes a second more.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
-from maat.scheduling.loop import pinned_grants, plan_round, standing_limits
+from maat.scheduling.limits import capacity_limits
+from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.pair_rule import together_mean
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -37,7 +41,10 @@ def job(
     per_gpu: int = 8,
     preemptible: bool = True,
 ) -> Job:
-    """A job that takes so many seconds alone on one node, its batch being `per_gpu` samples of the 64 that a GPU holds."""
+    """A job that alone takes so many seconds on one node.
+
+    Its batch is `per_gpu` of a GPU's 64 samples.
+    """
     count = len(held) or gpus
     spec = JobSpec(
         id=name,
@@ -68,7 +75,7 @@ def planned(
     table = {("m", "m", n): xi for n in range(1, 9)}
     pins = pinned_grants(jobs, cluster)
     round_input = RoundInput(
-        0.0, 1, 10.0, jobs, cluster, standing_limits(cluster), pinned=pins, interference=table
+        0.0, 1, 10.0, jobs, cluster, capacity_limits(cluster), pinned=pins, interference=table
     )
     return plan_round(round_input, POLICIES.build("sjf-bsbf", parameters), PLACERS.build("shared"))
 
@@ -78,7 +85,10 @@ def gpus_of(result: RoundResult, name: str = "new") -> tuple[int, ...] | None:
 
 
 def test_a_newcomer_joins_partners_on_one_node_rather_than_those_that_end_soonest_on_two() -> None:
-    """Beside c and a, who end soonest, it would take 40 s instead of 20; the nodes cost the same, so it goes where somebody ends soonest."""
+    """With c and a, which end soonest, it would take 40 s instead of 20.
+
+    The nodes cost the same, so it goes where a job ends soonest.
+    """
     running = (
         job("a", 100.0, held=(0,)),
         job("b", 100.0, held=(1,)),
@@ -91,7 +101,10 @@ def test_a_newcomer_joins_partners_on_one_node_rather_than_those_that_end_soones
 
 
 def test_it_waits_where_sharing_pays_on_one_node_but_only_gpus_of_two_are_open() -> None:
-    """20 s beside 30 s at xi 1.4: 33 s on average, waiting 40 s; the 40 s that it takes across nodes: 47 s."""
+    """20 s with 30 s at xi 1.4: 33 s on average, waiting 40 s, across nodes 47 s.
+
+    Across nodes the job takes 40 s alone.
+    """
     full = (job("x", 500.0, held=(1,), per_gpu=FULL), job("y", 500.0, held=(3,), per_gpu=FULL))
     running = (job("a", 30.0, held=(0,)), job("c", 30.0, held=(2,)))
     newcomer = job("new", 20.0, gpus=2)
@@ -99,8 +112,11 @@ def test_it_waits_where_sharing_pays_on_one_node_but_only_gpus_of_two_are_open()
     assert gpus_of(planned(*running, *full, newcomer, xi=1.4, by_placement=False)) == (0, 2)
 
 
-def test_a_partner_is_computed_with_the_time_that_it_takes_where_it_stands() -> None:
-    """At xi 2 a newcomer shares where the other has more than twice its time left: 80 s beside 100 s on one node no, beside 200 s across two."""
+def test_a_partners_time_is_that_on_its_present_gpus() -> None:
+    """At xi 2 a new job shares if the other has more than twice its time left.
+
+    80 s do not share with 100 s on one node, but with 200 s across two.
+    """
     full = (job("x", 500.0, held=(1,), per_gpu=FULL), job("y", 500.0, held=(3,), per_gpu=FULL))
     spread = job("a", 100.0, held=(0, 2))
     assert gpus_of(planned(spread, *full, job("new", 80.0), xi=2.0)) == (0,)
@@ -130,7 +146,7 @@ def test_more_gpus_than_a_node_has_are_taken_across_nodes() -> None:
     assert (set(grant.share_with), grant.shared_gpus) == ({"a", "c"}, 3)
 
 
-def test_a_pinned_job_whose_gpu_is_drained_moves_to_gpus_that_nobody_else_is_granted() -> None:
+def test_a_pinned_job_whose_gpu_is_drained_moves_to_gpus_granted_to_no_other() -> None:
     cluster = Cluster.of(
         [Node("t4-0", "t4", 2, drained=frozenset({0})), Node("t4-1", "t4", 2)], jobs_per_gpu=2
     )
@@ -142,9 +158,6 @@ def test_a_pinned_job_whose_gpu_is_drained_moves_to_gpus_that_nobody_else_is_gra
     )
     assert gpus_of(result, "pinned") == (1,)
     assert gpus_of(result) == (2, 3)
-
-
-# ---- what company costs --------------------------------------------------------------------------------------------------------------
 
 
 def split(seconds: float, halvings: int = 0) -> Split:
@@ -162,7 +175,7 @@ PARTNERS = st.lists(st.tuples(st.floats(1.0, 1e4), SLOWDOWNS, SLOWDOWNS), min_si
 @given(
     newcomer=st.floats(1.0, 1e4), running=st.floats(1.0, 1e4), xi=SLOWDOWNS, xi_newcomer=SLOWDOWNS
 )
-def test_beside_one_partner_the_added_seconds_are_those_of_the_pair_rule(
+def test_with_one_partner_the_added_seconds_are_those_of_the_pair_rule(
     newcomer: float, running: float, xi: float, xi_newcomer: float
 ) -> None:
     mean = together_mean(*(np.asarray(x) for x in (running, newcomer, xi, xi_newcomer)))
@@ -187,7 +200,7 @@ def ends_one_after_the_other(newcomer: float, partners: list[tuple[float, float,
 
 
 @given(newcomer=st.floats(1.0, 1e4), partners=PARTNERS)
-def test_beside_several_they_are_what_event_by_event_computation_gives(
+def test_with_several_they_are_those_of_an_event_by_event_simulation(
     newcomer: float, partners: list[tuple[float, float, float]]
 ) -> None:
     known = [partner(str(n), *values) for n, values in enumerate(partners)]
@@ -199,7 +212,7 @@ def test_beside_several_they_are_what_event_by_event_computation_gives(
 @given(
     newcomer=st.floats(1.0, 1e4), partners=PARTNERS, idle=st.integers(0, 2), count=st.integers(1, 3)
 )
-def test_the_best_of_many_sets_is_found_without_computing_all(
+def test_the_best_of_many_sets_is_found_without_evaluating_all(
     newcomer: float, partners: list[tuple[float, float, float]], idle: int, count: int
 ) -> None:
     known = [partner(str(n), *values) for n, values in enumerate(partners)]

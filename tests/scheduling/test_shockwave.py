@@ -28,8 +28,9 @@ from maat.scheduling.policies.shockwave.window import (
     share_rounds,
     spread,
 )
+from maat.scheduling.protocols import Policy
 from maat.scheduling.regimes import DeclaredRegimes
-from maat.scheduling.rounds import Decision, Policy, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving import mixed_highs
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveStatus
@@ -59,7 +60,10 @@ def window_of(
 
 
 def worth(window: Window, counts: tuple[int, ...]) -> float:
-    """The objective of so many rounds each, term by term; minus infinity where a job may not have so few."""
+    """The objective of so many rounds each, term by term.
+
+    Minus infinity if a job may not have so few.
+    """
     log = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
     planned = np.minimum(counts, (1.0 - window.done) * window.paced_rounds)
     if (planned < window.least_rounds - 1e-9).any():
@@ -75,9 +79,6 @@ def jobs() -> st.SearchStrategy[list[tuple[int, float, float]]]:
         min_size=1,
         max_size=4,
     )
-
-
-# ---- the first programme ----------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=30)
@@ -100,7 +101,10 @@ def test_no_other_rounds_would_be_worth_more(
 
 
 def test_counts_that_fit_by_sum_but_not_round_by_round_are_not_believed() -> None:
-    """A job on all four GPUs for one round of two, and another that needs both rounds: six of eight GPU-rounds, and no such schedule."""
+    """One job needs all four GPUs for one round of two, another needs both rounds.
+
+    They need six of eight GPU-rounds, yet no schedule exists.
+    """
     window = window_of((4, 0.0, 1.0), (1, 0.0, 2.0), free=4, rounds=2)
     assert spread(window, np.array([1, 2])) is None
     counts, _ = _solve(window, 1, EXACT)
@@ -147,12 +151,9 @@ def test_rounds_that_fairness_demands_are_given_or_there_is_no_answer() -> None:
     assert report.fallback
 
 
-# ---- the second programme ---------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=30)
 @given(given_jobs=jobs(), priority=st.lists(st.floats(1.0, 100.0), min_size=4, max_size=4))
-def test_ordering_keeps_how_many_rounds_everybody_has(
+def test_ordering_keeps_how_many_rounds_every_job_has(
     given_jobs: list[tuple[int, float, float]], priority: list[float]
 ) -> None:
     window = window_of(*given_jobs, free=4, rounds=3)
@@ -176,9 +177,6 @@ def test_jobs_of_higher_priority_come_first() -> None:
         window, np.array([[1, 0, 1, 0], [0, 1, 0, 1]]), np.array([1.0, 5.0]), EXACT
     )
     assert ordered.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
-
-
-# ---- the forecast -----------------------------------------------------------------------------------------------------------------
 
 
 def test_epochs_seen_move_the_expectation_from_the_prior() -> None:
@@ -206,7 +204,10 @@ def test_expected_epochs_are_as_many_as_are_left(
 
 
 def adapting(job_id: str = "job", **changes: Any) -> Job:
-    """Ten epochs of 1000 samples: 10 s at 32 samples a step, 4 s at 64, as measured; the model fitted to that says something else."""
+    """Ten epochs of 1000 samples: 10 s at 32 samples a step, 4 s at 64, as measured.
+
+    The model fitted to that predicts other times.
+    """
     declared = spec(
         job_id,
         adaptivity=Adaptivity.RIGID,
@@ -240,7 +241,7 @@ def test_half_way_through_pace_and_rest_follow_from_what_was_seen() -> None:
     assert found.remaining_seconds[0] == pytest.approx((slow * 10 + fast * 4) * 5 / (slow + fast))
 
 
-def test_nothing_is_forecast_of_jobs_whose_speed_nobody_knows_or_that_can_run_nowhere() -> None:
+def test_nothing_is_forecast_of_jobs_of_unknown_speed_or_that_can_run_nowhere() -> None:
     known, unknown = Job(spec("a"), belief(t4=0.1), 1e6), Job(spec("b"), Belief(), 1e6)
     nowhere = Job(
         spec("c", adaptivity=Adaptivity.RIGID, gpu_count=9, batch_size=64), belief(t4=0.1), 1e6
@@ -253,16 +254,13 @@ def test_nothing_is_forecast_of_jobs_whose_speed_nobody_knows_or_that_can_run_no
     assert supposed.remaining_seconds[1:].tolist() == [600.0, np.inf]
 
 
-def test_a_job_of_unknown_speed_is_planned_beside_others() -> None:
+def test_a_job_of_unknown_speed_is_planned_with_others() -> None:
     known, unknown = (
         Job(spec("a", gpu_count=1, batch_size=64), belief(t4=0.1), 1e6),
         Job(spec("b", gpu_count=1, batch_size=64), Belief(), 1e6),
     )
     for decision in rounds_of(shockwave(), round_of("t4=1x2", known, unknown, now=0.0), 3):
         assert set(decision.grants) == {"a", "b"}
-
-
-# ---- the policy -------------------------------------------------------------------------------------------------------------------
 
 
 def shockwave(**parameters: object) -> Policy:

@@ -1,4 +1,7 @@
-"""Shockwave where demands do not divide each other: rounds are packed, with a proof of what is lost, and the search ends by work."""
+"""Shockwave if demands do not divide each other.
+
+Rounds are packed, with a proof of the loss, and a work limit ends the search.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ given_jobs = st.lists(
 
 
 def mixed_window(many: int = 24, *, seed: int = 0) -> Window:
-    """A window that is short of GPUs, of jobs of which some weigh far more than others."""
+    """A window short of GPUs, with jobs of very different weights."""
     rng = np.random.default_rng(seed)
     listed = [
         (
@@ -86,7 +89,9 @@ def test_who_must_run_runs_in_every_round() -> None:
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 1000), many=st.integers(2, 12))
-def test_earlier_rounds_keep_their_number_and_go_to_who_weighs_more(seed: int, many: int) -> None:
+def test_earlier_rounds_keep_their_number_and_go_to_jobs_of_more_weight(
+    seed: int, many: int
+) -> None:
     window = mixed_window(many, seed=seed)
     count, _ = share_counts(replace(window, free=20), MixedOptions(gap=1e-3))
     assert count is not None
@@ -122,12 +127,12 @@ def crowded_round() -> RoundInput:
 def test_decisions_do_not_depend_on_how_long_a_search_may_take_or_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A clock that runs ten times as fast, as on a machine that is busy with other things, changes nothing."""
+    """A clock ten times as fast, as on a busy machine, changes nothing."""
     build = POLICIES.build("shockwave", {"round_seconds": 120.0})
     on_time = build.allocate(crowded_round())
     run = mixed_highs.run_highs
 
-    def hurried(programme: MixedProgramme, options: MixedOptions) -> mixed_highs.HighsSaid:
+    def hurried(programme: MixedProgramme, options: MixedOptions) -> mixed_highs.MixedHighsAnswer:
         return run(programme, replace(options, seconds=options.seconds / 10))
 
     monkeypatch.setattr(mixed_highs, "run_highs", hurried)

@@ -1,4 +1,4 @@
-"""Sia's choices on examples small enough to check by hand, beginning with the paper's own."""
+"""Sia's choices on small examples, beginning with the paper's own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from maat.vocabulary import Adaptivity
 
 
 def matrix_from(round_input: RoundInput, goodput: list[list[float]]) -> GoodputMatrix:
-    """The matrix that holds these figures, one row for each job, one column for each of Sia's configurations; 0: not to be had."""
+    """The matrix of these figures: rows are jobs, columns configurations; 0: no pair."""
     table = sia_configurations(round_input.cluster)
     values = np.array(goodput)
     rows, columns = np.nonzero(values)
@@ -60,7 +60,7 @@ def test_the_papers_table_1_gives_four_of_b_to_the_first_job_and_two_of_a_to_the
     assert decision.grants == {"J1": Grant("b", 4, node_count=1), "J2": Grant("a", 2, node_count=1)}
 
 
-def test_table_1_is_worth_eight_beside_what_two_busy_jobs_are_worth() -> None:
+def test_table_1_is_worth_eight_besides_what_two_busy_jobs_are_worth() -> None:
     round_input = table_1_round()
     decision = Sia(p=1.0, idle_penalty=1.1).decide(round_input, matrix_from(round_input, TABLE_1))
     assert decision.report.objective == pytest.approx(8 + 2 * 1.1)
@@ -79,7 +79,10 @@ def test_a_row_is_measured_by_its_own_smallest_goodput() -> None:
 
 
 def row_measures(policy: Sia, round_input: RoundInput) -> dict[tuple[str, str, int], float]:
-    """Utility before restarts and fairness, by job, type and GPU count, of the matrix that the policy looks at."""
+    """Utility before restarts and fairness, by job, type and GPU count.
+
+    Of the matrix that the policy uses.
+    """
     matrix = policy.allocate(round_input).matrix
     assert matrix is not None
     found = normalised(matrix.pairs, round_input.jobs, matrix.table.type_names, policy.row_unit)
@@ -101,7 +104,10 @@ THREE_KINDS = "t4=2x4,a100=2x8"
 
 
 def three_kinds_of_job(*, known: bool) -> RoundInput:
-    """A rigid job of four GPUs, one whose replicas span four t4 or two a100, and an adaptive one; t4 is the slowest type for all."""
+    """A rigid job of four GPUs, a hybrid-parallel one, and an adaptive one.
+
+    The second has replicas of four t4 or two a100. t4 is the slowest type for all.
+    """
     memory = _memory("t4", "a100")
     believed = belief(t4=0.5, a100=0.1) if known else Belief()
     rigid = spec("rigid", memory=memory, adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=64)
@@ -160,7 +166,8 @@ def test_the_published_code_measures_a_row_by_a_replica_whatever_its_owner_decla
 
 
 def test_a_rigid_job_is_not_crowded_out_by_an_adaptive_one_that_could_do_with_less() -> None:
-    # On four GPUs the rigid job costs 4^-0.5 and the other's idling 1.1, together 1.6; the other on all four 0.5 at best, and 1.1.
+    # On four GPUs the rigid job costs 4^-0.5 and the idle other 1.1, together 1.6; the other on all
+    # four costs 0.5 at best, and the idle rigid one 1.1.
     known = belief(a=0.5)
     rigid = spec(
         "rigid", memory=_memory("a"), adaptivity=Adaptivity.RIGID, gpu_count=4, batch_size=64
@@ -180,7 +187,8 @@ def test_scaling_a_jobs_goodput_by_its_unit_changes_nothing() -> None:
 
 
 def test_a_negative_power_serves_the_worst_off_where_a_positive_one_serves_the_sum() -> None:
-    # Four GPUs: one job makes nine-fold of all of them while the other waits (1/3 + 1.1), or each has two (2 / sqrt 2).
+    # Four GPUs: one job makes nine times as much of all of them while the other waits (1/3 + 1.1),
+    # or each has two (2 / sqrt 2).
     round_input = round_of("a=1x4", job(spec("x")), job(spec("y")))
     goodput = [[1.0, 2.0, 9.0], [1.0, 2.0, 2.0]]
     fair = Sia(p=-0.5).decide(round_input, matrix_from(round_input, goodput)).grants
@@ -196,9 +204,6 @@ def test_lambda_is_what_leaving_a_job_idle_costs() -> None:
     eager = Sia(p=1.0, idle_penalty=7.0).decide(round_input, matrix_from(round_input, goodput))
     assert set(patient.grants) == {"x"}
     assert set(eager.grants) == {"x", "y"}
-
-
-# ---- jobs that may not be preempted -----------------------------------------------------------------------------------------------
 
 
 def test_a_waiting_job_that_may_not_be_preempted_gets_what_it_asks_for_first() -> None:
@@ -232,9 +237,6 @@ def test_of_such_jobs_that_do_not_all_fit_the_earlier_come_first_and_the_others_
         "small": 1,
         "x": 1,
     }
-
-
-# ---- restarts ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_restart_factor_is_that_of_equation_3() -> None:
@@ -285,9 +287,6 @@ def test_a_job_in_checkpoint_restore_keeps_what_it_has_at_any_price() -> None:
     }
 
 
-# ---- scaling up -------------------------------------------------------------------------------------------------------------------
-
-
 def most_gpus(policy: Sia, peak: int, held: tuple[int, ...] = ()) -> int:
     one = job(
         spec("x", memory=_memory("a")),
@@ -322,9 +321,6 @@ def test_a_job_of_which_nothing_is_known_is_tried_on_one_gpu_of_any_type() -> No
     assert sorted(
         zip(matrix.pairs.gpu_type.tolist(), matrix.pairs.gpu_count.tolist(), strict=True)
     ) == [(0, 1), (1, 1)]
-
-
-# ---- limited adaptivity -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_strong_scaling_job_keeps_its_batch_size_in_every_configuration() -> None:

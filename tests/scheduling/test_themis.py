@@ -1,4 +1,4 @@
-"""Themis: who is invited, what the auction chooses and charges, how long a lease holds, and who gets what is left."""
+"""Themis: invitations, auctions and payments, leases, and the leftover GPUs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from maat.scheduling.policies.shares.auction import auction
 from maat.scheduling.policies.shares.themis import Payment, Themis
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve
 
 NOW, LEASE = 100_000.0, 1200.0
 
@@ -37,7 +37,10 @@ def asks(
     age: float = 1000.0,
     **alphas: float,
 ) -> Job:
-    """A job of that many GPUs at a batch of 32 a GPU that starts at no cost, and what it knows of each type."""
+    """A job of that many GPUs at a batch of 32 a GPU, with its known types.
+
+    Starts cost nothing.
+    """
     declared = spec(
         name, gpu_count=gpus, batch_size=32 * gpus, submitted_at=NOW - age, restart_seconds=0.0
     )
@@ -57,9 +60,6 @@ def leases(decision: Decision) -> dict[str, float]:
     """Seconds from the first round on."""
     data: Any = decision.state.data["leases"]
     return {name: end - NOW for name, end in data.items()}
-
-
-# ---- leases -----------------------------------------------------------------------------------------------------------------------
 
 
 def test_who_has_a_lease_keeps_its_gpus_though_others_are_worse_off() -> None:
@@ -102,11 +102,11 @@ def test_the_lease_is_as_long_as_it_is_set() -> None:
     }
 
 
-# ---- who is invited, and who gets the rest ----------------------------------------------------------------------------------------
-
-
 def test_only_the_worst_off_are_invited_and_at_least_one() -> None:
-    """Five wait for one GPU; a fifth of them is invited, so the one that has waited longest bids against nobody and pays nothing."""
+    """Five jobs wait for one GPU, and a fifth of them is invited.
+
+    The one that has waited longest bids alone and pays nothing.
+    """
     five = [asks(f"j{age}", age=float(age)) for age in (100, 900, 50_000, 700, 300)]
     decision = Themis(fairness_knob=0.8).allocate(round_of("t4=1x1", *five))
     assert set(decision.grants) == {"j50000"}
@@ -114,14 +114,20 @@ def test_only_the_worst_off_are_invited_and_at_least_one() -> None:
 
 
 def test_when_all_are_invited_the_one_that_gains_most_wins() -> None:
-    """By waiting a lease the short one loses the largest part of its time, whatever the others have waited."""
+    """By waiting a lease the short job loses the largest share of its time.
+
+    How long the others have waited does not matter.
+    """
     jobs = [asks("old", age=50_000.0), asks("short", work=1e4), asks("long", work=9e6)]
     decision = Themis(fairness_knob=0.0).allocate(round_of("t4=1x1", *jobs))
     assert set(decision.grants) == {"short"}
 
 
 def test_what_is_left_goes_to_the_others_by_chance() -> None:
-    """One of four is invited and takes one GPU; the other GPU goes to each of the rest in some round."""
+    """One of four is invited and takes one GPU.
+
+    Each of the rest gets the other GPU in some round.
+    """
     four = [asks(f"j{i}", age=50_000.0 if i == 0 else 1000.0) for i in range(4)]
     rest = set()
     for number in range(1, 30):
@@ -144,11 +150,11 @@ def test_no_gpu_is_idle_while_a_job_fits() -> None:
     assert all(j.spec.requested_gpus > free["t4"] for j in waiting)
 
 
-# ---- the auction ------------------------------------------------------------------------------------------------------------------
-
-
 def test_a_winner_pays_with_a_shorter_lease_what_its_presence_costs_the_other() -> None:
-    """Both have waited 1000 s and have 1000 s to go: without the GPU 3200 s in all, with it 2000 s. The winner keeps 2000 / 3200."""
+    """Both have waited 1000 s and have 1000 s to go.
+
+    Without the GPU that is 3200 s in all, with it 2000 s. The winner keeps 2000 / 3200.
+    """
     work = 1000.0 * 32 / (0.5 + 0.032)
     both = round_of("t4=1x1", asks("a", work=work), asks("b", work=work))
     decision = Themis(fairness_knob=0.0).allocate(both)
@@ -173,7 +179,10 @@ def test_paying_by_chance_takes_the_whole_of_it_as_often_as_the_part_says() -> N
 
 
 def test_a_restart_is_counted_against_a_move() -> None:
-    """For who holds the fast GPU on an ended lease it is worth more than for its twin, which would have to load first."""
+    """The fast GPU is worth more to the job whose lease on it ended.
+
+    An equal job would have to load first.
+    """
     slow_start = replace(asks("new").spec, id="new", restart_seconds=600.0)
     new = replace(asks("new"), spec=slow_start)
     holds = replace(asks("holds", held=(0,)), spec=replace(slow_start, id="holds"))
@@ -182,7 +191,7 @@ def test_a_restart_is_counted_against_a_move() -> None:
 
 
 def brute_force(candidates: Candidates, gain: np.ndarray, rows: Sequence[int]) -> float:
-    """The largest sum of log gains over every choice of one candidate or none for each of these jobs."""
+    """The largest sum of log gains over every choice of at most one candidate a job."""
     options = [[None, *np.flatnonzero(candidates.members[:, 0] == row).tolist()] for row in rows]
     best = 0.0
     for choice in product(*options):
@@ -226,7 +235,7 @@ def test_the_outcome_is_proportionally_fair_and_every_winner_pays_what_it_costs_
         assert 0 < kept <= 1
 
 
-def test_a_clock_that_ends_the_search_for_a_payment_is_told(
+def test_a_clock_that_ends_the_search_for_a_payment_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     round_input = round_of("t4=1x2", asks("a", 2, t4=0.5), asks("b", 2, t4=0.5))

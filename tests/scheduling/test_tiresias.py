@@ -125,7 +125,7 @@ def test_who_has_waited_long_enough_starts_again_in_the_first_queue() -> None:
     assert decide(policy, fallen, before=back, now=11 * HOUR).state.data["queues"] == [[], ["old"]]
 
 
-def test_nobody_comes_back_unless_asked_for() -> None:
+def test_no_job_comes_back_unless_asked_for() -> None:
     old, holder = served("old", 4, 5.0), served("new", 4, 0.0, held=(0, 1, 2, 3))
     waiting = decide(Tiresias(), holder, old, now=0.0)
     assert decide(Tiresias(), holder, old, before=waiting, now=1e9).state.data["queues"] == [

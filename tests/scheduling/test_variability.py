@@ -1,4 +1,7 @@
-"""PAL's parts by example: classes of applications, PM scores in bins, the order of the L x V matrix, and what PM-First and PAL make of them."""
+"""PAL's parts by example: application classes, binned PM scores, the L x V order.
+
+Also where PM-First and PAL place jobs.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,13 @@ import numpy as np
 import pytest
 from scheduling.examples import job, round_of, spec
 
+from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant
 from maat.scheduling.solving.report import SolveReport
-from maat.scheduling.variability import BinRule, Utilisation, binned, classify, traversal
-
-# ---- classes
+from maat.scheduling.variability import BinRule, binned, traversal
 
 
 def test_applications_fall_into_classes_by_falling_compute_and_a_new_one_into_the_nearest() -> None:
@@ -49,11 +51,8 @@ def test_more_classes_than_applications_and_shares_beyond_one_are_refused() -> N
         match="class_count: is not between 1 and the number of different applications",
     ):
         classify(alike, class_count=2)
-    with pytest.raises(ParameterError, match=r"dram: is no share from 0 to 1 \(got 43\)"):
+    with pytest.raises(ParameterError, match=r"dram: is not a share from 0 to 1 \(got 43\)"):
         Utilisation(43, 0.5)
-
-
-# ---- PM scores
 
 
 SCORES = np.concatenate(
@@ -78,12 +77,7 @@ def test_gpus_that_are_all_alike_are_one_bin(rule: BinRule) -> None:
     assert binned(np.array([1.2]), rule)[0] in (1.0, 1.2)
 
 
-# ---- the L x V matrix
-
-
-def test_the_matrix_of_the_paper_is_walked_by_rising_product_with_the_entry_that_its_list_omits() -> (
-    None
-):
+def test_the_papers_matrix_is_walked_by_rising_product_with_the_entry_that_its_list_omits() -> None:
     order = traversal((0.89, 0.94, 1.06, 2.55), 1.5)
     walked = [
         (1.0 if entry.within_node else 1.5, entry.score, round(entry.slowdown, 3))
@@ -110,9 +104,6 @@ def test_a_locality_penalty_below_one_is_refused() -> None:
         spec(locality_penalty=0.5)
 
 
-# ---- placers
-
-
 def placed(
     placer: str,
     scores: Mapping[str, Sequence[float]],
@@ -121,7 +112,7 @@ def placed(
     penalty: float = 1.7,
     **parameters: object,
 ) -> Mapping[str, tuple[int, ...]]:
-    """Where jobs (name, class, GPUs), in the policy's order, are placed on t4 GPUs of these scores."""
+    """Where jobs (name, class, GPUs), in order, go on t4 GPUs of these scores."""
     cluster = replace(
         Cluster.parse(shape), scores={name: tuple(values) for name, values in scores.items()}
     )

@@ -1,4 +1,4 @@
-"""Work other than training: batch inference counts every sample, latency-bound inference whether it keeps its promise."""
+"""Inference: batch inference counts every sample, latency-bound its promise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ CLUSTER = Cluster.parse("t4=2x4")
 
 
 def goodput(declared: JobSpec) -> list[float]:
-    """Of one, two and four t4 GPUs. A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01."""
+    """Goodput of one, two and four t4 GPUs.
+
+    A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01.
+    """
     counts = np.array([1, 2, 4])
     pairs = evaluate_pairs(
         (job(declared, belief(t4=0.1)),),
@@ -80,7 +83,7 @@ def test_sia_gives_a_new_latency_bound_job_at_once_what_keeps_its_promise() -> N
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
-def test_a_promise_that_no_gpu_can_keep_gets_none_and_is_told_so(policy: str) -> None:
+def test_a_promise_that_no_gpu_can_keep_gets_none_and_has_that_reason(policy: str) -> None:
     declared = spec(
         workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.01
     )

@@ -161,7 +161,7 @@ def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) ->
 
     assert found is not None
     assert found.code == "WAITING_CAPACITY"
-    assert found.sentence == "All GPUs that it could use are held by jobs that make more of them."
+    assert found.sentence == "Jobs that make better use of them hold all GPUs that it could use."
     assert found.as_of_round == spans_of(database, second)[0].round_number - 1
 
 

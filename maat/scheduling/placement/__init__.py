@@ -1,7 +1,7 @@
 """Every placer that Maat has: one file and one line here for each."""
 
+from maat.scheduling.protocols import Placer
 from maat.scheduling.registry import Entry, Needs, Registry
-from maat.scheduling.rounds import Placer
 
 # PAL section III-B: the queue is marked where the summed demand exceeds the cluster, and only the jobs before the mark are placed.
 QUEUE_IS_MARKED = {"head_of_line": "block"}

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from maat.scheduling.protocols import Placer, Policy
 from maat.scheduling.registry import Entry, Needs, Registry
-from maat.scheduling.rounds import Placer, Policy
 
 POLICIES: Registry[Policy] = Registry(
     "policy",

@@ -21,7 +21,7 @@ from maat.scheduling.parameters import knob
 from maat.scheduling.placeable import unplaceable
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
-from maat.scheduling.solving.assignment_problem import SolveOptions
+from maat.scheduling.solving.assignment.problem import SolveOptions
 from maat.scheduling.solving.report import SolveReport
 from maat.vocabulary import MAX_GPUS
 

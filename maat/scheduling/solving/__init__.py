@@ -1,1 +1,4 @@
-"""Programmes and how they are solved. Knows arrays, not jobs: the caller that states a programme says what its columns and rows mean."""
+"""Programmes and their solvers. They know arrays, not jobs.
+
+The caller that states a programme knows what its columns and rows mean.
+"""

@@ -1,6 +1,8 @@
-"""Linear programmes as data, and what Clarabel or HiGHS say of them. linear_solver.py decides what of it is believed.
+"""Linear programmes as data, and how Clarabel and HiGHS solve them.
 
-maximise  sum_v gain_v x_v   with  A x <= most,  x >= 0
+linear_solver.py decides whether to accept an answer.
+
+    maximise  sum_v gain_v x_v   with  A x <= most,  x >= 0
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class LinearMethod(StrEnum):
-    """Which of several equally good answers comes out: the middle of them all, or one corner."""
+    """Which of several equally good answers is returned.
+
+    The interior point returns the middle of them all, the simplex method one corner.
+    """
 
     INTERIOR_POINT = "interior-point"
     SIMPLEX = "simplex"
@@ -27,7 +32,10 @@ class LinearMethod(StrEnum):
 
 @dataclass(frozen=True)
 class LinearProgramme:
-    """V variables, R rows, Z entries of A. gain: shape (V,); row, column, entry: (Z,), no place twice; most: (R,)."""
+    """V variables, R rows, Z entries of A.
+
+    gain: shape (V,). row, column, entry: (Z,), no (row, column) twice. most: (R,).
+    """
 
     gain: FloatArray
     row: IntArray
@@ -36,7 +44,7 @@ class LinearProgramme:
     most: FloatArray
 
     def used(self, x: FloatArray) -> FloatArray:
-        """A x, shape (R,)."""
+        """Return A x, shape (R,)."""
         used: FloatArray = np.bincount(
             self.row, weights=self.entry * x[self.column], minlength=len(self.most)
         ).astype(np.float64)
@@ -45,7 +53,10 @@ class LinearProgramme:
 
 @dataclass(frozen=True)
 class LinearAnswer:
-    """What a solver returned. `optimal`: it says so. `x`: shape (V,), whatever it holds; `prices`: of one unit of each row, (R,)."""
+    """What a solver returned, unchecked.
+
+    `optimal`: it reports an optimum. `x`: shape (V,). `prices`: of one unit of each row, (R,).
+    """
 
     optimal: bool
     status: str
@@ -54,7 +65,11 @@ class LinearAnswer:
 
 
 def run_clarabel(programme: LinearProgramme) -> LinearAnswer:
-    """By an interior point: of equally good answers, the analytic centre. Raises ParameterError where Clarabel is not installed."""
+    """Solve by an interior point: of equally good answers, the analytic centre.
+
+    Raises:
+        ParameterError: Clarabel is not installed.
+    """
     try:
         import clarabel
     except ImportError as missing:
@@ -79,15 +94,17 @@ def run_clarabel(programme: LinearProgramme) -> LinearAnswer:
     )
     bound = np.concatenate((programme.most, np.zeros(count)))
     cones = [clarabel.NonnegativeConeT(rows + count)]
-    said = clarabel.DefaultSolver(
+    solution = clarabel.DefaultSolver(
         sparse.csc_matrix((count, count)), -programme.gain, constraints, bound, cones, settings
     ).solve()
-    optimal = said.status == clarabel.SolverStatus.Solved
-    return LinearAnswer(optimal, str(said.status), np.array(said.x), np.array(said.z)[:rows])
+    optimal = solution.status == clarabel.SolverStatus.Solved
+    return LinearAnswer(
+        optimal, str(solution.status), np.array(solution.x), np.array(solution.z)[:rows]
+    )
 
 
 def run_simplex(programme: LinearProgramme) -> LinearAnswer:
-    """By HiGHS: of equally good answers, a corner."""
+    """Solve by HiGHS: of equally good answers, a corner."""
     import highspy
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]

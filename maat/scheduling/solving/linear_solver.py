@@ -1,4 +1,7 @@
-"""Solving linear programmes: asks one method, then the other, and is the only code that reads what they say."""
+"""Solves linear programmes by one method, then by the other if the first fails.
+
+Only this module judges what the two report.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from maat.scheduling.solving.linear_programme import (
 )
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
-_SLACK = 1e-6  # relative to a row's right-hand side: by how much an interior point may overstep it
+_SLACK = 1e-6  # of a row's right-hand side: how far an interior point may exceed it
 
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """The variables, shape (V,), never below zero, and the report."""
+    """The variables, shape (V,), none negative, and the report."""
 
     x: FloatArray
     report: SolveReport
@@ -36,10 +39,14 @@ def solve_linear(
     method: LinearMethod,
     row_names: Mapping[int, str] | None = None,
 ) -> LinearSolution:
-    """The best answer to a linear programme, or `present` where no method gives one that keeps the rows and is not worse.
+    """Return the best answer, or `present` if no method gives an acceptable one.
 
-    `present`: shape (V,), an answer that keeps the rows. `row_names`: rows whose prices the report keeps. The other method is asked where
-    the first one does not end with an optimum.
+    An answer is acceptable if its method reports an optimum and it keeps the rows. The other
+    method is asked if the answer of the first is not.
+
+    Args:
+        present: Shape (V,), an answer that keeps the rows.
+        row_names: The rows whose prices the report keeps.
     """
     began = time.process_time()
     if (
@@ -47,24 +54,24 @@ def solve_linear(
         or not np.isfinite(programme.entry).all()
         or not np.isfinite(programme.most).all()
     ):
-        return _kept(
-            programme, present, began, "the programme holds a value that is no finite number"
+        return _present_kept(
+            programme, present, began, "the programme holds a value that is not finite"
         )
-    said: list[str] = []
+    outcomes: list[str] = []
     for name, run in sorted(_LINEAR.items(), key=lambda item: item[0] is not method):
         answer = run(programme)
-        said.append(f"{name.value} ended with '{answer.status}'")
+        outcomes.append(f"{name.value} ended with '{answer.status}'")
         if answer.optimal and _keeps_rows(programme, answer.x):
-            return _believed(
+            return _accepted(
                 programme,
                 answer,
                 began,
                 name,
                 row_names or {},
                 fallback=name is not method,
-                message="; ".join(said),
+                message="; ".join(outcomes),
             )
-    return _kept(programme, present, began, "; ".join(said))
+    return _present_kept(programme, present, began, "; ".join(outcomes))
 
 
 _LINEAR = {LinearMethod.INTERIOR_POINT: run_clarabel, LinearMethod.SIMPLEX: run_simplex}
@@ -79,7 +86,7 @@ def _keeps_rows(programme: LinearProgramme, x: FloatArray) -> bool:
     )
 
 
-def _believed(
+def _accepted(
     programme: LinearProgramme,
     answer: LinearAnswer,
     began: float,
@@ -106,7 +113,7 @@ def _believed(
     return LinearSolution(x, report)
 
 
-def _kept(
+def _present_kept(
     programme: LinearProgramme, present: FloatArray, began: float, message: str
 ) -> LinearSolution:
     objective = float(np.nan_to_num(programme.gain, posinf=0.0, neginf=0.0) @ present)

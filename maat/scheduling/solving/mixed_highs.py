@@ -1,4 +1,4 @@
-"""A mixed programme handed to HiGHS. Says what HiGHS said; mixed_solver.py decides what of it is believed."""
+"""Runs HiGHS on a mixed programme. mixed_solver.py checks the answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HighsSaid:
-    """`optimal`: HiGHS says that it reached the gap; `infeasible`: that there is no answer. `x`: shape (N,), whatever it holds, None for
-    nothing; `bound`: its own bound on the objective, infinite for none; `out_of_time`: its clock ended the search."""
+class MixedHighsAnswer:
+    """What HiGHS returned, unchecked.
+
+    `optimal`: it reports that it reached the gap. `infeasible`: it reports that there is no
+    answer. `x`: shape (N,), None if it found no point. `bound`: its bound on the objective,
+    infinite if it has none. `out_of_time`: its time limit ended the search.
+    """
 
     optimal: bool
     infeasible: bool
@@ -27,9 +31,9 @@ class HighsSaid:
     out_of_time: bool
 
 
-def run_highs(programme: MixedProgramme, options: MixedOptions) -> HighsSaid:
-    """Maximise, on one thread with a fixed seed."""
-    import highspy  # few rounds need it, and it would cost every process that simulates its import
+def run_highs(programme: MixedProgramme, options: MixedOptions) -> MixedHighsAnswer:
+    """Maximise on one thread with a fixed seed."""
+    import highspy  # imported here because it is slow to import and few rounds need it
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, option in {
@@ -50,7 +54,7 @@ def run_highs(programme: MixedProgramme, options: MixedOptions) -> HighsSaid:
     found = feasible and status != highspy.HighsModelStatus.kUnbounded
     of_the_whole = float(info.objective_function_value) if optimal else np.inf
     bound = float(info.mip_dual_bound) if programme.whole.any() else of_the_whole
-    return HighsSaid(
+    return MixedHighsAnswer(
         optimal=optimal,
         infeasible=status in none,
         status=highs.modelStatusToString(status),

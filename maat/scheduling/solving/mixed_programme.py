@@ -1,6 +1,9 @@
-"""A linear programme some of whose variables are whole numbers, and its answer, as data. Not responsible for solving: see mixed_solver.py.
+"""A linear programme with some whole-number variables, and its answer, as data.
 
-maximise  cost x   with  lower <= x <= upper,  row_lower <= A x <= row_upper,  x whole where `whole`
+mixed_solver.py solves it.
+
+    maximise  cost x
+    subject to  lower <= x <= upper,  row_lower <= A x <= row_upper,  x whole where `whole`
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from maat.scheduling.solving.report import SolveReport
 
 @dataclass(frozen=True)
 class MixedProgramme:
-    """N columns, M rows; the matrix as K entries (row, column, value). Shapes (N,), (M,), (K,); infinite bounds are none."""
+    """N columns, M rows, and the matrix as K entries (row, column, value).
+
+    Shapes (N,), (M,), (K,). An infinite bound is no bound.
+    """
 
     cost: FloatArray
     lower: FloatArray
@@ -31,9 +37,9 @@ class MixedProgramme:
 
 @dataclass(frozen=True)
 class MixedAnswer:
-    """`x`, shape (N,): feasible, whole where it must be; None where there is no usable answer, and the report's message says why.
+    """`x`, shape (N,), is feasible and whole where required; None if none is usable.
 
-    `infeasible`: it is proved that there can be none.
+    The report's message then says why. `infeasible`: the solver proved that no answer exists.
     """
 
     x: FloatArray | None
@@ -43,8 +49,11 @@ class MixedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class MixedOptions:
-    """`gap`: relative, at which an answer counts as proved. `nodes`: most that branch and bound looks at, so that a busy machine gives the
-    same answer; `seconds`: wall time, a last resort.
+    """How exact an answer must be, and how much work it may cost.
+
+    `gap`: relative gap below which an answer counts as optimal. `nodes`: the most nodes that
+    branch and bound visits; a busy machine gives the same answer. `seconds`: wall time, a last
+    resort.
     """
 
     gap: float = 1e-4
@@ -54,7 +63,7 @@ class MixedOptions:
 
 @dataclass
 class Rows:
-    """Rows of a programme while it is stated, one block at a time."""
+    """The rows of a programme while it is built, one block at a time."""
 
     _row: list[IntArray] = field(default_factory=list)
     _column: list[IntArray] = field(default_factory=list)
@@ -66,7 +75,10 @@ class Rows:
     def add(
         self, lower: FloatArray, upper: FloatArray, *terms: tuple[IntArray, FloatArray]
     ) -> None:
-        """A block of B rows: lower <= sum of terms <= upper. A term is (columns, coefficients), shapes (B,) or (B, several)."""
+        """Add a block of B rows: lower <= sum of terms <= upper.
+
+        A term is (columns, coefficients), shapes (B,) or (B, several).
+        """
         for columns, values in terms:
             block = np.broadcast_to(
                 np.arange(len(lower)).reshape(-1, *([1] * (columns.ndim - 1))), columns.shape
@@ -81,7 +93,7 @@ class Rows:
     def programme(
         self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray
     ) -> MixedProgramme:
-        """The programme of these rows."""
+        """Return the programme of these rows."""
         return MixedProgramme(
             cost,
             lower,
@@ -100,7 +112,10 @@ def _joined(parts: Sequence[FloatArray]) -> FloatArray:
 
 
 def breaks(programme: MixedProgramme, x: FloatArray, *, tolerance: float = 1e-6) -> bool:
-    """Whether a point breaks a bound, a row, or wholeness, by more than the tolerance (relative to the row's size)."""
+    """Return whether a point breaks a bound, a row, or wholeness.
+
+    The tolerance on a row is relative to the row's size.
+    """
     inside = (x >= programme.lower - tolerance) & (x <= programme.upper + tolerance)
     whole = ~programme.whole | (np.abs(x - np.round(x)) <= tolerance)
     terms = programme.value * x[programme.column]

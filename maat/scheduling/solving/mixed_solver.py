@@ -1,4 +1,7 @@
-"""Solving mixed programmes: runs HiGHS, and is the only code that reads what it says of one."""
+"""Solves mixed programmes by HiGHS, and checks what HiGHS reports.
+
+No other module reads the status of a mixed solve.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from maat.scheduling.solving import mixed_highs
-from maat.scheduling.solving.mixed_highs import HighsSaid
+from maat.scheduling.solving.mixed_highs import MixedHighsAnswer
 from maat.scheduling.solving.mixed_programme import (
     MixedAnswer,
     MixedOptions,
@@ -21,27 +24,30 @@ _EXACT = 1e-8  # relative; a smaller gap is rounding
 
 
 def solve_mixed(programme: MixedProgramme, options: MixedOptions = MixedOptions()) -> MixedAnswer:
-    """The best answer that HiGHS finds to a programme of a policy's own, checked against every row before it is believed.
+    """Return the best answer that HiGHS finds, checked against every row.
 
-    No usable answer is a report that says so: what then stays is for the policy to say.
+    If no answer is usable the report says so; the policy decides what happens then.
     """
     began = time.process_time()
-    said = mixed_highs.run_highs(programme, options)
-    answer = _judged(programme, said, began, options)
-    return replace(answer, report=replace(answer.report, out_of_time=said.out_of_time))
+    highs_answer = mixed_highs.run_highs(programme, options)
+    answer = _checked(programme, highs_answer, began, options)
+    return replace(answer, report=replace(answer.report, out_of_time=highs_answer.out_of_time))
 
 
-def _judged(
-    programme: MixedProgramme, said: HighsSaid, began: float, options: MixedOptions
+def _checked(
+    programme: MixedProgramme, highs_answer: MixedHighsAnswer, began: float, options: MixedOptions
 ) -> MixedAnswer:
-    """What HiGHS said where it keeps every row, with its gap; else no answer, and why."""
+    """Return the answer of HiGHS with its gap if it keeps every row.
+
+    Otherwise return no answer, and why.
+    """
     x = (
         None
-        if said.x is None or not np.isfinite(said.x).all()
-        else np.where(programme.whole, np.round(said.x), said.x)
+        if highs_answer.x is None or not np.isfinite(highs_answer.x).all()
+        else np.where(programme.whole, np.round(highs_answer.x), highs_answer.x)
     )
     if x is None or breaks(programme, x):
-        message = f"HiGHS ended with '{said.status}'" + (
+        message = f"HiGHS ended with '{highs_answer.status}'" + (
             "" if x is None else " and an answer that breaks a row"
         )
         report = SolveReport(
@@ -51,11 +57,13 @@ def _judged(
             fallback=True,
             message=message,
         )
-        return MixedAnswer(None, report, infeasible=said.infeasible)
+        return MixedAnswer(None, report, infeasible=highs_answer.infeasible)
     objective = float(programme.cost @ x)
-    bound = max(said.bound if np.isfinite(said.bound) else _box_bound(programme), objective)
+    bound = max(
+        highs_answer.bound if np.isfinite(highs_answer.bound) else _box_bound(programme), objective
+    )
     gap = (bound - objective) / max(abs(bound), abs(objective), 1e-300)
-    proved = said.optimal or gap <= max(options.gap, _EXACT)
+    proved = highs_answer.optimal or gap <= max(options.gap, _EXACT)
     status = SolveStatus.OPTIMAL if proved else SolveStatus.WITHIN_GAP
     return MixedAnswer(
         x, SolveReport(status, "highs", objective, bound, gap, time.process_time() - began)
@@ -63,7 +71,10 @@ def _judged(
 
 
 def _box_bound(programme: MixedProgramme) -> float:
-    """What the bounds of the columns alone allow; the largest number where they allow everything."""
+    """Return the bound that the column bounds alone give.
+
+    If it is infinite, return the largest float.
+    """
     best = np.where(programme.cost > 0, programme.upper, programme.lower)
     total = float(np.where(programme.cost != 0, programme.cost * best, 0.0).sum())
     return total if np.isfinite(total) else float(np.finfo(np.float64).max)

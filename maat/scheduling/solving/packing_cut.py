@@ -1,11 +1,13 @@
-"""Why nodes cannot hold some parts together, as one linear row that every choice they can hold keeps. Knows sizes, not jobs.
+"""A linear row that proves that nodes cannot hold some parts together.
 
-A function f of sizes with f(a) + f(b) <= f(a + b) sums, over the parts on a node, to at most f of the node's room. So
+Knows sizes, not jobs. A non-negative superadditive function f of sizes, f(a) + f(b) <= f(a + b),
+sums over the parts on a node to at most f of the node's free GPUs (its room). So every packing
+keeps
 
     sum of f over all parts  <=  sum of f over all rooms
 
-for whatever can be packed. The f that is violated most is found by a linear programme; it is the dual of the fractional packing, so that parts
-for which there is none can be packed but for rounding.
+A linear programme finds the f that these parts violate most. It is the dual of the fractional
+packing: if no f is violated, the parts can be packed except for rounding.
 """
 
 from __future__ import annotations
@@ -18,18 +20,21 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
 from maat.scheduling.solving.linear_solver import solve_linear
 
-_LARGEST_SCALE = 60  # tried to make the function whole
-_ROUNDING = 1e-6
+_MAX_SCALE = 60  # factors tried to make the values of f whole
+_ROUNDING = 1e-6  # added before rounding down
 
 
 def weights_against(parts: Sequence[int], rooms: Sequence[int]) -> tuple[int, ...] | None:
-    """Whole numbers by size, from 0 to the largest size, whose sum over `parts` exceeds that over `rooms` though no room can hold parts that
-    weigh more than itself; None where there are none."""
+    """Return a function of sizes that proves the parts do not fit the rooms.
+
+    It is superadditive, with whole values for sizes 0 to the largest. Its sum over `parts` exceeds
+    its sum over `rooms`. None if no such function is found.
+    """
     largest = max((*parts, *rooms), default=0)
     if largest == 0:
         return None
     exact = _most_violated(parts, rooms, largest)
-    for scale in range(1, _LARGEST_SCALE + 1):
+    for scale in range(1, _MAX_SCALE + 1):
         weights = tuple(np.floor(scale * exact + _ROUNDING).astype(int).tolist())
         if _sum(weights, parts) > _sum(weights, rooms) and _is_superadditive(weights):
             return weights
@@ -50,7 +55,10 @@ def _is_superadditive(weights: Sequence[int]) -> bool:
 
 
 def _most_violated(parts: Sequence[int], rooms: Sequence[int], largest: int) -> FloatArray:
-    """f by size, shape (largest + 1,), at most 1, whose sum over parts exceeds that over rooms by most."""
+    """Return the f, (largest + 1,), whose sum over parts exceeds rooms by most.
+
+    Its values are at most 1.
+    """
     gain = (np.bincount(parts, minlength=largest + 1) - np.bincount(rooms, minlength=largest + 1))[
         1:
     ].astype(np.float64)
@@ -68,5 +76,5 @@ def _most_violated(parts: Sequence[int], rooms: Sequence[int], largest: int) -> 
 
 
 def _sum_row(a: int, b: int) -> dict[int, float]:
-    """f(a) + f(b) - f(a + b), by size."""
+    """Return the coefficients of f(a) + f(b) - f(a + b), by size."""
     return {a: 2.0, a + b: -1.0} if a == b else {a: 1.0, b: 1.0, a + b: -1.0}

@@ -1,4 +1,4 @@
-"""How a solve went, as data. Not responsible for solving, and not for what follows from a bad end."""
+"""How a solve went, as data."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from enum import StrEnum
 
 
 class SolveStatus(StrEnum):
-    """How far the answer is to be believed."""
+    """How far the answer is proved."""
 
     OPTIMAL = "optimal"  # proved to the tolerance
     WITHIN_GAP = "within-gap"  # feasible, with a certified gap above the tolerance
-    KEPT_PRESENT = "kept-present"  # no usable answer: the present allocation stays
+    KEPT_PRESENT = "kept-present"  # no usable answer; the present allocation stays
     NOT_NEEDED = "not-needed"  # the policy solves no programme
 
 
 @dataclass(frozen=True)
 class SolveReport:
-    """What a solve did. `prices`: of one place under each limit, in the objective's unit. `gap` = (bound - objective) / |bound|.
+    """What a solve did. `gap` = (bound - objective) / |bound|.
 
-    `seconds`: CPU time. `repairs`: times that it was solved again because nodes could not hold what it granted. `out_of_time`: a clock ended the search, not a proof or a limit on work: another machine may get another answer.
+    `prices`: of one place under each limit, in the objective's unit. `seconds`: CPU time.
+    `repairs`: times that the round was solved again because nodes could not hold its grants.
+    `out_of_time`: a time limit ended the search, so another machine may get another answer.
+    `fallback`: the wanted method gave no usable answer; `message` says why.
     """
 
     status: SolveStatus = SolveStatus.NOT_NEEDED
@@ -36,7 +39,10 @@ class SolveReport:
     prices: Mapping[str, float] = field(default_factory=dict)
 
     def after(self, *earlier: SolveReport) -> SolveReport:
-        """This report for a round that solved other programmes before: their seconds count, and so does a clock that ended one of them."""
+        """Return this report with the seconds of earlier solves of the same round added.
+
+        `out_of_time` is true if it is true of any of them.
+        """
         return replace(
             self,
             seconds=self.seconds + sum(report.seconds for report in earlier),

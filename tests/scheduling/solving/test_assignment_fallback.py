@@ -1,4 +1,4 @@
-"""What happens when a solver fails: whatever it says, the present allocation is the worst that can come out."""
+"""When a solver fails, the worst possible answer is the present allocation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scheduling.solving.assignment_problems import many_jobs, problem
 
-from maat.scheduling.solving import assignment_highs, assignment_search, assignment_solver
-from maat.scheduling.solving.assignment_core import CoreAnswer
-from maat.scheduling.solving.assignment_highs import HighsAnswer, run_highs
-from maat.scheduling.solving.assignment_problem import AssignmentProblem, SolveOptions, is_feasible
-from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.assignment import highs, price_search, solver
+from maat.scheduling.solving.assignment.exact_search import SearchResult
+from maat.scheduling.solving.assignment.highs import HighsAnswer, run_highs
+from maat.scheduling.solving.assignment.problem import AssignmentProblem, SolveOptions, is_feasible
+from maat.scheduling.solving.assignment.solver import solve, solve_highs
 from maat.scheduling.solving.report import SolveStatus
 
 Ended = Callable[[str, np.ndarray, bool], None]
@@ -24,7 +24,7 @@ def highs_ends_with(monkeypatch: pytest.MonkeyPatch) -> Ended:
 
     def install(status: str, x: np.ndarray, optimal: bool = False) -> None:
         monkeypatch.setattr(
-            assignment_highs,
+            highs,
             "run_highs",
             lambda problem, **_: HighsAnswer(optimal, status, x, np.inf, not optimal),
         )
@@ -136,10 +136,12 @@ def test_an_answer_by_prices_is_never_worse_than_the_present(
         bare.value, bare.places, bare.job, bare.membership, bare.capacity, held, bare.limit_names
     )
     monkeypatch.setattr(
-        assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1)
+        price_search, "ordered_greedy", lambda problem, prices: np.full(problem.job_count, -1)
     )
     monkeypatch.setattr(
-        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+        price_search,
+        "search_within_budget",
+        lambda *_, **__: SearchResult(None, np.inf, False, 10**9),
     )
 
     answer = solve(instance, SolveOptions(tolerance=0.0))
@@ -149,10 +151,12 @@ def test_an_answer_by_prices_is_never_worse_than_the_present(
 
 def test_a_gap_that_prices_leave_open_is_closed_by_highs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        assignment_search, "ordered_greedy", lambda programme, prices: np.full(programme.jobs, -1)
+        price_search, "ordered_greedy", lambda problem, prices: np.full(problem.job_count, -1)
     )
     monkeypatch.setattr(
-        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+        price_search,
+        "search_within_budget",
+        lambda *_, **__: SearchResult(None, np.inf, False, 10**9),
     )
     instance = many_jobs(6)
 
@@ -169,9 +173,11 @@ def test_a_second_opinion_that_fails_leaves_the_first_answer_and_is_reported(
     monkeypatch: pytest.MonkeyPatch, highs_ends_with: Ended
 ) -> None:
     monkeypatch.setattr(
-        assignment_search, "search", lambda *_, **__: CoreAnswer(None, np.inf, False, 10**9)
+        price_search,
+        "search_within_budget",
+        lambda *_, **__: SearchResult(None, np.inf, False, 10**9),
     )
-    monkeypatch.setattr(assignment_solver, "ACCEPTABLE_GAP", 0.0)
+    monkeypatch.setattr(solver, "ACCEPTABLE_GAP", 0.0)
     bare = many_jobs(6)
     held = np.zeros(len(bare.value), dtype=bool)
     held[0] = True

@@ -1,4 +1,4 @@
-"""The solver against HiGHS at gap 0 on generated problems, and against answers worked out by hand."""
+"""The solver against HiGHS at gap 0 and against answers computed by hand."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scheduling.solving.assignment_problems import many_jobs, problem, problems
 
 from maat.scheduling.errors import ContractViolation
-from maat.scheduling.solving.assignment_problem import (
+from maat.scheduling.solving.assignment.problem import (
     AssignmentProblem,
     SolveOptions,
     is_feasible,
     used_places,
 )
-from maat.scheduling.solving.assignment_solver import solve, solve_highs
+from maat.scheduling.solving.assignment.solver import solve, solve_highs
 from maat.scheduling.solving.report import SolveStatus
 
 PROOF = SolveOptions(tolerance=0.0)
@@ -187,3 +187,23 @@ def test_places_are_counted_under_every_limit_of_a_pair() -> None:
     instance = problem([1.0, 1.0], [3, 2], [0, 1], limits=[[0, 1], [1]], capacity=[9, 9])
 
     assert used_places(instance, np.array([0, 1])).tolist() == [3, 5]
+
+
+def test_the_example_of_the_solver_page_is_proved_by_the_exact_search() -> None:
+    values = {0: {1: 0.30, 2: 0.52, 4: 0.85}, 1: {1: 0.25, 2: 0.48, 4: 0.90}}
+    values |= {2: {2: 0.40, 4: 0.62}, 3: {4: 0.70}}
+    rows = [
+        (value, gpus, job) for job, by_gpus in values.items() for gpus, value in by_gpus.items()
+    ]
+    value, places, job = (list(column) for column in zip(*rows, strict=True))
+    instance = problem(value, places, job, limits=[[0]] * len(value), capacity=[7])
+
+    hurried = solve(instance, SolveOptions(budget_seconds=0.0, tolerance=0.2)).report
+    proved = solve(instance, PROOF)
+
+    assert hurried.bound == pytest.approx(1.62, abs=0.02)
+    assert hurried.objective == pytest.approx(1.42)
+    assert [(job[pair], places[pair]) for pair in proved.chosen] == [(0, 1), (1, 4), (2, 2)]
+    assert proved.report.method == "prices and core"
+    assert proved.report.bound == pytest.approx(1.60)
+    assert proved.report.prices["limit-0"] == pytest.approx(0.20, abs=1e-3)

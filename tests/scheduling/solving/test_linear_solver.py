@@ -1,4 +1,7 @@
-"""Linear programmes: both methods prove the same optimum, the interior point stands in the middle, doubt keeps what is there."""
+"""Linear programmes: both methods prove one optimum; a failure keeps the present.
+
+The interior point returns the middle of equally good answers.
+"""
 
 from __future__ import annotations
 

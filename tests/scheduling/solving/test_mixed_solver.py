@@ -1,4 +1,4 @@
-"""Programmes of a policy's own: what HiGHS answers is checked, and no answer is told as none."""
+"""Mixed programmes: HiGHS's answers are checked, a missing one is reported."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_answer_is_the_best_of_all(things: list[tuple[int, int]], room: int)
     assert answer.report.status is SolveStatus.OPTIMAL
 
 
-def test_what_cannot_be_is_told_as_such() -> None:
+def test_an_infeasible_programme_is_reported_as_infeasible() -> None:
     answer = solve_mixed(knapsack([1.0], [1.0], 9.0, lower=5.0))
     assert (answer.x, answer.infeasible, answer.report.fallback) == (None, True, True)
     assert "nfeasible" in answer.report.message
@@ -73,7 +73,7 @@ def test_a_point_is_checked_against_bounds_rows_and_wholeness(
 
 
 def hard_knapsack() -> MixedProgramme:
-    """Strongly correlated worth and weight: HiGHS branches for a while."""
+    """Strongly correlated value and weight: HiGHS branches for a while."""
     weight = np.random.default_rng(0).integers(1_000, 9_000, 60).astype(float)
     return knapsack((weight + 1_000.0).tolist(), weight.tolist(), float(weight.sum() // 2))
 

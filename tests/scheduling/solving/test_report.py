@@ -1,4 +1,4 @@
-"""How a solve went: what several programmes of one round come to."""
+"""Solve reports: how the programmes of one round add up."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.policies.shares.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
-from maat.scheduling.solving.assignment_problem import Assignment, AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment_solver import solve
+from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.solver import solve
 from maat.scheduling.solving.report import SolveReport
 
 EXACT = 1e-9

@@ -1,6 +1,7 @@
-"""The assignment programme and its answer, as data. Not responsible for solving: see assignment_solver.py.
+"""The assignment programme and its answer, as data. solver.py solves it.
 
-maximise  sum_p value_p x_p   with  x binary,  at most one pair per job,  places of every limit kept
+maximise  sum_p value_p x_p
+subject to  x binary,  at most one pair per job,  places of every limit kept
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ EXACT = 1e-8  # relative; a smaller gap is rounding
 
 @dataclass(frozen=True)
 class AssignmentProblem:
-    """P pairs sorted by job, R limits. `present` marks pairs that jobs hold now: the answer that is always at hand.
+    """P pairs sorted by job, and R limits.
 
-    value, places, job, present: shape (P,); membership: (P, R) bool; capacity: (R,) places; limit_names: R names. `taken`, (P, R): places that a
-    pair takes under every limit, where some limit counts other than one place for each of its `places`.
+    value, places, job: shape (P,). `present`, (P,), marks the pairs that jobs hold now: this answer
+    is always available. membership: (P, R) bool, which limits count which pairs. capacity: (R,)
+    places. limit_names: R names. `taken`, (P, R), is the number of places that each pair takes
+    under each limit; it is None if each pair takes `places` under each of its limits.
     """
 
     value: FloatArray
@@ -35,7 +38,7 @@ class AssignmentProblem:
 
     @cached_property
     def usage(self) -> IntArray:
-        """Places that every pair takes under every limit, shape (P, R)."""
+        """Return the places that every pair takes under every limit, shape (P, R)."""
         return self.membership * self.places[:, None] if self.taken is None else self.taken
 
 
@@ -49,9 +52,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """`tolerance`: relative gap at which an answer counts as proved. `budget_seconds`: CPU time that closing the gap may take, counted by
-    the work done and not by a clock, so that a busy machine gives the same answer. `fallback_seconds`: wall time of plain HiGHS.
-    `tie_seed`: which of several equally good answers is taken; None prefers fewer places, then the pairs that come first.
+    """How exact an answer must be, and how much work it may cost.
+
+    `tolerance`: relative gap below which an answer counts as optimal. `budget_seconds`: CPU time
+    for closing the gap. It is converted to a number of partial answers, so that a busy machine
+    gives the same answer. `fallback_seconds`: wall time of plain HiGHS. `tie_seed`: random choice
+    among equally good answers; None prefers fewer places, then the pairs that come first.
     """
 
     tolerance: float = 1e-4
@@ -61,7 +67,7 @@ class SolveOptions:
 
 
 def is_feasible(problem: AssignmentProblem, chosen: IntArray) -> bool:
-    """At most one pair per job, and every limit kept."""
+    """Return whether each job has at most one pair and every limit is kept."""
     jobs = problem.job[chosen]
     return len(np.unique(jobs)) == len(jobs) and bool(
         (used_places(problem, chosen) <= np.maximum(problem.capacity, 0)).all()
@@ -69,13 +75,13 @@ def is_feasible(problem: AssignmentProblem, chosen: IntArray) -> bool:
 
 
 def used_places(problem: AssignmentProblem, chosen: IntArray) -> IntArray:
-    """Places that the chosen pairs take under every limit, shape (R,)."""
+    """Return the places that the chosen pairs take under every limit, shape (R,)."""
     used: IntArray = problem.usage[chosen].sum(axis=0)
     return used
 
 
-def kept_present(problem: AssignmentProblem) -> IntArray:
-    """The present pairs, as many as the limits still allow, in the order of jobs."""
+def feasible_present(problem: AssignmentProblem) -> IntArray:
+    """Return the present pairs that the limits still allow, in the order of jobs."""
     present = np.flatnonzero(problem.present)
     if is_feasible(problem, present):
         return present
@@ -91,8 +97,11 @@ def kept_present(problem: AssignmentProblem) -> IntArray:
     return np.array(kept, dtype=np.int64)
 
 
-def trivial_bound(problem: AssignmentProblem) -> float:
-    """Every job's most valuable pair, limits forgotten; values that are no finite number count nothing."""
+def unlimited_bound(problem: AssignmentProblem) -> float:
+    """Return the sum of every job's best value, without limits.
+
+    A value that is not finite counts as zero.
+    """
     if not len(problem.value):
         return 0.0
     value = np.where(np.isfinite(problem.value), problem.value, 0.0)

@@ -1,4 +1,4 @@
-"""The whole assignment programme handed to HiGHS. Says what HiGHS said; assignment_solver.py decides what of it is believed."""
+"""Runs HiGHS on a whole assignment programme. solver.py checks the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.solving.assignment_problem import AssignmentProblem
+from maat.scheduling.solving.assignment.problem import AssignmentProblem
 
 if TYPE_CHECKING:
     import highspy
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HighsAnswer:
-    """What HiGHS returned. `optimal`: it says that it reached the gap it was asked for. `x`: shape (P,), whatever it holds;
-    `bound`: its own bound on the objective, infinite for none; `out_of_time`: its clock ended the search."""
+    """What HiGHS returned, unchecked.
+
+    `optimal`: HiGHS reports that it reached the requested gap. `x`: shape (P,). `bound`: its bound
+    on the objective, infinite if it has none. `out_of_time`: its time limit ended the search.
+    """
 
     optimal: bool
     status: str
@@ -27,8 +30,11 @@ class HighsAnswer:
 
 
 def run_highs(problem: AssignmentProblem, *, gap: float, seconds: float) -> HighsAnswer:
-    """Maximise by branch and bound to a relative gap, within wall seconds. One thread, fixed seed."""
-    import highspy  # few rounds need it, and it would cost every process that simulates its import
+    """Maximise by branch and bound to a relative gap, within wall seconds.
+
+    Uses one thread and a fixed seed.
+    """
+    import highspy  # imported here because it is slow to import and few rounds need it
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, option in {
@@ -55,7 +61,10 @@ def run_highs(problem: AssignmentProblem, *, gap: float, seconds: float) -> High
 
 
 def _model(problem: AssignmentProblem) -> highspy.HighsLp:
-    """Columns are pairs; rows are jobs (at most one pair), then limits (places)."""
+    """Build the model: columns are pairs; rows are jobs, then limits.
+
+    A job's row allows one pair, a limit's row its places.
+    """
     import highspy
 
     pairs = len(problem.value)

@@ -1,0 +1,71 @@
+"""The protocols of policies, placers, executors, stores and clocks.
+
+The data that flows between the parts is in rounds.py; loop.py calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from maat.scheduling.events import Event
+from maat.scheduling.rounds import (
+    Changes,
+    ClusterState,
+    Decision,
+    PlacementResult,
+    RoundInput,
+    RoundResult,
+    StoredState,
+)
+
+
+class Policy(Protocol):
+    """Decides how much each job gets."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def round_seconds(self) -> float: ...
+    def allocate(self, round_input: RoundInput) -> Decision: ...
+
+
+class Placer(Protocol):
+    """Decides which GPUs each job gets."""
+
+    @property
+    def name(self) -> str: ...
+    def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult: ...
+
+
+class Executor(Protocol):
+    """Carries rounds out. `apply` twice with the same changes is `apply` once."""
+
+    def observe(self) -> ClusterState: ...
+    def apply(self, changes: Changes) -> Sequence[Event]: ...
+
+
+class RoundStore(Protocol):
+    """Keeps rounds: in memory for simulations, in SQL for the live cluster."""
+
+    def load(self) -> StoredState: ...
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        """Store the round and the observation before it together.
+
+        Returns False if another worker committed this round.
+        """
+        ...
+
+    def unapplied(self) -> Sequence[Changes]:
+        """Return committed changes that may not have reached the executor."""
+        ...
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Record that the executor carried out these changes."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float: ...
+    def sleep_until(self, time: float) -> None: ...
