@@ -23,6 +23,7 @@ from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 from maat.workloads.workloads import TraceJob
 
 ROUND_SECONDS = 60.0
@@ -107,7 +108,7 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
-    by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
+    by_name = {job.name: job for job in World.of(scenario).jobs}
     gpus = {
         name: int(n)
         for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
@@ -136,7 +137,7 @@ class IsolatedRuns:
     """Lone jobs on whole configurations, each run once."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self._scenario = scenario
+        self._scenario, self._world = scenario, World.of(scenario)
         self._table = sia_configurations(scenario.cluster)
         self._known: dict[tuple[str, str], TypeBelief] = {}
         self._seconds: dict[tuple[object, ...], float] = {}
@@ -152,9 +153,7 @@ class IsolatedRuns:
                 t: seconds * max(job.gpu_count / shares[t], 1.0)
                 for t, seconds in self.on_request(job).items()
             }
-        spec = self._scenario.true_models[job.model].job_spec(
-            job, self._scenario.conditions.fidelity
-        )
+        spec = self._world.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [
@@ -169,8 +168,8 @@ class IsolatedRuns:
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
         """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
         scenario, cluster = self._scenario, self._scenario.cluster
-        adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
-        spec = scenario.true_models[job.model].job_spec(
+        adaptivity = Adaptivity.RIGID if job.name in self._world.tuned_jobs else Adaptivity.ADAPTIVE
+        spec = self._world.true_models[job.model].job_spec(
             job, scenario.conditions.fidelity, adaptivity=adaptivity
         )
         found = {}
@@ -215,7 +214,7 @@ class IsolatedRuns:
         return self._requested[key]
 
     def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
-        truth = self._scenario.true_models[job.model].truth
+        truth = self._world.true_models[job.model].truth
         ends = epoch_ends(truth, job.work_scale, job.regimes)
         most = (
             truth.max_batch_size
@@ -251,7 +250,7 @@ class IsolatedRuns:
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
-        model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
+        model, kind = self._world.true_models[job.model], usable[0].gpu_type
         lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
         known = self._oracle(lone, kind)
         lone.belief = Belief({kind: known})

@@ -11,18 +11,8 @@ from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Outages
 from maat.simulation.record import Cancelled, Progress, Recorder, SimulationResult
-from maat.simulation.scenario import (
-    Scenario,
-    build_parts,
-    first_state_of,
-    interference_of,
-    projection_of,
-    round_seconds_of,
-    run_sequence,
-    slowdowns_of,
-    submit,
-    with_scores,
-)
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 
 
 def simulate(
@@ -38,37 +28,40 @@ def simulate(
     Neither changes a figure.
     """
     began, began_cpu = time.perf_counter(), time.process_time()
-    sequence = run_sequence(scenario)
-    scenario = with_scores(scenario, sequence)
-    conditions = scenario.conditions
-    check_reservations(
-        conditions.reservations,
-        scenario.cluster,
-        job_ids={job.name for job in scenario.workload.jobs},
-    )
+    world, conditions = World.of(scenario), scenario.conditions
+    names = {job.name for job in scenario.workload.jobs}
+    check_reservations(conditions.reservations, world.cluster, job_ids=names)
     clock = JumpingClock()
-    outages = Outages(scenario.cluster, conditions.failures, seed=scenario.seed)
-    interference = interference_of(scenario)
-    told = conditions.fidelity.told_to(scenario.policy)
-    slowdowns = slowdowns_of(scenario, interference)
+    outages = Outages(world.cluster, conditions.failures, seed=scenario.seed)
     executor = SimulatedExecutor(
-        scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns
+        world.cluster,
+        clock,
+        world.fidelity,
+        fitter=fitter,
+        outages=outages,
+        slowdowns=world.slowdowns,
     )
-    submit(scenario, executor)
-    policy, placer = build_parts(scenario)
+    for job in world.submissions:
+        executor.submit(
+            job.spec,
+            job.truth,
+            restart_seconds=job.restart_seconds,
+            work_scale=job.work_scale,
+            regimes=job.regimes,
+        )
     recorder = Recorder(
-        scenario, executor, on_progress, placer_state=first_state_of(placer, sequence)
+        world.scenario_with_scores, executor, on_progress, placer_state=world.placer_state
     )
     loop = RoundLoop(
-        policy=policy,
-        placer=placer,
+        policy=world.policy,
+        placer=world.placer,
         executor=executor,
         store=recorder,
         clock=clock,
-        round_seconds=round_seconds_of(scenario, policy),
+        round_seconds=world.round_seconds,
         reservations=conditions.reservations,
-        interference=interference,
-        projection=projection_of(scenario),
+        interference=world.interference,
+        projection=world.projection,
         seed=scenario.seed,
         pass_over=None if every_round else _passing_over(executor, recorder),
     )

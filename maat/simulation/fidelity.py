@@ -90,15 +90,16 @@ class Fidelity:
     across_over_within: float = 0.0
     young_move_freely: bool = False
 
-    def told_to(self, policy: str) -> Fidelity:
-        """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
-        those (4.5) is not for it."""
-        told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
-        return (
-            replace(told, plan_within_trace_batch=False)
-            if told.profiling is ProfilingMode.REQUESTED
-            else told
-        )
+    def as_known_to(self, policy: str) -> Fidelity:
+        """Return the fidelity with the profiling that this policy gets.
+
+        A policy that knows only the pace of the request scores no other batch sizes, so the cap on
+        them (4.5) does not apply to it.
+        """
+        known = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        if known.profiling is ProfilingMode.REQUESTED:
+            return replace(known, plan_within_trace_batch=False)
+        return known
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """With this profiling, whatever the policy."""

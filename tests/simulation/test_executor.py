@@ -103,10 +103,10 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
 
 def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
-    assert preset.told_to("fifo").profiling is ProfilingMode.ORACLE
-    assert preset.told_to("srtf").profiling is ProfilingMode.NO_PROFILE
+    assert preset.as_known_to("fifo").profiling is ProfilingMode.ORACLE
+    assert preset.as_known_to("srtf").profiling is ProfilingMode.NO_PROFILE
     assert (
-        preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling
+        preset.revealing(ProfilingMode.BOOTSTRAP).as_known_to("fifo").profiling
         is ProfilingMode.BOOTSTRAP
     )
 
@@ -116,13 +116,13 @@ def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_bat
 ):
     told = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.REQUESTED})
     assert QUIET.plan_within_trace_batch
-    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [
+    assert [told.as_known_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [
         False,
         True,
     ]
     model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
     assert [
-        model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")
+        model.job_spec(job, told.as_known_to(policy)).max_batch_size for policy in ("fifo", "srtf")
     ] == [4096, 2048]
 
 

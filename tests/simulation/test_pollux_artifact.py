@@ -62,10 +62,10 @@ def test_ncf_is_bound_to_what_the_trace_asks_for() -> None:
 
 
 def test_a_fidelity_may_reveal_more_to_one_policy() -> None:
-    assert POLLUX.told_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
-    assert POLLUX.told_to("tiresias").profiling is ProfilingMode.NO_PROFILE
+    assert POLLUX.as_known_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
+    assert POLLUX.as_known_to("tiresias").profiling is ProfilingMode.NO_PROFILE
     assert (
-        POLLUX.revealing(ProfilingMode.BOOTSTRAP).told_to("optimus").profiling
+        POLLUX.revealing(ProfilingMode.BOOTSTRAP).as_known_to("optimus").profiling
         is ProfilingMode.BOOTSTRAP
     )
 
