@@ -19,10 +19,11 @@ from maat.scheduling.job import Adaptivity, Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import FairnessRule, finish_time_fairness
 from maat.scheduling.restart import restart_factor
-from maat.simulation.adaptive_job import SimulatedJob
-from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
+from maat.simulation.executor import epoch_ends
+from maat.simulation.profiling import PROFILED_BATCH_SIZES, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 from maat.simulation.world import World
 from maat.workloads.workloads import TraceJob
 
@@ -202,7 +203,7 @@ class IsolatedRuns:
         if key not in self._requested:
             lone = self._lone(job, spec, restart_seconds=0.0)
             known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
-            lone.belief = Belief() if job.regimes else Belief({kind: known})
+            lone.agent.belief = Belief() if job.regimes else Belief({kind: known})
             lone.hold(
                 Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0
             )
@@ -253,7 +254,7 @@ class IsolatedRuns:
         model, kind = self._world.true_models[job.model], usable[0].gpu_type
         lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
         known = self._oracle(lone, kind)
-        lone.belief = Belief({kind: known})
+        lone.agent.belief = Belief({kind: known})
         now, at = 0.0, 0
         _move(lone, usable[0], now)
         noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
@@ -267,7 +268,7 @@ class IsolatedRuns:
             now += ROUND_SECONDS
             if noise != _noise(lone):  # it alone changes while the job trains
                 noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
-            if settled or lone.restart_left > 0 or lone.finished_at is not None:
+            if settled or lone.ledger.restart_left > 0 or lone.finished_at is not None:
                 continue
             best = _best(
                 lone,
@@ -318,7 +319,7 @@ def _best(
     reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
     offered = goodput[reach]
     age, restarts, seconds = (
-        np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds)
+        np.array(float(x)) for x in (now, lone.ledger.restarts, lone.spec.restart_seconds)
     )
     worth = offered * np.where(
         reach == at,
@@ -339,15 +340,15 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
     memory = spec.memory[kind]
     limits = (
         spec.initial_batch_size,
-        lone.max_batch_size,
+        lone.agent.max_batch_size,
         memory.smallest_per_gpu,
         memory.largest_per_gpu,
     )
     return best_plans(
-        np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
+        np.repeat(lone.agent.belief.by_type[kind].parameters[None, :], many, axis=0),
         noise_scale=np.full(many, _noise(lone)),
         initial_batch_size=np.full(
-            many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)
+            many, float(spec.initial_batch_size if spec.learns else lone.agent.max_batch_size)
         ),
         limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
         node_count=np.array([float(c.node_count) for c in usable]),
@@ -356,7 +357,9 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
 
 
 def _noise(lone: SimulatedJob) -> float:
-    return lone.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
+    return (
+        lone.agent.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
+    )
 
 
 def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:

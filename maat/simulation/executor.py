@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 from maat.models.truth import Truth
 from maat.scheduling.belief import Fitter, MemoisingFitter, TypeBelief
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.configuration import sia_configurations
-from maat.scheduling.errors import InputError, MaatError
+from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind, JobState
-from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.regimes import Regime
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Clock, ClusterState
 from maat.scheduling.standing import RoundsAhead
-from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, restore, shape_of, snapshot
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity, ProfilingMode
+from maat.simulation.job_snapshot import JobSnapshot, beliefs_from_json, samples_to_json
+from maat.simulation.profiling import revealed_samples
+from maat.simulation.simulated_job import SimulatedJob, shape_of
 from maat.simulation.slowdowns import Slowdown, coupled, set_paces
-
-PROFILED_BATCH_SIZES = 10  # Sia section 3.2: typically ten per GPU type
-ORACLE_BATCH_SIZES = 6
 
 
 class SimulatedExecutor:
@@ -229,7 +226,7 @@ class SimulatedExecutor:
         )
         events = self._advance(job, begin, now if hit is None else hit.time)
         if hit is not None and job.finished_at is None:
-            undone = job.done_work - job.saved_work
+            undone = job.ledger.done_work - job.ledger.saved_work
             job.interrupt(hit.time)
             data: dict[str, object] = {
                 "cause": EventKind.NODE_FAILED.value,
@@ -247,13 +244,13 @@ class SimulatedExecutor:
         )
 
     def _advance(self, job: SimulatedJob, begin: float, now: float) -> list[Event]:
-        events, left = list[Event](), job.restart_left
+        events, left = list[Event](), job.ledger.restart_left
         job.advance(
             begin, now, fitter=self._fitter, whole_second_epochs=self._fidelity.whole_second_epochs
         )
         if job.finished_at is not None and self._fidelity.completion_at_round_end:
-            job.finished_at = self._look
-        if left > 0 and job.restart_left <= 0 and job.allocation is not None:
+            job.ledger.finished_at = self._look
+        if left > 0 and job.ledger.restart_left <= 0 and job.allocation is not None:
             events.append(Event(begin + left, job.spec.id, EventKind.STATE, JobState.RUNNING))
         if job.finished_at is not None:
             events.append(Event(job.finished_at, job.spec.id, EventKind.STATE, JobState.SUCCEEDED))
@@ -285,7 +282,7 @@ class SimulatedExecutor:
             and shape == job.shape
         )
         free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
-        first = job.started_at is None
+        first = job.ledger.started_at is None
         job.hold(after, shape, plan, restarts=not free, now=now)
         if not moved:
             return []
@@ -304,60 +301,19 @@ class SimulatedExecutor:
             state = JobState.STARTING if first else JobState.RESTARTING
         return [Event(now, job.spec.id, EventKind.STATE, state, data)]
 
-    # ---- what is revealed before a job runs
-
     def _profile(self, job: SimulatedJob) -> None:
+        """Give the agent the samples that the profiling mode reveals before the first run."""
         mode = self._fidelity.profiling
         if mode is ProfilingMode.NO_PROFILE:
             return
         for kind in self.cluster.type_names:
             if job.spec.may_use(kind):
-                samples = self._revealed(job, kind)
+                samples = revealed_samples(job, kind, mode, self.cluster)
                 if samples:
-                    job.learn(kind, samples, fitter=self._fitter)
+                    job.agent.learn(kind, samples, fitter=self._fitter)
                 if mode is ProfilingMode.BOOTSTRAP:
                     cost = self._fidelity.profiling_seconds_per_type * job.spec.replica_gpus(kind)
-                    job.profiling_gpu_seconds[kind] = cost
-
-    def _revealed(self, job: SimulatedJob, kind: str) -> list[Sample]:
-        """What the profiling mode tells of a job on a type."""
-        match self._fidelity.profiling:
-            case ProfilingMode.REQUEST_ORACLE:
-                return profile_request(job, kind, self._filled_shapes(job.spec, kind))
-            case ProfilingMode.REQUESTED:
-                return requested_pace(job, kind, self.cluster)
-            case ProfilingMode.ORACLE:
-                return [
-                    s
-                    for shape in self._all_shapes(kind)
-                    for s in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)
-                ]
-            case _:
-                return profile_shape(
-                    job, kind, (job.spec.replica_gpus(kind),), PROFILED_BATCH_SIZES
-                )
-
-    def _filled_shapes(self, spec: JobSpec, kind: str) -> list[tuple[int, ...]]:
-        """Every number of GPUs that the job may have, one node after the other filled."""
-        index = self.cluster.type_index[kind]
-        per_node, most = (
-            int(self.cluster.gpus_per_node[index]),
-            int(self.cluster.usable_gpus[index]),
-        )
-        unit = spec.replica_gpus(kind)
-        counts = range(unit, min(most, spec.max_gpus or most) + 1, unit)
-        return [
-            (*(per_node,) * (count // per_node), *((count % per_node,) if count % per_node else ()))
-            for count in counts
-        ]
-
-    def _all_shapes(self, kind: str) -> list[tuple[int, ...]]:
-        table = sia_configurations(self.cluster)
-        return [
-            (c.gpu_count // c.node_count,) * c.node_count
-            for c in table.configurations
-            if c.gpu_type == kind
-        ]
+                    job.ledger.profiling_gpu_seconds[kind] = cost
 
     # ---- over a restart
 
@@ -366,40 +322,45 @@ class SimulatedExecutor:
         self.finished.clear()
 
     def dump(self) -> dict[str, object]:
-        """Everything but the declarations of the jobs, as JSON data."""
-        return {
-            "now": self.now,
-            "jobs": {job_id: snapshot(job) for job_id, job in self.jobs.items()},
+        """Return everything except the declarations of the jobs, as JSON data."""
+        jobs = {
+            job_id: {
+                **JobSnapshot.of(job).to_json(),
+                "samples": samples_to_json(job.agent.belief.by_type),
+            }
+            for job_id, job in self.jobs.items()
         }
+        return {"now": self.now, "jobs": jobs}
 
-    def load(self, state: Mapping[str, object]) -> None:
-        """Go on from `dump`, once every job that had not ended has been submitted again. Jobs unknown to the state are new."""
-        jobs: Mapping[str, Mapping[str, object]] = state["jobs"]  # type: ignore[assignment]  # as dump wrote it, here and below
-        self.resume(
-            float(state["now"]), {job_id: self._parts(data) for job_id, data in jobs.items()}
-        )  # type: ignore[arg-type]
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `dump`, once every unfinished job has been submitted again.
+
+        Jobs that the state does not have are new. Raises SnapshotError.
+        """
+        jobs = {
+            job_id: (
+                JobSnapshot.from_json(data),
+                beliefs_from_json(data["samples"], fitter=self._fitter),
+            )
+            for job_id, data in state["jobs"].items()
+        }
+        self.resume(state["now"], jobs)
 
     def resume(
-        self,
-        now: float,
-        jobs: Mapping[JobId, tuple[Mapping[str, object], Mapping[str, TypeBelief]]],
+        self, now: float, jobs: Mapping[JobId, tuple[JobSnapshot, Mapping[str, TypeBelief]]]
     ) -> None:
-        """As `load`; of every job how it stood (`standing_of`) and what it believed of each GPU type."""
+        """Continue at `now` with these snapshots and each job's belief by GPU type, as `load`."""
         self._now, waiting = now, []
         for entry in self._to_come:
-            known = jobs.get(entry[2].spec.id)
+            job = entry[2]
+            known = jobs.get(job.spec.id)
             if known is None:
                 waiting.append(entry)
             else:
-                restore(entry[2], *known)
-                self.jobs[entry[2].spec.id] = entry[2]
+                snapshot, by_type = known
+                snapshot.restore(job, by_type)
+                self.jobs[job.spec.id] = job
         self._to_come, self._ids_to_come = waiting, {entry[2].spec.id for entry in waiting}
-
-    def _parts(
-        self, data: Mapping[str, object]
-    ) -> tuple[Mapping[str, object], Mapping[str, TypeBelief]]:
-        standing = dict(data)
-        return standing, beliefs_from(standing.pop("samples"), fitter=self._fitter)  # type: ignore[arg-type]
 
 
 def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:
@@ -420,82 +381,3 @@ def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
     if job.finished_at is not None:
         return job.finished_at
     return lived[-1].time if job.allocation is None else float("inf")
-
-
-def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sample]:
-    """The true step time, calibration included, at the job's own GPU count and batch size on as few nodes as it fits; none where it
-    cannot run so or nobody measured it."""
-    spec, unit, per_node = (
-        job.spec,
-        job.spec.replica_gpus(kind),
-        int(cluster.gpus_per_node[cluster.type_index[kind]]),
-    )
-    count = spec.requested_gpus
-    if not per_node or count % unit or count > cluster.usable_gpus[cluster.type_index[kind]]:
-        return []
-    whole, rest = divmod(count, per_node)
-    shape = (per_node,) * whole + ((rest,) if rest else ())
-    batch = job.truth.initial_batch_size if spec.batch_size is None else spec.batch_size
-    plan = job.plan_for(batch, kind, gpu_count=count, replicas=count // unit)
-    try:
-        time = job.truth.step(kind, shape, plan.per_gpu_batch_size)
-    except InputError:
-        return []
-    slow = job.truth.slowdown
-    return [
-        Sample(
-            len(shape),
-            count // unit,
-            plan.per_gpu_batch_size,
-            time.step_seconds * slow,
-            time.sync_seconds * slow,
-        )
-    ]
-
-
-def profile_shape(job: SimulatedJob, kind: str, shape: tuple[int, ...], many: int) -> list[Sample]:
-    """Step times at `many` batch sizes from the smallest to what memory holds, or at those that the job sets itself; what was never measured
-    is left out.
-    """
-    truth, count = job.truth, sum(shape)
-    low, high = truth.smallest_per_gpu(kind), truth.largest_per_gpu(kind, count)
-    if low > high:
-        return []
-    ratio = (high / low) ** (1 / max(many - 1, 1))
-    if job.spec.regimes is None:
-        batches = sorted({min(round(low * ratio**i), high) for i in range(many)})
-    else:
-        own = {-(-size // job.spec.requested_gpus) for size in job.spec.regimes.batch_sizes}
-        batches = sorted(batch for batch in own if low <= batch <= high)
-    samples = []
-    for batch in batches:
-        time = truth.step(kind, shape, batch)
-        samples.append(
-            Sample(
-                len(shape),
-                count // job.spec.replica_gpus(kind),
-                batch,
-                time.step_seconds,
-                time.sync_seconds,
-            )
-        )
-    return samples
-
-
-def profile_request(
-    job: SimulatedJob, kind: str, shapes: Iterable[tuple[int, ...]]
-) -> list[Sample]:
-    """Step times at the batch size that the job asks for, on every one of these shapes; those that were never measured are left out."""
-    samples = []
-    for shape in shapes:
-        replicas = sum(shape) // job.spec.replica_gpus(kind)
-        batch = job.plan_for(
-            job.spec.requested_batch_size, kind, gpu_count=sum(shape), replicas=replicas
-        ).per_gpu_batch_size
-        if batch >= job.truth.smallest_per_gpu(kind):
-            with suppress(InputError):
-                time = job.truth.step(kind, shape, batch)
-                samples.append(
-                    Sample(len(shape), replicas, batch, time.step_seconds, time.sync_seconds)
-                )
-    return samples

@@ -11,11 +11,11 @@ from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
 from maat.simulation.notes import PlacerMoves, notes_on, notes_on_clock, notes_on_moves
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 
 Progress = Callable[["Position"], None]
 MOST_NAMED = 10  # jobs that a summary names
@@ -305,13 +305,11 @@ class Recorder:
     def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
         if self._scenario.conditions.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
             return self._whole_round_gpus * round_seconds / 3600
-        return (
-            sum(
-                sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values())
-                for job in jobs
-            )
-            / 3600
+        seconds = sum(
+            sum(job.ledger.gpu_seconds.values()) + sum(job.ledger.profiling_gpu_seconds.values())
+            for job in jobs
         )
+        return seconds / 3600
 
 
 def _span(
@@ -334,21 +332,18 @@ def _span(
 
 
 def _record(job: SimulatedJob) -> JobRecord:
-    spec = job.spec
+    spec, ledger = job.spec, job.ledger
     return JobRecord(
         name=spec.name,
         model=spec.model,
         submit=spec.submitted_at,
-        start=job.started_at,
-        finish=job.finished_at,
-        restarts=job.restarts,
+        start=ledger.started_at,
+        finish=ledger.finished_at,
+        restarts=ledger.restarts,
         gpu_count_requested=spec.requested_gpus,
-        gpu_seconds={
-            t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0)
-            for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
-        },
-        interruptions=job.interruptions,
-        lost_gpu_seconds=job.lost_gpu_seconds,
+        gpu_seconds=ledger.total_gpu_seconds,
+        interruptions=ledger.interruptions,
+        lost_gpu_seconds=ledger.lost_gpu_seconds,
         adaptivity=spec.adaptivity,
-        waited=None if job.finished_at is None else job.waited_seconds,
+        waited=None if ledger.finished_at is None else ledger.waited_seconds,
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError
-from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.simulated_job import SimulatedJob
 
 
 class Slowdown(Protocol):

@@ -15,7 +15,7 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Allocation, JobSpec, WorkloadKind
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.policies import POLICIES
-from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.simulated_job import SimulatedJob
 
 CLUSTER = Cluster.parse("t4=2x4")
 

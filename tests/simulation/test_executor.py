@@ -72,7 +72,7 @@ def test_profiling_takes_its_time_is_charged_and_shows_one_gpu_of_every_type() -
     for known in job.belief.by_type.values():
         assert {(s.node_count, s.replica_count) for s in known.samples} == {(1, 1)}
         assert len(known.samples) > 3
-    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
 
 
 def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
@@ -83,7 +83,7 @@ def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
         (1, 2),
         (2, 4),
     }
-    assert executor.jobs["x"].profiling_gpu_seconds == {}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {}
 
 
 def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
@@ -98,7 +98,7 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
             pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),
         )  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
     }
-    assert executor.jobs["x"].profiling_gpu_seconds == {}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {}
 
 
 def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
@@ -133,7 +133,7 @@ def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_th
     clock.sleep_until(20.0)
     (job,) = executor.observe().jobs
     assert {s.replica_count for s in job.belief.by_type["t4"].samples} == {1}
-    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 40.0, "a100": 20.0}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 40.0, "a100": 20.0}
 
 
 def test_a_job_that_starts_is_starting_until_it_has_loaded() -> None:
@@ -159,7 +159,7 @@ def test_moves_of_the_same_shape_are_free_in_the_published_simulator_alone(
     clock.sleep_until(60.0)
     executor.observe()
     assert (move(executor, 2, *gpus) == [(EventKind.ALLOCATED, None)]) == free
-    assert executor.jobs["x"].restarts == int(not free)
+    assert executor.jobs["x"].ledger.restarts == int(not free)
 
     executor, clock = executor_with(replace(QUIET, free_moves_of_same_shape=False))
     executor.observe()
@@ -193,4 +193,4 @@ def test_a_job_trains_within_its_declared_batch_size_unless_the_fidelity_lets_it
     )
     clock.sleep_until(60.0)
     executor.observe()
-    assert executor.jobs["x"].max_batch_size == most
+    assert executor.jobs["x"].agent.max_batch_size == most

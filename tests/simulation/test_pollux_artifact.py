@@ -16,12 +16,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Adaptivity, Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from maat.simulation.adaptive_job import shape_of
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, ProfilingMode, fidelity
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import shape_of
 from maat.simulation.world_models import Model, catalog_models, measured_models
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 

@@ -15,17 +15,16 @@ from simulation.small import under
 
 from maat.laboratory.content import content_key
 from maat.laboratory.setup import GivenTrace, Setup
-from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Adaptivity, Allocation, WorkloadKind
 from maat.scheduling.regimes import Regime
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 from maat.simulation.tuned_jobs import TunedJobs, TuningRule, tuned, valid_pairs
 from maat.simulation.world import World
 from maat.simulation.world_models import Model, catalog_models
@@ -46,7 +45,6 @@ def run_seconds(model: Model, gpu_type: str, job: TraceJob, per_node: int) -> fl
         0.0,
         epoch_ends(model.truth, 1.0, ()),
         model.truth.max_batch_size,
-        belief=Belief(),
     )
     whole, rest = divmod(job.gpu_count, per_node)
     shape = (per_node,) * whole + ((rest,) if rest else ())
