@@ -9,7 +9,7 @@ import numpy as np
 
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
-from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
+from maat.scheduling.rounds import Change, Changes, ClusterState, PolicyState, RoundResult, StoredState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
@@ -67,7 +67,7 @@ class SimulationResult:
     round_times: tuple[float, ...]
     contention: tuple[int, ...]
     gpus_by_type: Mapping[str, tuple[int, ...]]
-    policy_seconds: tuple[float, ...]
+    scheduling_seconds: tuple[float, ...]
     spans: tuple[AllocationSpan, ...]
     end_time: float
     cpu_seconds: float
@@ -115,7 +115,7 @@ class SimulationResult:
 
     def summary(self) -> dict[str, object]:
         """The figures of `maat simulate --json`, not rounded."""
-        seconds = np.array(self.policy_seconds) if self.policy_seconds else np.zeros(1)
+        seconds = np.array(self.scheduling_seconds) if self.scheduling_seconds else np.zeros(1)
         scenario = self.scenario
         return {
             "policy": scenario.policy,
@@ -159,7 +159,7 @@ class Recorder:
         self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
         self._held: list[list[int]] = []
-        self._policy_seconds: list[float] = []
+        self._scheduling_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
         self._out_of_time = 0
@@ -195,20 +195,13 @@ class Recorder:
         self._held.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
-            self._policy_seconds.append(result.seconds.total)
+            self._scheduling_seconds.append(result.seconds.total)
         for event in observed.events:
             if event.data.get("cause") == EventKind.NODE_FAILED.value:
                 self._spans.append(AllocationSpan(event.job_id, event.time, None, 0, 0, None))
         for change in result.changes.items:
             if change.after != change.before:
-                self._spans.append(
-                    _span(
-                        change.job_id,
-                        observed,
-                        change.after.gpus if change.after else (),
-                        change.grant,
-                    )
-                )
+                self._spans.append(_span(change, observed))
         return True
 
     def unapplied(self) -> Sequence[Changes]:
@@ -275,7 +268,7 @@ class Recorder:
             gpus_by_type={
                 name: tuple(row[t] for row in self._held) for t, name in enumerate(names)
             },
-            policy_seconds=tuple(self._policy_seconds),
+            scheduling_seconds=tuple(self._scheduling_seconds),
             spans=tuple(self._spans),
             end_time=self._use[-1].time if self._use else 0.0,
             cpu_seconds=cpu_seconds,
@@ -312,22 +305,20 @@ class Recorder:
         return seconds / 3600
 
 
-def _span(
-    job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: object
-) -> AllocationSpan:
-    cluster = observed.cluster
-    if not gpus:
-        return AllocationSpan(job_id, observed.now, None, 0, 0, None)
-    at = list(gpus)
-    batch = getattr(grant, "batch", None)
-    kind = cluster.type_names[int(cluster.gpu_type_of[at[0]])]
+def _span(change: Change, observed: ClusterState) -> AllocationSpan:
+    """The span that a change of allocation begins."""
+    job_id, now, cluster = change.job_id, observed.now, observed.cluster
+    if change.after is None:
+        return AllocationSpan(job_id, now, None, 0, 0, None)
+    at = list(change.after.gpus)
+    plan = None if change.grant is None else change.grant.batch
     return AllocationSpan(
         job_id,
-        observed.now,
-        kind,
+        now,
+        cluster.type_names[int(cluster.gpu_type_of[at[0]])],
         len(at),
         len(set(cluster.gpu_node[at].tolist())),
-        None if batch is None else batch.total_batch_size,
+        None if plan is None else plan.total_batch_size,
     )
 
 
