@@ -163,7 +163,7 @@ def _check_static_gpus(tuning: Tuning, model: Model) -> None:
         )
 
 
-# ---- trials ---------------------------------------------------------------------------------------------------------------------------
+# ---- trials
 
 
 class Sampler(Protocol):

@@ -44,7 +44,7 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """The measured seconds of an optimiser step; `of`: where and with which plan."""
+    """The measured seconds of an optimiser step; `of`: where, and which plan."""
 
     of: tuple[Replicas, BatchPlan]
     seconds: float
@@ -52,7 +52,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class StepGain:
-    """The measured effective samples of an optimiser step; `of`: in which epoch, with which plan."""
+    """The measured effective samples of a step; `of`: which epoch and plan."""
 
     of: tuple[int, BatchPlan]
     samples: float
@@ -69,9 +69,9 @@ class AgentState:
 
 @dataclass(frozen=True, slots=True)
 class _Speeds:
-    """Batch candidates on these replicas with their throughput under a fitted model, both (1, B).
+    """Batch candidates on these replicas, with their believed throughput, (1, B).
 
-    Holds the fitted `parameters`, so that an identity check never meets a reused address.
+    Holds the fitted `parameters` themselves: an id could belong to another array later.
     """
 
     replicas: Replicas
@@ -112,7 +112,7 @@ class AdaptiveAgent:
         self.belief = self.belief.with_samples(gpu_type, samples, fitter=fitter)
 
     def step_seconds(self, replicas: Replicas, plan: BatchPlan, *, fitter: Fitter) -> float:
-        """Return the true seconds of a step of this plan, before any slowdown by other jobs.
+        """Return the true seconds of a step of this plan, without other jobs' slowdown.
 
         The agent learns a step time once per plan and allocation.
         """
@@ -175,7 +175,7 @@ class AdaptiveAgent:
         return self._best(replicas, known.parameters, self.belief.gradient)
 
     def plan_for(self, total: int, kind: str, *, gpu_count: int, replicas: int) -> BatchPlan:
-        """Return the plan of a total batch size with the fewest accumulation steps that fit."""
+        """Return the plan of a total batch size with the fewest accumulation steps."""
         return plan_for_batch(
             total,
             replicas=replicas,

@@ -1,4 +1,4 @@
-"""Plays a scenario through: the live round loop on a clock that jumps."""
+"""Runs a scenario: the round loop of the live service, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def simulate(
     fitter: Fitter | None = None,
     every_round: bool = False,
 ) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+    """Run a scenario to the end of its last job.
 
-    `fitter`: one that remembers, where many runs fit the same samples. `every_round`: play the rounds, too, that would repeat the one before.
-    Neither changes a figure.
+    `fitter`: one with a memory, if many runs fit the same samples. `every_round`: also run rounds
+    that would repeat the one before. Neither changes a figure. Raises TraceError if a job can never
+    run on this cluster.
     """
     began, began_cpu = time.perf_counter(), time.process_time()
     world, conditions = World.of(scenario), scenario.conditions
@@ -82,7 +83,7 @@ def simulate(
 
 
 def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> PassOver:
-    """Live through rounds that need not be played, and count them."""
+    """Return a function that advances jobs through skipped rounds, and records them."""
 
     def pass_over(ahead: RoundsAhead) -> int:
         count = executor.pass_over(ahead)
@@ -94,7 +95,7 @@ def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> PassOver:
 
 
 class JumpingClock:
-    """Time that passes only when somebody sleeps."""
+    """A clock whose time passes only in `sleep_until`."""
 
     def __init__(self) -> None:
         self._now = 0.0

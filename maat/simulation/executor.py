@@ -1,4 +1,7 @@
-"""The simulated executor: carries rounds out on jobs whose truth it knows, and shows the scheduler only what a real cluster would."""
+"""The simulated executor: runs jobs by their truth and applies the changes of each round.
+
+It shows the scheduler only what a real cluster would show.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,11 @@ from maat.simulation.slowdowns import Slowdown, coupled, set_paces
 
 
 class SimulatedExecutor:
-    """Jobs by id, advanced lazily to the clock's time whenever somebody looks.
+    """Jobs by id, advanced to the clock's time at each observation.
 
-    `apply` is idempotent by (round, job). `dump` and `load` carry everything over a restart. `outages`: nodes that fail meanwhile; their
-    GPUs are shown as drained until they are repaired, and jobs on them fall back to their last checkpoint and wait.
+    `apply` is idempotent by (round, job). `dump` and `load` carry the state over a restart.
+    `outages`: node failures; the GPUs of a failed node appear as drained until its repair, and jobs
+    on them return to their last checkpoint and wait.
     """
 
     def __init__(
@@ -71,9 +75,10 @@ class SimulatedExecutor:
         work_scale: float = 1.0,
         regimes: tuple[Regime, ...] = (),
     ) -> None:
-        """A job that will be seen from its submission on, once it is profiled. Raises MaatError where the id is taken.
+        """Accept a job. The scheduler sees it from its submission time on, once it is profiled.
 
-        `work_scale`: share of the standard training. `regimes`: the batch sizes that the job sets itself, epoch by epoch.
+        `work_scale`: share of the standard training. `regimes`: batch sizes that the job sets
+        itself, epoch by epoch. Raises MaatError if the id is taken.
         """
         if spec.id in self.jobs or spec.id in self.finished or spec.id in self._ids_to_come:
             raise MaatError(f"job {spec.id} was submitted before")
@@ -88,7 +93,10 @@ class SimulatedExecutor:
         self._submitted += 1
 
     def cancel(self, job_id: JobId) -> None:
-        """Forget a job; its GPUs are free from the next round on. A job that is unknown or has ended stays as it is."""
+        """Remove a job; its GPUs are free from the next round on.
+
+        No effect on an unknown or finished job.
+        """
         self.jobs.pop(job_id, None)
         self._ids_to_come.discard(job_id)
         self._to_come = [entry for entry in self._to_come if entry[2].spec.id != job_id]
@@ -99,43 +107,44 @@ class SimulatedExecutor:
 
     @property
     def unfinished(self) -> Set[JobId]:
-        """Jobs that are there or to come."""
+        """The jobs that have not finished, including those still to be submitted."""
         return self.jobs.keys() | self._ids_to_come
 
     @property
     def now(self) -> float:
-        """Until when every job has lived."""
+        """The time up to which every job has been advanced."""
         return self._now
 
     # ---- Executor
 
     def observe(self) -> ClusterState:
-        """Advance every job to now; what ended, and what is there to be scheduled."""
+        """Advance every job to now; return the events and the jobs to schedule."""
         now = self._clock.now()
-        events = [*self._unseen, *self._live_until(now), *self._arrivals(now)]
+        events = [*self._unseen, *self._advance_all(now), *self._arrivals(now)]
         self._unseen = []
         in_service = self._outages.cluster_at(now)
         more_later = bool(self._to_come) or (bool(self.jobs) and in_service is not self.cluster)
         return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
 
     def pass_over(self, rounds: RoundsAhead) -> int:
-        """Live through these rounds as if each had looked, until one would see something; how many came before it.
+        """Advance jobs through these rounds without scheduling; return how many were skipped.
 
-        Where nobody is there they pass at once, however many they are, up to the next submission.
+        Stops before the first round that would see an event. Without any jobs, all rounds up to the
+        next submission are skipped at once.
         """
         quiet = rounds.before(self._next_change())
         if not self.jobs:
             return len(quiet)
         count = 0
         for time in quiet:
-            self._unseen = self._live_until(time)
+            self._unseen = self._advance_all(time)
             if self._unseen:
                 break
             count += 1
         return count
 
     def _next_change(self) -> float:
-        """When next a job is submitted or to be seen, a node fails or is repaired; infinite where nothing is to come."""
+        """The time of the next submission, arrival, node failure or repair; infinite if none."""
         visible_at, submitted_at = (
             (self._to_come[0][0], self._to_come[0][2].spec.submitted_at)
             if self._to_come
@@ -146,15 +155,15 @@ class SimulatedExecutor:
             self._outages.next_change(self._now),
         )
 
-    def _live_until(self, now: float) -> list[Event]:
-        """What happened to the jobs until this look at them; those that ended are put aside."""
+    def _advance_all(self, now: float) -> list[Event]:
+        """Advance every job to `now` and return the events; finished jobs move to `finished`."""
         self._look = now
         failures = self._outages.between(self._now, now)
         running = tuple(job for job in self.jobs.values() if job.allocation is not None)
         alone, groups = coupled(running) if self._slowdowns else (running, ())
-        events = [event for job in alone for event in self._live(job, failures, self._now, now)]
+        events = [event for job in alone for event in self._advance_unless_hit(job, failures, self._now, now)]
         for group in groups:
-            events += self._live_together(group, failures, now)
+            events += self._advance_group(group, failures, now)
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
             self.finished[job_id] = self.jobs.pop(job_id)
         self._now = now
@@ -170,7 +179,10 @@ class SimulatedExecutor:
         )
 
     def apply(self, changes: Changes) -> Sequence[Event]:
-        """Carry out the changes of a round; those that were carried out before, or whose job has ended, are passed over."""
+        """Carry out the changes of a round.
+
+        Skips changes that were carried out before, and those of jobs that have finished.
+        """
         events = []
         for change in changes.items:
             job = self.jobs.get(change.job_id)
@@ -181,17 +193,19 @@ class SimulatedExecutor:
             set_paces(tuple(self.jobs.values()), self._slowdowns)
         return events
 
-    def _live_together(
+    def _advance_group(
         self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float
     ) -> list[Event]:
-        """Advance jobs that share GPUs in order of events: when one ends or loses its GPUs, the others' pace changes at that moment.
+        """Advance jobs that share GPUs, event by event, since each event changes their pace.
 
-        All go ahead to now; whoever leaves first was right to do so, the others are put back and go ahead to that moment instead.
+        Advance every job to `now`. If one finishes or loses its GPUs earlier, roll the others back
+        and advance them to that moment instead; then continue with the remaining jobs at their new
+        pace.
         """
         begin, events, left = self._now, list[Event](), list(group)
         while left:
             before = [job.progress() for job in left]
-            lived = [self._live(job, failures, begin, now) for job in left]
+            lived = [self._advance_unless_hit(job, failures, begin, now) for job in left]
             ends = [_left_at(job, happened) for job, happened in zip(left, lived, strict=True)]
             first = min(range(len(left)), key=lambda i: ends[i])
             if ends[first] >= now:
@@ -200,7 +214,7 @@ class SimulatedExecutor:
             for i, job in enumerate(left):
                 if i != first:
                     job.put_back(before[i])
-                    events += self._live(job, failures, begin, ends[first])
+                    events += self._advance_unless_hit(job, failures, begin, ends[first])
             left = [
                 job
                 for i, job in enumerate(left)
@@ -210,10 +224,10 @@ class SimulatedExecutor:
             begin = ends[first]
         return events
 
-    def _live(
+    def _advance_unless_hit(
         self, job: SimulatedJob, failures: Sequence[NodeFailure], begin: float, now: float
     ) -> list[Event]:
-        """Advance to now, or to the failure of one of the job's nodes; it loses its GPUs then unless it ended before."""
+        """Advance a job to `now`, or to the failure of one of its nodes."""
         if not failures:
             return self._advance(job, begin, now)
         hit = next(
@@ -318,7 +332,7 @@ class SimulatedExecutor:
     # ---- over a restart
 
     def forget_finished(self) -> None:
-        """For an executor that lives on: who keeps what ended has kept it."""
+        """Drop the finished jobs, once the caller has stored them."""
         self.finished.clear()
 
     def dump(self) -> dict[str, object]:
@@ -364,10 +378,11 @@ class SimulatedExecutor:
 
 
 def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> tuple[float, ...]:
-    """Effective samples at the end of each epoch of a training `work_scale` times as long as the model's.
+    """Return the effective samples at the end of each epoch of a job.
 
-    As many epochs as the model has; of a job that sets its own batch sizes, as many as it takes at the length of the model's first, the last
-    perhaps shorter.
+    `work_scale`: length relative to the model's standard training. Usually there are as many epochs
+    as the model has. A job that sets its own batch sizes has as many epochs as fit at the length of
+    the model's first epoch; the last one may be shorter.
     """
     if not regimes:
         return tuple(end * work_scale for end in truth.epoch_ends)
@@ -377,7 +392,10 @@ def epoch_ends(truth: Truth, work_scale: float, regimes: tuple[Regime, ...]) -> 
 
 
 def _left_at(job: SimulatedJob, lived: Sequence[Event]) -> float:
-    """When the job that held GPUs gave them up: its end, or the failure of a node; infinite while it holds them."""
+    """The time when a job gave up its GPUs: its end, or a node failure.
+
+    Infinite if it holds them.
+    """
     if job.finished_at is not None:
         return job.finished_at
     return lived[-1].time if job.allocation is None else float("inf")

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 
 @dataclass
 class JobLedger:
-    """Work, GPU time, waiting, restarts and interruptions of one job. Times are simulated seconds.
+    """Work, GPU time, waiting, restarts and interruptions of one job.
 
-    `done_work`: effective samples; `epoch`: number of the present epoch. `saved_work`: the work in
-    the last checkpoint, taken at the end of every epoch and whenever the scheduler takes GPUs away
-    or moves the job; `unsaved_gpu_seconds`: GPU seconds since then. `restart_left`: seconds of the
-    present restart still to pay. `waited_seconds`: without GPUs, up to the last time it received
-    some; `waiting_since`: start of the present wait, None while the job holds GPUs.
+    All times are simulated seconds. `done_work`: effective samples; `epoch`: number of the present
+    epoch. `saved_work`: the work in the last checkpoint, taken at the end of every epoch and
+    whenever the scheduler takes GPUs away or moves the job; `unsaved_gpu_seconds`: GPU seconds
+    since then. `restart_left`: seconds of the present restart still to pay. `waited_seconds`:
+    without GPUs, up to the last time it received some; `waiting_since`: start of the present wait,
+    None while the job holds GPUs.
     """
 
     waiting_since: float | None
@@ -58,7 +59,7 @@ class JobLedger:
         self.saved_work, self.unsaved_gpu_seconds = self.done_work, 0.0
 
     def end_epoch(self, done_work: float) -> None:
-        """Enter the end of the present epoch, which takes a checkpoint. `done_work`: by its end."""
+        """Enter the end of the present epoch, with `done_work` by then, and a checkpoint."""
         self.done_work = done_work
         self.save()
         self.epoch += 1

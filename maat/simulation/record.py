@@ -1,4 +1,4 @@
-"""What happened in a run: the simulator's round store, and the result that it comes to. Decides nothing."""
+"""The record of a run: the simulator's round store, and the result it gives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import numpy as np
 
 from maat.scheduling.events import Event, EventKind, JobState
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
-from maat.scheduling.rounds import Change, Changes, ClusterState, PolicyState, RoundResult, StoredState
+from maat.scheduling.rounds import (
+    Change,
+    Changes,
+    ClusterState,
+    PolicyState,
+    RoundResult,
+    StoredState,
+)
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
@@ -23,7 +30,7 @@ MOST_NAMED = 10  # jobs that a summary names
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a simulation is: after `round_number`, at `now` seconds, `finished` of `jobs` jobs have ended."""
+    """The progress of a simulation: `finished` of `jobs` jobs after a round."""
 
     round_number: int
     now: float
@@ -32,12 +39,18 @@ class Position:
 
 
 class Cancelled(Exception):
-    """Raised by a progress callback to stop a simulation between two rounds; what was done until then is kept."""
+    """Raised by a progress callback to stop a simulation between two rounds.
+
+    What was recorded until then is kept.
+    """
 
 
 @dataclass(frozen=True)
 class AllocationSpan:
-    """A stretch of one job on one allocation: from `start` until the next span of the job. No GPUs: preempted."""
+    """The time of one job on one allocation, from `start` to the job's next span.
+
+    Without GPUs: preempted.
+    """
 
     job: str
     start: float
@@ -49,15 +62,17 @@ class AllocationSpan:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What happened: per job, per round, and what it cost to compute.
+    """The result of a run: per job, per round, and its cost.
 
-    `round_times`, `contention` and `gpus_by_type` have one value per round, but of a stretch of idle rounds that was passed over only those of
-    its first and its last; `rounds` counts them all. `policy_seconds`: of the rounds that had jobs and were played.
-    `cpu_seconds`, `wall_seconds`: what playing took, of this process; imports, reading and what was played before do not count.
-    `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs. `rounds_out_of_time`: rounds in
-    which a clock ended a solver's search, so that another machine may come to another result. `restarts_by_placer`: restarts of jobs that the
-    policy left as they were and the placer moved. `stopped`: somebody ended it before its end, and the records are of the jobs that had arrived
-    by then.
+    `round_times`, `contention` and `gpus_by_type` have one value per round, except that a series of
+    skipped idle rounds has only its first and last; `rounds` counts all. `scheduling_seconds`: CPU
+    seconds of policy and placement in each round that had jobs and was not skipped; stored and
+    shown as `policy_seconds`, which in a live round is the policy alone. `cpu_seconds`,
+    `wall_seconds`: of the simulation in this process, without imports, reading and earlier runs.
+    `unfinished_because`: by name, why a job has no GPUs at the end. `rounds_out_of_time`: rounds in
+    which a time limit ended a solver's search, so that another machine may get another result.
+    `restarts_by_placer`: restarts of jobs that the policy left as they were and the placer moved.
+    `stopped`: the run was stopped early, and the records are of the jobs that had arrived by then.
     """
 
     scenario: Scenario
@@ -79,7 +94,7 @@ class SimulationResult:
     stopped: bool = False
 
     def _figures(self) -> dict[str, object]:
-        """The metrics; times are None where no job of the kind completed, or ever started: nothing is known of them."""
+        """Return the metrics. Times without any job to measure are None."""
         figures: dict[str, object] = dict(vars(self.metrics))
         if self.metrics.unfinished == self.metrics.jobs:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
@@ -102,7 +117,8 @@ class SimulationResult:
         if self.stopped:
             arrived = f"{len(self.records)} of {len(self.scenario.workload)} jobs"
             notes.append(
-                f"The run was stopped at hour {self.end_time / 3600:.1f}: its figures are of the {arrived} that had arrived by then."
+                f"The run was stopped at hour {self.end_time / 3600:.1f}: "
+                f"its figures are of the {arrived} that had arrived by then."
             )
         moves = PlacerMoves(
             self.scenario.policy,
@@ -114,7 +130,7 @@ class SimulationResult:
         return [*notes, *notes_on_clock([self.rounds_out_of_time]), *notes_on_moves([moves])]
 
     def summary(self) -> dict[str, object]:
-        """The figures of `maat simulate --json`, not rounded."""
+        """Return the figures of `maat simulate --json`, not rounded."""
         seconds = np.array(self.scheduling_seconds) if self.scheduling_seconds else np.zeros(1)
         scenario = self.scenario
         return {
@@ -144,7 +160,7 @@ class SimulationResult:
 
 
 class Recorder:
-    """The simulator's RoundStore: keeps in memory what the figures need, and where the loop stands."""
+    """The simulator's RoundStore: keeps what the figures need, in memory."""
 
     def __init__(
         self,
@@ -154,7 +170,7 @@ class Recorder:
         *,
         placer_state: PolicyState = PolicyState(),
     ) -> None:
-        """`placer_state`: what the placer remembers before the first round."""
+        """`placer_state`: the placer's state before the first round."""
         self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
         self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
@@ -214,7 +230,10 @@ class Recorder:
         self._tell(changes.round_number, changes.time)
 
     def passed_over(self, ahead: RoundsAhead, count: int) -> None:
-        """Count the first `count` rounds ahead as repetitions of the last that was played; of idle ones the first and the last stand for all."""
+        """Record `count` rounds ahead as repetitions of the last round that ran.
+
+        Of idle rounds, the first and the last stand for all.
+        """
         self._stored = replace(
             self._stored, next_round_number=self._stored.next_round_number + count
         )
@@ -281,7 +300,7 @@ class Recorder:
         )
 
     def _waiting(self) -> dict[str, str]:
-        """Of every job that was left without GPUs, why."""
+        """Return by name why a job has no GPUs."""
         if self._last is None:
             return {}
         left = (

@@ -1,4 +1,4 @@
-"""One simulated job: runs on the GPUs it holds, by its truth and its agent. Takes time as input."""
+"""One simulated job, which runs by its truth and its agent. Takes time as input."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class JobProgress:
 
 
 class SimulatedJob:
-    """A job in the simulator: its truth, its ledger, its agent and its present allocation.
+    """A job in the simulator: its truth, ledger, agent and present allocation.
 
-    `restart_seconds`: cost of one restart. `epoch_ends`: effective samples at the end of each epoch.
-    `shape`: GPUs on each node of the allocation. `fixed_plan`: the scheduler's batch plan, if it
-    gives one; `plan`: the one that runs. `goodput`: effective samples per second. `pace`: true over
-    nominal seconds of a step, for where the job runs and with which partners. `applied_round`: the
-    last round whose changes reached the job.
+    `restart_seconds`: cost of one restart. `epoch_ends`: effective samples at the end of each
+    epoch. `shape`: GPUs on each node of the allocation. `fixed_plan`: the scheduler's batch plan,
+    if it gives one; `plan`: the one that runs. `goodput`: effective samples per second. `pace`:
+    true over nominal seconds of a step, for where the job runs and with which partners.
+    `applied_round`: the last round whose changes reached the job.
     """
 
     def __init__(
@@ -151,7 +151,10 @@ class SimulatedJob:
         self.ledger.spend(held.gpu_type, seconds * len(held.gpus))
 
     def _work_rate(self, fitter: Fitter) -> float:
-        """Let the agent choose the batch plan and run it. Returns effective samples per second."""
+        """Let the agent choose a batch plan and run it.
+
+        Returns effective samples per second.
+        """
         epoch, replicas = self.ledger.epoch, self.replicas()
         plan = self.plan
         if plan is None or self.fixed_plan is None or self.regimes:
