@@ -17,12 +17,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobSpec
 from maat.scheduling.policies import suiting_placer
 from maat.scheduling.policies.ordering import declared_plan
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 from maat.simulation.world_models import Model, catalog_models
 from maat.vocabulary import Adaptivity, ProfilingMode
 from maat.workloads.generators import FAMILIES

@@ -21,7 +21,8 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import TypeBelief
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.job import JobId
-from maat.simulation.adaptive_job import SimulatedJob, beliefs_from, samples_of, standing_of
+from maat.simulation.job_snapshot import JobSnapshot, beliefs_from_json, samples_to_json
+from maat.simulation.simulated_job import SimulatedJob
 from worker.writes import Write
 
 _JOBS: sa.Table = ExecutorJob.__table__  # type: ignore[attr-defined]
@@ -32,7 +33,7 @@ _SAMPLES: sa.Table = ExecutorSamples.__table__  # type: ignore[attr-defined]
 class StoredJob:
     """How a job stood, and what it believed of each GPU type."""
 
-    standing: Mapping[str, object]
+    standing: JobSnapshot
     by_type: Mapping[str, TypeBelief]
 
 
@@ -54,7 +55,7 @@ def stored_executor(session: Session, runtime: ClusterRuntime | None) -> StoredE
     )
     rows = session.connection().execute(texts.where(_JOBS.c.cluster_id == runtime.cluster_id)).all()
     jobs = {
-        job_id: StoredJob(json.loads(standing), _beliefs(samples))
+        job_id: StoredJob(JobSnapshot.from_json(json.loads(standing)), _beliefs(samples))
         for job_id, standing, samples in rows
     }
     return StoredExecutor(
@@ -72,7 +73,7 @@ def fit_once(samples: tuple[Sample, ...]) -> FloatArray:
 
 @lru_cache(maxsize=20_000)
 def _beliefs(samples: str) -> Mapping[str, TypeBelief]:
-    return beliefs_from(json.loads(samples), fitter=fit_once)
+    return beliefs_from_json(json.loads(samples), fitter=fit_once)
 
 
 class ExecutorRows:
@@ -92,15 +93,20 @@ class ExecutorRows:
         learnt: list[dict[str, Any]] = []
         for job_id in jobs if touched is None else touched:
             job = jobs[job_id]
-            held, now = self._held.get(job_id), StoredJob(standing_of(job), job.belief.by_type)
+            held, now = (
+                self._held.get(job_id),
+                StoredJob(JobSnapshot.of(job), job.agent.belief.by_type),
+            )
             mine = {"job_id": job_id, "cluster_id": self._cluster_id}
             if held is None:
-                new.append({**mine, "standing": json_text(now.standing)})
-                new_samples.append({**mine, "samples": json_text(samples_of(now.by_type))})
+                new.append({**mine, "standing": json_text(now.standing.to_json())})
+                new_samples.append({**mine, "samples": json_text(samples_to_json(now.by_type))})
             elif held.by_type is not now.by_type:
-                learnt.append({"of_job": job_id, "samples": json_text(samples_of(now.by_type))})
+                learnt.append(
+                    {"of_job": job_id, "samples": json_text(samples_to_json(now.by_type))}
+                )
             if held is not None and held.standing != now.standing:
-                moved.append({"of_job": job_id, "standing": json_text(now.standing)})
+                moved.append({"of_job": job_id, "standing": json_text(now.standing.to_json())})
             self._held[job_id] = now
         return [
             Write(sa.insert(_JOBS), new),

@@ -20,7 +20,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Allocation, JobId
-from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import JobState
 from worker.changes_json import batch_to_json
 from worker.round_rows import finite_values
@@ -118,11 +118,12 @@ class JobJournal:
         job = self.jobs.get(seen.spec.id)
         if job is None:
             return
-        job.progress = min(seen.done_work / seen.total_work, 1.0) if seen.total_work > 0 else 1.0
-        job.remaining_work = max(seen.total_work - seen.done_work, 0.0)
-        job.gpu_seconds = sum(seen.gpu_seconds.values())
-        job.restarts = seen.restarts
-        job.started_seconds = seen.started_at
+        ledger, total = seen.ledger, seen.total_work
+        job.progress = min(ledger.done_work / total, 1.0) if total > 0 else 1.0
+        job.remaining_work = max(total - ledger.done_work, 0.0)
+        job.gpu_seconds = sum(ledger.gpu_seconds.values())
+        job.restarts = ledger.restarts
+        job.started_seconds = ledger.started_at
         running = seen.finished_at is None and seen.allocation is not None
         job.goodput = seen.goodput if running and seen.goodput > 0 else None
         plan = None if seen.plan is None else batch_to_json(seen.plan)

@@ -40,7 +40,7 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
             for name, counts in result.gpus_by_type.items()
         },
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
-        "policy_seconds": quantiles(result.policy_seconds),
+        "policy_seconds": quantiles(result.scheduling_seconds),
         "allocations": allocations_of(result),
         "definitions": DEFINITIONS,
     }

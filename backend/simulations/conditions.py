@@ -19,8 +19,9 @@ from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.scenario import Scenario, interference_of, with_scores
+from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.world import World
 from maat.vocabulary import SYNTHETIC, ScoreDraw, TuningRule
 
 
@@ -96,13 +97,13 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
 def check_shared_gpus(scenario: Scenario) -> None:
     """Raises Invalid where jobs share GPUs and it is not known what jobs of this trace lose by that."""
     with pointing_at("/interference"):
-        interference_of(scenario)
+        World.of(scenario).check_interference()
 
 
 def check_scores(scenario: Scenario) -> None:
     """Raises Invalid where the measurements that GPUs are drawn from lack a type of the cluster, or have too few GPUs of it."""
     with pointing_at("/variability"):
-        with_scores(scenario)
+        World.of(scenario).check_scores()
 
 
 def check_reserved_jobs(scenario: Scenario) -> None:

@@ -42,7 +42,7 @@ from maat.laboratory.axes import AXES
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.scenario import interference_of
+from maat.simulation.world import World
 from maat.workloads.workloads import Workload, write_workload
 
 SWEEP = "sweep"
@@ -185,7 +185,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
             )
         if position < len(sweep.seeds):
             check_fits(point.scenario.workload, point.scenario.cluster)
-            interference_of(point.scenario)
+            World.of(point.scenario).check_interference()
         if point.seed == sweep.seeds[0]:
             check_scores(point.scenario)
         members.append(

@@ -13,7 +13,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from maat.scheduling.parameters import parameters_of
-from maat.simulation.scenario import Scenario, build_parts, round_seconds_of
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 
 # Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures, or more of them: old results
 # are then not found.
@@ -37,7 +38,7 @@ def content_key(scenario: Scenario) -> str:
     A knob at its default counts as the same knob set to that value; models that the workload does not use, the workload's name and its format do
     not count. Raises UnknownNameError or ParameterError where policy or placer cannot be built.
     """
-    policy, placer = build_parts(scenario)
+    world = World.of(scenario)
     rest = {
         f.name: getattr(scenario, f.name)
         for f in dataclasses.fields(scenario)
@@ -54,11 +55,11 @@ def content_key(scenario: Scenario) -> str:
             "version": SIMULATION_VERSION,
             "jobs": scenario.workload.jobs,
             "models": {name: scenario.models[name] for name in scenario.workload.models},
-            "policy_parameters": _knobs(policy),
-            "placer_parameters": _knobs(placer),
+            "policy_parameters": _knobs(world.policy),
+            "placer_parameters": _knobs(world.placer),
             "conditions": dataclasses.replace(
                 scenario.conditions,
-                round_seconds=round_seconds_of(scenario, policy),
+                round_seconds=world.round_seconds,
                 locality_penalties=penalties,
             ),
         }

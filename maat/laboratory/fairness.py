@@ -19,10 +19,12 @@ from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import finish_time_fairness
 from maat.scheduling.restart import restart_factor
-from maat.simulation.adaptive_job import SimulatedJob
-from maat.simulation.executor import PROFILED_BATCH_SIZES, epoch_ends, profile_shape
+from maat.simulation.executor import epoch_ends
+from maat.simulation.profiling import PROFILED_BATCH_SIZES, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
+from maat.simulation.world import World
 from maat.vocabulary import Adaptivity, FairnessRule
 from maat.workloads.workloads import TraceJob
 
@@ -92,7 +94,7 @@ def fairness(
 
 
 def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness]:
-    """Finish-time fairness by every rule, from isolated runs that the rules share."""
+    """Compute finish-time fairness by every rule, from isolated runs that the rules share."""
     alone = IsolatedRuns(result.scenario)
     return {rule: fairness(result, rule=rule, alone=alone) for rule in FairnessRule}
 
@@ -114,7 +116,7 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
-    by_name = {job.name: scenario.tuned_jobs.get(job.name, job) for job in scenario.workload.jobs}
+    by_name = {job.name: job for job in World.of(scenario).jobs}
     gpus = {
         name: int(n)
         for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
@@ -143,7 +145,7 @@ class IsolatedRuns:
     """Lone jobs on whole configurations, each run once."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self._scenario = scenario
+        self._scenario, self._world = scenario, World.of(scenario)
         self._table = sia_configurations(scenario.cluster)
         self._known: dict[tuple[str, str], TypeBelief] = {}
         self._seconds: dict[tuple[object, ...], float] = {}
@@ -159,9 +161,7 @@ class IsolatedRuns:
                 t: seconds * max(job.gpu_count / shares[t], 1.0)
                 for t, seconds in self.on_request(job).items()
             }
-        spec = self._scenario.true_models[job.model].job_spec(
-            job, self._scenario.conditions.fidelity
-        )
+        spec = self._world.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
             usable = [
@@ -176,8 +176,8 @@ class IsolatedRuns:
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
         """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
         scenario, cluster = self._scenario, self._scenario.cluster
-        adaptivity = Adaptivity.RIGID if job.name in scenario.tuned_jobs else Adaptivity.ADAPTIVE
-        spec = scenario.true_models[job.model].job_spec(
+        adaptivity = Adaptivity.RIGID if job.name in self._world.tuned_jobs else Adaptivity.ADAPTIVE
+        spec = self._world.true_models[job.model].job_spec(
             job, scenario.conditions.fidelity, adaptivity=adaptivity
         )
         found = {}
@@ -210,7 +210,7 @@ class IsolatedRuns:
         if key not in self._requested:
             lone = self._lone(job, spec, restart_seconds=0.0)
             known = TypeBelief((), np.ones(7)) if job.regimes else self._oracle(lone, kind)
-            lone.belief = Belief() if job.regimes else Belief({kind: known})
+            lone.agent.belief = Belief() if job.regimes else Belief({kind: known})
             lone.hold(
                 Allocation(kind, tuple(range(job.gpu_count))), shape, None, restarts=True, now=0.0
             )
@@ -222,7 +222,7 @@ class IsolatedRuns:
         return self._requested[key]
 
     def _lone(self, job: TraceJob, spec: JobSpec, *, restart_seconds: float) -> SimulatedJob:
-        truth = self._scenario.true_models[job.model].truth
+        truth = self._world.true_models[job.model].truth
         ends = epoch_ends(truth, job.work_scale, job.regimes)
         most = (
             truth.max_batch_size
@@ -258,10 +258,10 @@ class IsolatedRuns:
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
-        model, kind = self._scenario.true_models[job.model], usable[0].gpu_type
+        model, kind = self._world.true_models[job.model], usable[0].gpu_type
         lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
         known = self._oracle(lone, kind)
-        lone.belief = Belief({kind: known})
+        lone.agent.belief = Belief({kind: known})
         now, at = 0.0, 0
         _move(lone, usable[0], now)
         noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
@@ -275,7 +275,7 @@ class IsolatedRuns:
             now += ROUND_SECONDS
             if noise != _noise(lone):  # it alone changes while the job trains
                 noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
-            if settled or lone.restart_left > 0 or lone.finished_at is not None:
+            if settled or lone.ledger.restart_left > 0 or lone.finished_at is not None:
                 continue
             best = _best(
                 lone,
@@ -326,7 +326,7 @@ def _best(
     reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
     offered = goodput[reach]
     age, restarts, seconds = (
-        np.array(float(x)) for x in (now, lone.restarts, lone.spec.restart_seconds)
+        np.array(float(x)) for x in (now, lone.ledger.restarts, lone.spec.restart_seconds)
     )
     worth = offered * np.where(
         reach == at,
@@ -347,15 +347,15 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
     memory = spec.memory[kind]
     limits = (
         spec.initial_batch_size,
-        lone.max_batch_size,
+        lone.agent.max_batch_size,
         memory.smallest_per_gpu,
         memory.largest_per_gpu,
     )
     return best_plans(
-        np.repeat(lone.belief.by_type[kind].parameters[None, :], many, axis=0),
+        np.repeat(lone.agent.belief.by_type[kind].parameters[None, :], many, axis=0),
         noise_scale=np.full(many, _noise(lone)),
         initial_batch_size=np.full(
-            many, float(spec.initial_batch_size if spec.learns else lone.max_batch_size)
+            many, float(spec.initial_batch_size if spec.learns else lone.agent.max_batch_size)
         ),
         limits=BatchLimits(*(np.full(many, float(x)) for x in limits)),
         node_count=np.array([float(c.node_count) for c in usable]),
@@ -364,7 +364,9 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
 
 
 def _noise(lone: SimulatedJob) -> float:
-    return lone.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
+    return (
+        lone.agent.belief.noise_scale(lone.spec.initial_batch_size) if lone.spec.learns else NO_LOSS
+    )
 
 
 def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
-from maat.models.truth import Truth
 from maat.scheduling.events import Event, EventKind
-from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Changes, ClusterState
 from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.submission import Submission
 from maat.vocabulary import JobState
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A job to be submitted: its declaration, what it truly does, seconds of one restart, and its share of the model's training length."""
-
-    spec: JobSpec
-    truth: Truth
-    restart_seconds: float
-    work_scale: float = 1.0
 
 
 class JobSource(Protocol):
@@ -53,7 +43,11 @@ class ReactiveExecutor:
         fresh = self._source.submissions(state.now, ended)
         for one in fresh:
             self._inner.submit(
-                one.spec, one.truth, restart_seconds=one.restart_seconds, work_scale=one.work_scale
+                one.spec,
+                one.truth,
+                restart_seconds=one.restart_seconds,
+                work_scale=one.work_scale,
+                regimes=one.regimes,
             )
         if fresh:
             again = self._inner.observe()

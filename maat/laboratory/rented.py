@@ -121,7 +121,9 @@ class _RentedNodes:
             for (_, nodes), since, until in zip(self._changes, times, times[1:], strict=False)
         )
         mean = float(np.mean(self._efficiency)) if self._efficiency else 1.0
-        return Rented(self._autoscaler.name, end, cost, job.restarts, mean, tuple(self._changes))
+        return Rented(
+            self._autoscaler.name, end, cost, job.ledger.restarts, mean, tuple(self._changes)
+        )
 
     def _part(self, count: int) -> Cluster:
         if count not in self._parts:

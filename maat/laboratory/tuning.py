@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from maat.laboratory.reactive import ReactiveExecutor, Submission
+from maat.laboratory.reactive import ReactiveExecutor
 from maat.laboratory.rented import LatestOnly
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
@@ -23,6 +23,7 @@ from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import Fidelity
+from maat.simulation.submission import Submission
 from maat.simulation.world_models import Model
 from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
@@ -123,7 +124,7 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
         )
     _check_static_gpus(tuning, model)
     clock = JumpingClock()
-    inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.told_to(tuning.policy))
+    inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.as_known_to(tuning.policy))
     source = Trials(
         tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0
     )
@@ -163,7 +164,7 @@ def _check_static_gpus(tuning: Tuning, model: Model) -> None:
         )
 
 
-# ---- trials ---------------------------------------------------------------------------------------------------------------------------
+# ---- trials
 
 
 class Sampler(Protocol):

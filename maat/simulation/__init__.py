@@ -1,1 +1,4 @@
-"""The policy laboratory: what jobs truly do (never visible to a policy), workloads, and the engine that plays them through."""
+"""The simulator: the conditions of a run, its jobs, and the engine that runs a scenario.
+
+It knows what jobs truly do. A policy never sees this.
+"""

@@ -1,4 +1,7 @@
-"""Which jobs of a workload are rigid or strong-scaling in a sensitivity study (Sia section 5.7, figure 11); the others are adaptive."""
+"""Draws which jobs are rigid or strong-scaling (Sia section 5.7, figure 11).
+
+All other jobs are adaptive.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,12 @@ def draw_adaptivity(
     strong_scaling_share: float,
     seed: int,
 ) -> Mapping[str, Adaptivity]:
-    """The adaptivity of every job by name: what its trace says, else drawn by the seed.
+    """Return the adaptivity of each job by name: its trace's, else drawn by the seed.
 
-    Shares in 0-1 are of the training jobs that the trace leaves open and that can be bound to a count and a batch size. With one seed, a larger rigid share only adds rigid jobs. Jobs of hybrid-parallel models stay adaptive: the count in a trace is in GPUs,
-    and need be no whole number of replicas. Raises ParameterError where a share, or both together, is outside 0-1.
+    Shares in 0-1 are of the training jobs whose adaptivity the trace leaves open and that can be
+    bound to a count and a batch size. With one seed, a larger rigid share only adds rigid jobs.
+    Jobs of hybrid-parallel models stay adaptive: the count in a trace is in GPUs, and may be no
+    whole number of replicas. Raises ParameterError if a share, or both together, is outside 0-1.
     """
     check_shares(rigid_share, strong_scaling_share)
     drawn = {
@@ -46,7 +51,7 @@ def _is_open(job: TraceJob, model: Model) -> bool:
 
 
 def check_shares(rigid_share: float, strong_scaling_share: float) -> None:
-    """Raises ParameterError where a share, or both together, is outside 0-1."""
+    """Raise ParameterError if a share, or both together, is outside 0-1."""
     for name, share in (
         ("rigid_share", rigid_share),
         ("strong_scaling_share", strong_scaling_share),

@@ -1,4 +1,4 @@
-"""What a run happens under besides its jobs, its cluster and its policy: the rules of the world. Plays nothing."""
+"""The conditions of a run, apart from its jobs, cluster and policy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from maat.vocabulary import ScoreDraw
 
 @dataclass(frozen=True)
 class Conditions:
-    """The same for every run that is compared.
+    """The conditions, equal for all runs of a comparison.
 
-    `round_seconds`: between rounds; None: as the fidelity says, else the policy. `rigid_share`, `strong_scaling_share`: shares of the jobs, drawn
-    by the seed, that keep the trace's batch size, and its GPU count too. `interference`: what jobs on one GPU lose; needed where the cluster lets
-    several share one. `variability`: measurements from which the scores of the cluster's GPUs are drawn; None: the cluster's own scores, if any.
-    `locality_penalties`: by model, instead of the model's own. `tuned`: jobs keep GPU counts and batch sizes that a well-informed owner chose,
-    drawn by the seed, instead of the trace's.
+    `round_seconds`: between rounds; None: the fidelity's, else the policy's. `rigid_share`,
+    `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size
+    (rigid jobs also its GPU count). `interference`: slowdowns of jobs on one GPU; required if the
+    cluster allows several jobs per GPU. `variability`: measurements from which the GPU scores of
+    the cluster are drawn; None: the cluster's own scores, if any. `locality_penalties`: by model,
+    replacing the model's own. `tuned`: jobs keep GPU counts and batch sizes as a well-informed
+    owner would choose them, drawn by the seed, instead of the trace's.
     """
 
     fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])
@@ -40,7 +42,7 @@ class Conditions:
 
 
 def check_interference(given: Interference | None, *, jobs_per_gpu: int) -> None:
-    """Raises InputError where it is said what jobs on one GPU lose, and no two can meet on one."""
+    """Raise InputError if interference is given although no two jobs can share a GPU."""
     if given is not None and jobs_per_gpu == 1:
         raise InputError(
             "says what jobs on one GPU lose, but a GPU holds one job",
@@ -51,9 +53,10 @@ def check_interference(given: Interference | None, *, jobs_per_gpu: int) -> None
 
 
 def with_draw(preset: Fidelity, draw: ScoreDraw | None, *, measured: bool) -> Fidelity:
-    """The fidelity drawing scores in that way, by the simulation's seed; itself where nothing is asked for.
+    """Return the fidelity with this draw of GPU scores, by the simulation's seed.
 
-    `measured`: whether there is something to draw from. Raises ParameterError where there is not.
+    `draw` None: the fidelity unchanged. `measured`: whether there are measurements to draw from.
+    Raises ParameterError if there are none.
     """
     if draw is None:
         return preset
@@ -70,9 +73,11 @@ def with_draw(preset: Fidelity, draw: ScoreDraw | None, *, measured: bool) -> Fi
 def penalties_of(
     given: float | Mapping[str, float], models: Collection[str], *, written: str | None = None
 ) -> dict[str, float]:
-    """The slowdown across nodes, by model: one factor for all `models`, or a factor for each that is named.
+    """Return the slowdown across nodes by model.
 
-    `written`: how it was given, where that is not as a number. Raises ParameterError for a factor below 1, and for a model that is not known.
+    `given`: one factor for all `models`, or a factor for each named model. `written`: the user's
+    text, if it was not a number. Raises ParameterError for a factor below 1 and for an unknown
+    model.
     """
     named = given if isinstance(given, Mapping) else dict.fromkeys(sorted(models), given)
     for model, factor in named.items():

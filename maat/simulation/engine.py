@@ -1,4 +1,4 @@
-"""Plays a scenario through: the live round loop on a clock that jumps."""
+"""Runs a scenario: the round loop of the live service, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,8 @@ from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Outages
 from maat.simulation.record import Cancelled, Progress, Recorder, SimulationResult
-from maat.simulation.scenario import (
-    Scenario,
-    build_parts,
-    first_state_of,
-    interference_of,
-    projection_of,
-    round_seconds_of,
-    run_sequence,
-    slowdowns_of,
-    submit,
-    with_scores,
-)
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 
 
 def simulate(
@@ -32,43 +22,47 @@ def simulate(
     fitter: Fitter | None = None,
     every_round: bool = False,
 ) -> SimulationResult:
-    """Run a scenario to the end of its last job. Raises TraceError where a job of it could never run on this cluster.
+    """Run a scenario to the end of its last job.
 
-    `fitter`: one that remembers, where many runs fit the same samples. `every_round`: play the rounds, too, that would repeat the one before.
-    Neither changes a figure.
+    `fitter`: one with a memory, if many runs fit the same samples. `every_round`: also run rounds
+    that would repeat the one before. Neither changes a figure. Raises TraceError if a job can never
+    run on this cluster.
     """
     began, began_cpu = time.perf_counter(), time.process_time()
-    sequence = run_sequence(scenario)
-    scenario = with_scores(scenario, sequence)
-    conditions = scenario.conditions
-    check_reservations(
-        conditions.reservations,
-        scenario.cluster,
-        job_ids={job.name for job in scenario.workload.jobs},
-    )
+    world, conditions = World.of(scenario), scenario.conditions
+    names = {job.name for job in scenario.workload.jobs}
+    check_reservations(conditions.reservations, world.cluster, job_ids=names)
     clock = JumpingClock()
-    outages = Outages(scenario.cluster, conditions.failures, seed=scenario.seed)
-    interference = interference_of(scenario)
-    told = conditions.fidelity.told_to(scenario.policy)
-    slowdowns = slowdowns_of(scenario, interference)
+    outages = Outages(world.cluster, conditions.failures, seed=scenario.seed)
     executor = SimulatedExecutor(
-        scenario.cluster, clock, told, fitter=fitter, outages=outages, slowdowns=slowdowns
+        world.cluster,
+        clock,
+        world.fidelity,
+        fitter=fitter,
+        outages=outages,
+        slowdowns=world.slowdowns,
     )
-    submit(scenario, executor)
-    policy, placer = build_parts(scenario)
+    for job in world.submissions:
+        executor.submit(
+            job.spec,
+            job.truth,
+            restart_seconds=job.restart_seconds,
+            work_scale=job.work_scale,
+            regimes=job.regimes,
+        )
     recorder = Recorder(
-        scenario, executor, on_progress, placer_state=first_state_of(placer, sequence)
+        world.scenario_with_scores, executor, on_progress, placer_state=world.placer_state
     )
     loop = RoundLoop(
-        policy=policy,
-        placer=placer,
+        policy=world.policy,
+        placer=world.placer,
         executor=executor,
         store=recorder,
         clock=clock,
-        round_seconds=round_seconds_of(scenario, policy),
+        round_seconds=world.round_seconds,
         reservations=conditions.reservations,
-        interference=interference,
-        projection=projection_of(scenario),
+        interference=world.interference,
+        projection=world.projection,
         seed=scenario.seed,
         skip_rounds=None if every_round else _passing_over(executor, recorder),
     )
@@ -89,7 +83,7 @@ def simulate(
 
 
 def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> SkipRounds:
-    """Live through rounds that need not be played, and count them."""
+    """Return a function that advances jobs through skipped rounds, and records them."""
 
     def pass_over(ahead: RoundsAhead) -> int:
         count = executor.pass_over(ahead)
@@ -101,7 +95,7 @@ def _passing_over(executor: SimulatedExecutor, recorder: Recorder) -> SkipRounds
 
 
 class JumpingClock:
-    """Time that passes only when somebody sleeps."""
+    """A clock whose time passes only in `sleep_until`."""
 
     def __init__(self) -> None:
         self._now = 0.0

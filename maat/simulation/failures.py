@@ -1,4 +1,7 @@
-"""Nodes that fail in a simulation: when, for how long, and which are out of service at a time. What that does to jobs is the executor's."""
+"""Node failures in a simulation: when, for how long, and which nodes are down at a time.
+
+The effect on jobs is up to the executor.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ SECONDS_PER_HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class NodeFailure:
-    """At cluster time `time` the node fails; it is in service again `repair_seconds` later."""
+    """A failure of a node at cluster time `time`; repaired `repair_seconds` later."""
 
     time: float
     node: NodeId
@@ -35,7 +38,7 @@ class NodeFailure:
 
 @dataclass(frozen=True, slots=True)
 class RandomFailures:
-    """Every node fails by itself, after times in service that are exponentially distributed with this mean."""
+    """Independent failures of each node, after exponentially distributed times in service."""
 
     mtbf_hours: float
     repair_seconds: float = 1800.0
@@ -55,7 +58,10 @@ Failures = RandomFailures | tuple[NodeFailure, ...]
 
 
 class Outages:
-    """The failures of a cluster in order of time, worked out as far as somebody asks; who asks, and how often, changes none of them."""
+    """The failures of a cluster in order of time, generated as far as needed.
+
+    The order and number of queries do not change them.
+    """
 
     def __init__(self, cluster: Cluster, failures: Failures, *, seed: int = 0) -> None:
         self._cluster = cluster
@@ -76,18 +82,21 @@ class Outages:
             self._repair = max((failure.repair_seconds for failure in failures), default=0.0)
 
     def between(self, after: float, until: float) -> Sequence[NodeFailure]:
-        """The failures at after < time <= until."""
+        """Return the failures with after < time <= until."""
         self._work_out(until)
         return self._known[self._count(after) : self._count(until)]
 
     def down_at(self, time: float) -> frozenset[NodeId]:
-        """Nodes that have failed and are not yet repaired."""
+        """Return the nodes that are down."""
         self._work_out(time)
         recent = self._known[self._count(time - self._repair - 1.0) : self._count(time)]
         return frozenset(failure.node for failure in recent if time < failure.repaired_at)
 
     def cluster_at(self, time: float) -> Cluster:
-        """The cluster with the GPUs of failed nodes drained; the same object as long as the same nodes are down."""
+        """Return the cluster with the GPUs of failed nodes drained.
+
+        It is the same object as long as the same nodes are down.
+        """
         down = self.down_at(time)
         if down not in self._in_service:
             nodes = (
@@ -98,7 +107,7 @@ class Outages:
         return self._in_service[down]
 
     def next_change(self, after: float) -> float:
-        """When next a node fails or one that is down is repaired; infinite where neither will be."""
+        """Return the time of the next failure or repair; infinite if there is none."""
         self._work_out(after)
         seen = self._count(after)
         recent = self._known[self._count(after - self._repair - 1.0) : seen]

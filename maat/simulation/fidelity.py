@@ -1,4 +1,7 @@
-"""Fidelities: presets of named switches for every point where the paper and a published simulator disagree. No switch has two homes."""
+"""Fidelities: presets of named switches for the modelling rules of a simulation.
+
+There is a switch for every point where the paper and a published simulator disagree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from maat.vocabulary import ProfilingMode
 
 
 class GpuTimeRule(StrEnum):
-    """What GPU-hours count: seconds for which GPUs were held, or whole rounds."""
+    """What GPU-hours count: seconds for which GPUs are held, or whole rounds."""
 
     SECONDS = "seconds"
     WHOLE_ROUNDS = "whole-rounds"
@@ -21,16 +24,19 @@ class GpuTimeRule(StrEnum):
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The switches. Section numbers are those of the modelling notes that the presets follow.
+    """The switches. Section numbers are those of the modelling notes.
 
-    `profiling_by_policy`: what is revealed to one policy where that is not `profiling`. `flat_restart_seconds`: what a restart takes whatever
-    the model; None: the model's own. `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
-    `rigid_models`: jobs of these keep the GPU count and the batch size of the trace under every policy. `calibrated`: whether training is
-    slower than the measured step times say, by the models' calibration. `fullest_node_first`: a job's nodes count from the one of which it
-    holds most, not in the cluster's order; step times were measured by order. `steps_from_epoch_end`: a policy that is told the steps that a job has
-    left is told those after the present epoch, at least 1; else all of them. `across_over_within`: what a job that never ran on several nodes
-    is believed to lose across them, over what it loses within one (Pollux section 4.1: 0). `young_move_freely`: a lone job, the yardstick of rho,
-    pays for no move while it is younger than one restart (Sia eq. 3: it does).
+    `profiling_by_policy`: the profiling of a policy whose profiling differs from `profiling`.
+    `flat_restart_seconds`: cost of a restart for every model; None: the model's own.
+    `largest_per_gpu`: (model, type) -> the most samples that a GPU holds, in truth and in plans.
+    `rigid_models`: jobs of these models keep the trace's GPU count and batch size under every
+    policy. `calibrated`: whether training is slower than the measured step times, by the models'
+    calibration. `fullest_node_first`: count a job's nodes from the one with most of its GPUs, not
+    in the cluster's order; step times were measured by order. `steps_from_epoch_end`: a policy that
+    knows the remaining steps of a job knows those after the present epoch, at least 1; else all of
+    them. `across_over_within`: the believed loss across nodes of a job that never ran on several,
+    over its loss within one node (Pollux section 4.1: 0). `young_move_freely`: a lone job, the
+    yardstick of rho, pays for no move while it is younger than one restart (Sia eq. 3: it pays).
     """
 
     name: str
@@ -38,33 +44,29 @@ class Fidelity:
     profiling: ProfilingMode = ProfilingMode.BOOTSTRAP
     profiling_by_policy: Mapping[str, ProfilingMode] = field(
         default_factory=dict
-    )  # what baselines are told that others must learn
+    )  # baselines that know what others must learn
     profiling_seconds_per_type: float = 20.0
     whole_second_epochs: bool = False  # 4.3: time to an epoch's end is rounded to a second
     free_moves_of_same_shape: bool = False  # 4.4: other nodes, same shape: no restart
     project_by_constant: bool = False  # 4.7: Sia eq. 1 with a constant ratio per model
-    plan_within_trace_batch: bool = (
-        False  # 4.5: the policy plans up to the trace's batch size, the job runs up to the model's
-    )
+    # 4.5: the policy plans up to the trace's batch size, the job runs up to the model's
+    plan_within_trace_batch: bool = False
     gpu_time: GpuTimeRule = GpuTimeRule.SECONDS  # 4.11
     policy_restart_seconds: Mapping[str, float] = field(
         default_factory=dict
-    )  # 4.7: what the policy counts where it differs from the truth
+    )  # 4.7: the policy's estimate, if it differs from the truth
     policy_largest_per_gpu: Mapping[tuple[str, str], int] = field(
         default_factory=dict
     )  # 4.5: hand-set (model, type) -> batch
     policy_parameters: Mapping[str, Mapping[str, object]] = field(
         default_factory=dict
-    )  # 4.5-4.8: by policy, unless the caller sets them
+    )  # 4.5-4.8: by policy, unless the scenario sets them
     placer_parameters: Mapping[str, Mapping[str, object]] = field(
         default_factory=dict
-    )  # by placer, unless the caller sets them
-    round_seconds: float | None = (
-        None  # between rounds, whatever the policy, unless the caller says
-    )
-    completion_at_round_end: bool = (
-        False  # a job is done when the round after its last iteration begins
-    )
+    )  # by placer, unless the scenario sets them
+    # seconds between rounds for every policy, unless the scenario sets them
+    round_seconds: float | None = None
+    completion_at_round_end: bool = False  # a job ends when the round after its last step begins
     variability: VariabilityRules = PAPER_VARIABILITY
     most_gpus_per_job: int = 64
     flat_restart_seconds: float | None = None
@@ -76,25 +78,27 @@ class Fidelity:
     across_over_within: float = 0.0
     young_move_freely: bool = False
 
-    def told_to(self, policy: str) -> Fidelity:
-        """With the profiling that this policy goes by. Who is told the pace of the request alone scores no other batch sizes: the cap on
-        those (4.5) is not for it."""
-        told = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
-        return (
-            replace(told, plan_within_trace_batch=False)
-            if told.profiling is ProfilingMode.REQUESTED
-            else told
-        )
+    def as_known_to(self, policy: str) -> Fidelity:
+        """Return the fidelity with the profiling that this policy gets.
+
+        A policy that knows only the pace of the request scores no other batch sizes, so the cap on
+        them (4.5) does not apply to it.
+        """
+        known = self.revealing(self.profiling_by_policy.get(policy, self.profiling))
+        if known.profiling is ProfilingMode.REQUESTED:
+            return replace(known, plan_within_trace_batch=False)
+        return known
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
-        """With this profiling, whatever the policy."""
+        """Return the fidelity with this profiling for every policy."""
         return replace(self, profiling=mode, profiling_by_policy={})
 
 
 FIDELITIES: Mapping[str, Fidelity] = {
     "paper": Fidelity(
         "paper",
-        "Follows the Sia paper: jobs are profiled on one GPU of every type first, and the profiling is charged.",
+        "Follows the Sia paper: jobs are profiled on one GPU of every type first, "
+        "and the profiling is charged.",
     ),
     "sia-artifact": Fidelity(
         "sia-artifact",
@@ -132,7 +136,8 @@ FIDELITIES: Mapping[str, Fidelity] = {
     ),
     "pollux-artifact": Fidelity(
         "pollux-artifact",
-        "Follows the published Pollux simulator: flat 30 s restarts, no calibration, NCF bound to its request.",
+        "Follows the published Pollux simulator: flat 30 s restarts, no calibration, "
+        "NCF bound to its request.",
         profiling=ProfilingMode.NO_PROFILE,
         profiling_by_policy={"optimus": ProfilingMode.REQUEST_ORACLE},
         whole_second_epochs=True,
@@ -146,7 +151,8 @@ FIDELITIES: Mapping[str, Fidelity] = {
     ),
     "pal-artifact": Fidelity(
         "pal-artifact",
-        "Follows the published simulator of PAL: nothing is profiled, restarts are free, jobs begin and end with rounds of 360 s.",
+        "Follows the published simulator of PAL: nothing is profiled, restarts are free, "
+        "jobs begin and end with rounds of 360 s.",
         profiling=ProfilingMode.NO_PROFILE,
         gpu_time=GpuTimeRule.WHOLE_ROUNDS,
         policy_parameters={
@@ -169,7 +175,8 @@ FIDELITIES: Mapping[str, Fidelity] = {
     ),
     "shockwave-artifact": Fidelity(
         "shockwave-artifact",
-        "Follows the published Shockwave simulator: speeds at every batch size are known, moves without a pause are free.",
+        "Follows the published Shockwave simulator: speeds at every batch size are known, "
+        "moves without a pause are free.",
         profiling=ProfilingMode.ORACLE,
         free_moves_of_same_shape=True,
         policy_parameters={"shockwave": {"rho_from": "origin"}},
@@ -179,7 +186,10 @@ FIDELITIES: Mapping[str, Fidelity] = {
 
 
 def fidelity(name: str, *, profiling: ProfilingMode | str | None = None) -> Fidelity:
-    """The preset of that name, with another profiling mode where one is given. Raises UnknownNameError listing the presets that exist."""
+    """Return the preset of that name, with another profiling mode if one is given.
+
+    Raises UnknownNameError listing the presets.
+    """
     if name not in FIDELITIES:
         raise UnknownNameError(
             "is no fidelity that Maat has",

@@ -1,6 +1,8 @@
-"""How much jobs on the same GPU slow each other: measured tables, the shipped synthetic one, a constant. Says so of itself in its name.
+"""Interference: how much jobs on the same GPU slow each other.
 
-A table's format is recognised by its contents: Gavel's throughputs (JSON), PAL's co-location measurements (CSV), or Maat's own columns (CSV).
+A measured table, the shipped synthetic table, or a constant; its name says which. The format of a
+table is recognised by its contents: Gavel's throughputs (JSON), PAL's co-location measurements
+(CSV), or Maat's own columns (CSV).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _BATCH = re.compile(r"(?P<model>.+) \(batch size (?P<size>[0-9]{1,9})\)")
 Pair = tuple[str, str]
 ByCount = Mapping[int, float]
 
-# Which measured model stands for a model of the catalog that nobody measured in company: image and language models of like size.
+# Measured models that stand for catalog models whose shared speed was not measured: image and
+# language models of similar size.
 GAVEL_STANDS_FOR: Mapping[str, str] = {
     "ResNet-18 (batch size 64)": "cifar10",
     "ResNet-50 (batch size 64)": "imagenet",
@@ -36,17 +39,17 @@ GAVEL_STANDS_FOR: Mapping[str, str] = {
     "LM (batch size 20)": "deepspeech2",
     "Recommendation (batch size 2048)": "ncf",
 }
-PAL_APPLICATIONS: Mapping[str, str] = {
-    "Bert-Base": "BERT"
-}  # a measured model whose name in PAL's traces is another
+# measured model -> its name in PAL's traces, if that differs
+PAL_APPLICATIONS: Mapping[str, str] = {"Bert-Base": "BERT"}
 PAL_STANDS_FOR: Mapping[str, str] = {"resnet50": "imagenet", "vgg19": "yolov3", "Bert-Base": "bert"}
 
 
 @dataclass(frozen=True)
 class Interference:
-    """(victim model, partner model) -> GPU count of the victim -> slowdown, at least 1; infinite where the two do not fit on one GPU.
+    """(victim model, partner model) -> GPU count of the victim -> slowdown, >= 1.
 
-    `everywhere`: one slowdown for all pairs instead of a table.
+    Infinite if the two do not fit on one GPU. `everywhere`: one slowdown for all pairs instead of a
+    table.
     """
 
     name: str
@@ -55,7 +58,10 @@ class Interference:
 
     @classmethod
     def constant(cls, xi: float) -> Interference:
-        """Every job in company is slowed by the same factor. Raises InterferenceError below 1."""
+        """Return one slowdown for all jobs that share a GPU.
+
+        Raises InterferenceError below 1.
+        """
         if not 1.0 <= xi <= MAX_SLOWDOWN:
             raise InterferenceError(
                 f"is no slowdown from 1 to {MAX_SLOWDOWN:g}",
@@ -66,10 +72,11 @@ class Interference:
         return cls(f"constant {xi:g}", everywhere=float(xi))
 
     def called(self, model: str, per_gpu_batch_size: int) -> str:
-        """The name under which the table has a job: its model; else the type `MODEL (batch size N)` of its batch per GPU.
+        """Return the name of a job in the table.
 
-        A batch that was not measured is taken for the next smaller one that was, else for the smallest. The model itself where the table knows
-        neither.
+        This is its model, or the type `MODEL (batch size N)` of its batch per GPU. A batch size
+        that was not measured stands for the next smaller measured one, else for the smallest. The
+        model itself if the table knows neither.
         """
         sizes = self._batch_sizes.get(model)
         if not sizes or model in self._models:
@@ -83,7 +90,7 @@ class Interference:
 
     @cached_property
     def _batch_sizes(self) -> Mapping[str, list[int]]:
-        """Of each model whose types are known by batch size, these sizes."""
+        """By model: the batch sizes of its measured types."""
         found: dict[str, list[int]] = {}
         for name in self._models:
             match = _BATCH.fullmatch(name)
@@ -94,10 +101,12 @@ class Interference:
     def between(
         self, models: Collection[str], gpu_counts: Collection[int]
     ) -> dict[tuple[str, str, int], float]:
-        """The slowdown of every model or job type beside every other at these GPU counts, as policies and simulator look it up.
+        """Return (victim, partner, GPU count) -> slowdown of every ordered pair.
 
-        A count that was not measured has the figure of the next smaller measured one, else of the smallest. Raises InterferenceError for a
-        pair that the table lacks: an unknown slowdown is not none.
+        Models or job types, as policies and simulator look them up. A count that was not measured
+        has the figure of the next smaller measured one, else of the smallest. Raises
+        InterferenceError for a pair that the table lacks: an unknown slowdown is not the same as
+        none.
         """
         pairs = [(victim, partner) for victim in sorted(models) for partner in sorted(models)]
         return {
@@ -123,9 +132,10 @@ class Interference:
 
 
 def interference(given: str) -> Interference:
-    """The interference that a text names: `synthetic`, a constant such as 1.25, or a file. Of Gavel's types, `FILE#p100` chooses one.
+    """Return the interference that a text names.
 
-    Raises InterferenceError.
+    The text is `synthetic`, a constant such as 1.25, or a file; `FILE#p100` chooses one of Gavel's
+    GPU types. Raises InterferenceError.
     """
     if given == SYNTHETIC:
         return synthetic()
@@ -151,7 +161,10 @@ def interference(given: str) -> Interference:
 
 @cache
 def synthetic() -> Interference:
-    """The shipped table of the catalog's six data-parallel models. Nobody measured these pairs: see `statement` in interference.json."""
+    """Return the shipped table of the catalog's six data-parallel models.
+
+    These pairs were not measured: see `statement` in interference.json.
+    """
     data = json.loads(files("maat.simulation").joinpath("interference.json").read_text("utf-8"))
     pairs = {
         (victim, partner): {1: float(xi)}
@@ -161,7 +174,7 @@ def synthetic() -> Interference:
     return Interference("synthetic (declared, not measured)", pairs)
 
 
-# ---- measured tables ------------------------------------------------------------------------------------------------------------------
+# ---- measured tables
 
 _OWN = ("victim", "partner", "gpu_count", "slowdown")
 _PAL = ("model1", "gpu_num1", "speed1", "pipeline_strategy", "model2", "gpu_num2", "speed2")
@@ -169,7 +182,10 @@ _DATA_PARALLEL = frozenset({"NA", "DP24"})
 
 
 def read_table(source: Path | str, *, name: str | None = None) -> Interference:
-    """A CSV with the columns victim, partner, gpu_count, slowdown, or PAL's norm_speed.csv. Raises InterferenceError with row and field."""
+    """Read a CSV with the columns victim, partner, gpu_count, slowdown, or PAL's.
+
+    PAL's file is norm_speed.csv. Raises InterferenceError with row and field.
+    """
     table = read_csv(source, error=InterferenceError, name=name)
     title = name if name is not None else source.name if isinstance(source, Path) else "table"
     from_pal = set(_PAL) <= set(table.header)
@@ -184,7 +200,10 @@ def read_table(source: Path | str, *, name: str | None = None) -> Interference:
 
 
 def read_interference_text(text: str, *, name: str, gpu_type: str | None = None) -> Interference:
-    """The interference in a text, whatever its format. `gpu_type`: one of Gavel's, `GAVEL_TYPE` where None. Raises InterferenceError."""
+    """Return the interference in a text of any of the formats.
+
+    `gpu_type`: one of Gavel's; None: `GAVEL_TYPE`. Raises InterferenceError.
+    """
     if is_gavel(text):
         return read_gavel(text, gpu_type=gpu_type or GAVEL_TYPE, name=name)
     if gpu_type is not None:
@@ -199,7 +218,7 @@ def read_interference_text(text: str, *, name: str, gpu_type: str | None = None)
 
 
 def is_gavel(text: str) -> bool:
-    """Whether it is JSON, which of these formats Gavel's is alone."""
+    """Return whether a text is JSON; of these formats only Gavel's is."""
     return text.lstrip()[:1] in ("{", "[")
 
 
@@ -223,7 +242,10 @@ def _model(row: Row, column: str) -> str:
 
 
 def _pal_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
-    """Both directions of every data-parallel pair: speed alone over speed together; a speed of 0 says that the two do not fit."""
+    """Yield both directions of every data-parallel pair: speed alone over shared.
+
+    A speed of 0 means that the two do not fit on one GPU.
+    """
     alone: dict[tuple[str, int, str], float] = {}
     for row in table.rows:
         first, second, how = (
@@ -251,7 +273,10 @@ def _measured_by_pal(found: Mapping[Pair, ByCount], title: str) -> Interference:
 
 
 def _apart_where_unmeasured(pairs: Mapping[Pair, ByCount]) -> dict[Pair, ByCount]:
-    """The pairs, and as such that do not share a GPU those of its models that PAL did not run together (language models among themselves)."""
+    """The pairs; models that PAL did not run together get an infinite slowdown.
+
+    PAL did not measure language models among themselves.
+    """
     models = sorted({model for pair in pairs for model in pair})
     return {
         (victim, partner): pairs.get((victim, partner), {1: math.inf})
@@ -263,8 +288,10 @@ def _apart_where_unmeasured(pairs: Mapping[Pair, ByCount]) -> dict[Pair, ByCount
 def read_gavel(
     source: Path | str, *, gpu_type: str = GAVEL_TYPE, name: str | None = None
 ) -> Interference:
-    """Gavel's simulation_throughputs.json, in a file (Path) or a text: pairs of one-GPU jobs on one of its GPU types. Its pairs of larger jobs
-    hold no measurements. Raises InterferenceError.
+    """Read Gavel's simulation_throughputs.json from a file (Path) or a text.
+
+    Returns pairs of one-GPU jobs on one GPU type; its pairs of larger jobs hold no measurements.
+    Raises InterferenceError.
     """
     title = name if name is not None else source.name if isinstance(source, Path) else "table"
     by_type = gavel_types(source, name=str(source) if isinstance(source, Path) else title)
@@ -292,14 +319,14 @@ def read_gavel(
 
 
 def gavel_types(source: Path | str, *, name: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """GPU type -> job -> partner -> speeds. Raises InterferenceError where the JSON is of another kind."""
+    """Return GPU type -> job -> partner -> speeds.
+
+    Raises InterferenceError if the JSON is of another kind.
+    """
     try:
         data = json.loads(source.read_text("utf-8") if isinstance(source, Path) else source)
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-    ) as wrong:  # of ValueError: no UTF-8, no JSON, numbers of thousands of digits
+    # ValueError: no UTF-8, no JSON, numbers of thousands of digits
+    except (OSError, ValueError, RecursionError) as wrong:
         raise _not_gavel(name, "is no JSON that can be read") from wrong
     by_type = list(data.values()) if isinstance(data, dict) else []
     jobs = [row for by_job in by_type if isinstance(by_job, dict) for row in by_job.values()]
@@ -329,18 +356,21 @@ def _not_gavel(name: str, problem: str) -> InterferenceError:
 
 
 def _one_gpu_job(key: str) -> str | None:
-    """The job type in a key such as ('ResNet-50 (batch size 64)', 1); None for one of several GPUs and for `null`."""
+    """Return the job type in a key such as ('ResNet-50 (batch size 64)', 1).
+
+    None for a job of several GPUs and for `null`.
+    """
     match = re.fullmatch(r"\('(?P<name>[^']+)', 1\)", key)
     return None if match is None else match["name"]
 
 
 def _ratio(alone: float, together: float) -> float:
-    """At least 1: what runs faster in company was measured unevenly."""
+    """The slowdown, at least 1: a higher speed with a partner is measurement noise."""
     return math.inf if together <= 0 else max(alone / together, 1.0)
 
 
 def _collected(rows: Iterable[tuple[Pair, int, float]]) -> dict[Pair, dict[int, float]]:
-    """By pair and count; of several figures for one, the worst."""
+    """Group figures by pair and count; of several figures, keep the worst."""
     found: dict[Pair, dict[int, float]] = {}
     for pair, count, xi in rows:
         by_count = found.setdefault(pair, {})
@@ -349,7 +379,10 @@ def _collected(rows: Iterable[tuple[Pair, int, float]]) -> dict[Pair, dict[int, 
 
 
 def _standing_in(pairs: Mapping[Pair, ByCount], names: Mapping[str, str]) -> dict[Pair, ByCount]:
-    """The pairs under their measured names, and under those of the models for which the measured ones stand."""
+    """Return the pairs under their measured names and under those of other models.
+
+    `names`: measured model -> the model that it stands for.
+    """
     found = dict(pairs)
     for (victim, partner), by_count in pairs.items():
         for pair in (

@@ -1,4 +1,7 @@
-"""Builds the shipped synthetic interference table from two sets of measured pairs: `python -m maat.simulation.interference_builder GAVEL PAL`."""
+"""Builds the shipped synthetic interference table from two measured tables.
+
+Run `python -m maat.simulation.interference_builder GAVEL PAL`.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,20 @@ from maat.simulation.interference import (
 )
 
 STATEMENT = (
-    "Synthetic: nobody measured these six models in company. Each stands for a measured one of like kind (stands_for); pairs of those are solo over "
-    "shared speed on one V100 (Gavel). yolov3 stands for vgg19 (PAL's co-location measurements, one GPU, two where bert takes part); beside models that "
-    "PAL did not measure it takes ResNet-50's figures from Gavel. Two decimals, the same for every GPU type and count."
+    "Synthetic: nobody measured these six models in company. Each stands for a measured one of "
+    "like kind (stands_for); pairs of those are solo over shared speed on one V100 (Gavel). yolov3 "
+    "stands for vgg19 (PAL's co-location measurements, one GPU, two where bert takes part); beside "
+    "models that PAL did not measure it takes ResNet-50's figures from Gavel. Two decimals, the "
+    "same for every GPU type and count."
 )
-LARGE_IMAGE_MODEL = "imagenet"  # what yolov3 takes the figures of where vgg19 was not measured
+LARGE_IMAGE_MODEL = "imagenet"  # gives yolov3 its figures where vgg19 was not measured
 
 
 def synthetic_pairs(gavel: Interference, pal: Interference) -> dict[str, dict[str, float]]:
-    """Victim -> partner -> slowdown of the catalog's six data-parallel models, two decimals."""
+    """Return victim -> partner -> slowdown of the catalog's data-parallel models.
+
+    Two decimals.
+    """
     others = sorted(GAVEL_STANDS_FOR.values())
     models = sorted({*others, *PAL_STANDS_FOR.values()})
     return {

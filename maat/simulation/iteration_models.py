@@ -1,4 +1,7 @@
-"""Models that are known by one figure, the time of an iteration: those of PAL's traces, whose jobs are so many iterations on so many GPUs."""
+"""Models known only by the time of an iteration: those of PAL's traces.
+
+A job is a number of iterations on a number of GPUs.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ MOST_GPUS = 4096
 
 
 class IterationTruth:
-    """An iteration takes the same time on any GPU type and any GPUs, and is worth one effective sample; a training is one iteration long.
+    """The truth of a model whose iterations take the same time on any GPUs.
 
-    A trace says how many trainings a job is (`work_scale`). The batch counts GPUs: nothing is known of samples.
+    An iteration is worth one effective sample; a training is one iteration long. `work_scale` in
+    the trace says how many trainings a job is. The batch counts GPUs, since samples are unknown.
     """
 
     initial_batch_size = 1
@@ -34,7 +38,7 @@ class IterationTruth:
         self._time, self._gpu_types = StepTime(seconds, 0.0), tuple(gpu_types)
 
     def content(self) -> object:
-        """All that it was made from: what tells one truth from another."""
+        """Return what this truth was made from; it identifies the truth."""
         return {"iteration_seconds": self._time.step_seconds, "gpu_types": self._gpu_types}
 
     def gpu_types(self) -> Sequence[str]:
@@ -53,21 +57,24 @@ class IterationTruth:
         return self._time.step_seconds
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
-        """No noise: an iteration is worth the same whatever the batch."""
+        """Return gradients without noise: an iteration is worth the same at any batch."""
         return GradientStatistics(1.0, 0.0)
 
     def steps_after(self, epoch: int, total_batch_size: int) -> float:
-        """Nothing comes after the only epoch."""
+        """Return 0: there is only one epoch."""
         return 0.0
 
 
 class IterationModel(Model):
-    """Its jobs are rigid: their iteration times hold for the GPU count of the trace alone."""
+    """A model whose jobs are rigid.
+
+    Iteration times hold only for the trace's GPU count.
+    """
 
     def job_spec(
         self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.RIGID
     ) -> JobSpec:
-        """The declaration of a trace's job, rigid whatever `adaptivity` asks for."""
+        """Return the declaration of a trace's job; it is rigid for every `adaptivity`."""
         return super().job_spec(
             replace(job, batch_size=job.gpu_count), fidelity, adaptivity=Adaptivity.RIGID
         )
@@ -75,7 +82,7 @@ class IterationModel(Model):
 
 @cache
 def iteration_models() -> Mapping[str, Model]:
-    """The models of PAL's traces, by the names that these use."""
+    """Return the models of PAL's traces, by their names there."""
     table = json.loads(
         files("maat.simulation").joinpath("iteration_times.json").read_text(encoding="utf-8")
     )
@@ -96,5 +103,5 @@ def iteration_models() -> Mapping[str, Model]:
 
 @cache
 def shipped_models() -> Mapping[str, Model]:
-    """All models that Maat knows by itself: the catalog's, and those known by an iteration time alone."""
+    """Return all models that Maat ships: the catalog's, and the iteration models."""
     return {**catalog_models(), **iteration_models()}

@@ -1,4 +1,7 @@
-"""What a reader of a run's figures should know besides them: what is declared, what counts for nothing, what policy or placer lacks."""
+"""Notes on a run: what a reader of its figures should know.
+
+Declared conditions, settings without effect, and what a policy or placer lacks.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ MANY_ROUNDS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PlacerMoves:
-    """Of a run, or of several of the same policy and placer: restarts of jobs that the policy left as they were and the placer moved
-    (`by_placer`), all restarts, and jobs.
+    """Restarts by the placer alone, in one run or in several of a policy and placer.
+
+    `by_placer`: restarts of jobs that the policy left as they were and the placer moved;
+    `restarts`: all restarts; `jobs`: all jobs.
     """
 
     policy: str
@@ -29,30 +34,35 @@ class PlacerMoves:
 
     @property
     def prevail(self) -> bool:
-        """More than half of the restarts, and more than one of every job: no repair of scattered GPUs now and then."""
+        """Whether they are more than half of the restarts, and more than one per job.
+
+        Fewer are an occasional repair of scattered GPUs.
+        """
         return self.by_placer > max(self.restarts / 2, self.jobs)
 
 
 def notes_on(scenario: Scenario) -> tuple[str, ...]:
-    """Sentences, each once."""
+    """Return the notes on a scenario, as sentences."""
     return tuple(
         chain(
             _declared(scenario),
             _lacking(scenario),
-            _weighed_by_nobody(scenario),
-            _of_no_job(scenario),
+            _ignored_scores(scenario),
+            _unused_penalties(scenario),
         )
     )
 
 
 def notes_on_all(scenarios: Iterable[Scenario]) -> tuple[str, ...]:
-    """What holds of any of several runs, each sentence once."""
+    """Return the notes on any of several scenarios, each sentence once."""
     return tuple(dict.fromkeys(note for scenario in scenarios for note in notes_on(scenario)))
 
 
 def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, ...]:
-    """What to know before a run: that the rounds that were asked for are very many. They are counted up to the last submission, for how long
-    jobs run after it nobody knows yet. `round_seconds`: None where the policy's own stand.
+    """Return a note if a run will have very many rounds.
+
+    Counts rounds up to the last submission, since the time that jobs run after it is unknown.
+    `round_seconds`: None: the policy's own.
     """
     if round_seconds is None or not workload.jobs:
         return ()
@@ -60,19 +70,27 @@ def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, 
     rounds = (max(submitted) - min(submitted)) / round_seconds
     if rounds < MANY_ROUNDS:
         return ()
-    until = f"round_seconds {round_seconds:g} makes {rounds:,.0f} rounds until the last job of {workload.name} is submitted"
+    until = (
+        f"round_seconds {round_seconds:g} makes {rounds:,.0f} rounds until the last job of "
+        f"{workload.name} is submitted"
+    )
     return (
-        f"{until}, of which those that can change nothing are passed over: a larger round_seconds takes less time.",
+        f"{until}, of which those that can change nothing are passed over: "
+        "a larger round_seconds takes less time.",
     )
 
 
 def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:
-    """One sentence where a clock ended a solver's search. `rounds`: of each run, in how many of them."""
+    """Return one sentence if a time limit ended a solver's search.
+
+    `rounds`: for each run, the number of rounds with such a limit.
+    """
     hit = sum(many > 0 for many in rounds)
     of_runs = f" of {hit} of {len(rounds)} runs" if len(rounds) > 1 else ""
     return (
         (
-            f"The solver's time ran out in {sum(rounds)} rounds{of_runs}: another machine may get another result.",
+            f"The solver's time ran out in {sum(rounds)} rounds{of_runs}: "
+            "another machine may get another result.",
         )
         if hit
         else ()
@@ -80,7 +98,7 @@ def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:
 
 
 def notes_on_moves(runs: Iterable[PlacerMoves]) -> tuple[str, ...]:
-    """One sentence of every policy and placer whose restarts are mostly the placer's doing."""
+    """Return one sentence for each policy and placer with mostly placer moves."""
     together: dict[tuple[str, str], PlacerMoves] = {}
     for run in runs:
         before = together.get(
@@ -109,12 +127,15 @@ def _moved(run: PlacerMoves) -> str:
 
 
 def _declared(scenario: Scenario) -> Iterator[str]:
-    """What of the conditions is declared rather than measured, or differs from what the trace says."""
+    """Conditions that are declared rather than measured, or differ from the trace."""
     given, tuned = scenario.conditions.interference, scenario.conditions.tuned
     if scenario.cluster.jobs_per_gpu > 1 and given is not None:
         yield f"Up to {scenario.cluster.jobs_per_gpu} jobs per GPU, interference: {given.name}."
     if tuned is not None:
-        yield f"Jobs are tuned by the rule {tuned.rule.value}, drawn by the seed: not the trace's own GPU counts and batch sizes."
+        yield (
+            f"Jobs are tuned by the rule {tuned.rule.value}, drawn by the seed: "
+            "not the trace's own GPU counts and batch sizes."
+        )
 
 
 def _lacking(scenario: Scenario) -> Iterator[str]:
@@ -123,19 +144,28 @@ def _lacking(scenario: Scenario) -> Iterator[str]:
         ("placer", PLACERS.entry(scenario.placer)),
     ):
         if entry.needs is Needs.SHARED_GPUS and scenario.cluster.jobs_per_gpu == 1:
-            yield f"The {kind} {entry.name} shares GPUs; here a GPU holds one job (jobs_per_gpu 1), so it only orders."
+            yield (
+                f"The {kind} {entry.name} shares GPUs; "
+                "here a GPU holds one job (jobs_per_gpu 1), so it only orders."
+            )
         if entry.needs is Needs.GPU_SCORES and not _unequal(scenario):
-            yield f"The {kind} {entry.name} weighs how slow GPUs are; here all of a type are alike (no variability given)."
+            yield (
+                f"The {kind} {entry.name} weighs how slow GPUs are; "
+                "here all of a type are alike (no variability given)."
+            )
 
 
-def _weighed_by_nobody(scenario: Scenario) -> Iterator[str]:
+def _ignored_scores(scenario: Scenario) -> Iterator[str]:
     parts = (POLICIES.entry(scenario.policy), PLACERS.entry(scenario.placer))
     if _unequal(scenario) and all(part.needs is not Needs.GPU_SCORES for part in parts):
-        yield f"GPUs differ in speed, which neither {scenario.policy} nor {scenario.placer} weighs: the jobs bear it."
+        yield (
+            f"GPUs differ in speed, which neither {scenario.policy} nor {scenario.placer} weighs: "
+            "the jobs bear it."
+        )
 
 
-def _of_no_job(scenario: Scenario) -> Iterator[str]:
-    """A penalty for every model is asked for at once; one for a few models is meant for their jobs."""
+def _unused_penalties(scenario: Scenario) -> Iterator[str]:
+    """Penalties for named models that have no job. One for all models is no mistake."""
     penalties = scenario.conditions.locality_penalties
     idle = sorted(set(penalties) - scenario.workload.models)
     if idle and len(penalties) < len(scenario.models):

@@ -1,4 +1,4 @@
-"""What happened in a run: the simulator's round store, and the result that it comes to. Decides nothing."""
+"""The record of a run: the simulator's round store, and the result it gives."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ import numpy as np
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.eviction import evicted_jobs, moved_by_placer
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
-from maat.scheduling.rounds import Changes, ClusterState, PolicyState, RoundResult, StoredState
+from maat.scheduling.rounds import (
+    Change,
+    Changes,
+    ClusterState,
+    PolicyState,
+    RoundResult,
+    StoredState,
+)
 from maat.scheduling.standing import RoundsAhead
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
 from maat.simulation.notes import PlacerMoves, notes_on, notes_on_clock, notes_on_moves
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import JobState
 
 Progress = Callable[["Position"], None]
@@ -25,7 +32,7 @@ MOST_NAMED = 10  # jobs that a summary names
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a simulation is: after `round_number`, at `now` seconds, `finished` of `jobs` jobs have ended."""
+    """The progress of a simulation: `finished` of `jobs` jobs after a round."""
 
     round_number: int
     now: float
@@ -34,12 +41,18 @@ class Position:
 
 
 class Cancelled(Exception):
-    """Raised by a progress callback to stop a simulation between two rounds; what was done until then is kept."""
+    """Raised by a progress callback to stop a simulation between two rounds.
+
+    What was recorded until then is kept.
+    """
 
 
 @dataclass(frozen=True)
 class AllocationSpan:
-    """A stretch of one job on one allocation: from `start` until the next span of the job. No GPUs: preempted."""
+    """The time of one job on one allocation, from `start` to the job's next span.
+
+    Without GPUs: preempted.
+    """
 
     job: str
     start: float
@@ -51,15 +64,17 @@ class AllocationSpan:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What happened: per job, per round, and what it cost to compute.
+    """The result of a run: per job, per round, and its cost.
 
-    `round_times`, `contention` and `gpus_by_type` have one value per round, but of a stretch of idle rounds that was passed over only those of
-    its first and its last; `rounds` counts them all. `policy_seconds`: of the rounds that had jobs and were played.
-    `cpu_seconds`, `wall_seconds`: what playing took, of this process; imports, reading and what was played before do not count.
-    `unfinished_because`: of every job that waits in the end, by name, what keeps it from GPUs. `rounds_out_of_time`: rounds in
-    which a clock ended a solver's search, so that another machine may come to another result. `restarts_by_placer`: restarts of jobs that the
-    policy left as they were and the placer moved. `stopped`: somebody ended it before its end, and the records are of the jobs that had arrived
-    by then.
+    `round_times`, `contention` and `gpus_by_type` have one value per round, except that a series of
+    skipped idle rounds has only its first and last; `rounds` counts all. `scheduling_seconds`: CPU
+    seconds of policy and placement in each round that had jobs and was not skipped; stored and
+    shown as `policy_seconds`, which in a live round is the policy alone. `cpu_seconds`,
+    `wall_seconds`: of the simulation in this process, without imports, reading and earlier runs.
+    `unfinished_because`: by name, why a job has no GPUs at the end. `rounds_out_of_time`: rounds in
+    which a time limit ended a solver's search, so that another machine may get another result.
+    `restarts_by_placer`: restarts of jobs that the policy left as they were and the placer moved.
+    `stopped`: the run was stopped early, and the records are of the jobs that had arrived by then.
     """
 
     scenario: Scenario
@@ -69,7 +84,7 @@ class SimulationResult:
     round_times: tuple[float, ...]
     contention: tuple[int, ...]
     gpus_by_type: Mapping[str, tuple[int, ...]]
-    policy_seconds: tuple[float, ...]
+    scheduling_seconds: tuple[float, ...]
     spans: tuple[AllocationSpan, ...]
     end_time: float
     cpu_seconds: float
@@ -81,7 +96,7 @@ class SimulationResult:
     stopped: bool = False
 
     def _figures(self) -> dict[str, object]:
-        """The metrics; times are None where no job of the kind completed, or ever started: nothing is known of them."""
+        """Return the metrics. Times without any job to measure are None."""
         figures: dict[str, object] = dict(vars(self.metrics))
         if self.metrics.unfinished == self.metrics.jobs:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
@@ -104,7 +119,8 @@ class SimulationResult:
         if self.stopped:
             arrived = f"{len(self.records)} of {len(self.scenario.workload)} jobs"
             notes.append(
-                f"The run was stopped at hour {self.end_time / 3600:.1f}: its figures are of the {arrived} that had arrived by then."
+                f"The run was stopped at hour {self.end_time / 3600:.1f}: "
+                f"its figures are of the {arrived} that had arrived by then."
             )
         moves = PlacerMoves(
             self.scenario.policy,
@@ -116,8 +132,8 @@ class SimulationResult:
         return [*notes, *notes_on_clock([self.rounds_out_of_time]), *notes_on_moves([moves])]
 
     def summary(self) -> dict[str, object]:
-        """The figures of `maat simulate --json`, not rounded."""
-        seconds = np.array(self.policy_seconds) if self.policy_seconds else np.zeros(1)
+        """Return the figures of `maat simulate --json`, not rounded."""
+        seconds = np.array(self.scheduling_seconds) if self.scheduling_seconds else np.zeros(1)
         scenario = self.scenario
         return {
             "policy": scenario.policy,
@@ -146,7 +162,7 @@ class SimulationResult:
 
 
 class Recorder:
-    """The simulator's RoundStore: keeps in memory what the figures need, and where the loop stands."""
+    """The simulator's RoundStore: keeps what the figures need, in memory."""
 
     def __init__(
         self,
@@ -156,12 +172,12 @@ class Recorder:
         *,
         placer_state: PolicyState = PolicyState(),
     ) -> None:
-        """`placer_state`: what the placer remembers before the first round."""
+        """`placer_state`: the placer's state before the first round."""
         self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
         self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
         self._held: list[list[int]] = []
-        self._policy_seconds: list[float] = []
+        self._scheduling_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
         self._out_of_time = 0
@@ -197,20 +213,13 @@ class Recorder:
         self._held.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
-            self._policy_seconds.append(result.seconds.total)
+            self._scheduling_seconds.append(result.seconds.total)
         for event in observed.events:
             if event.data.get("cause") == EventKind.NODE_FAILED.value:
                 self._spans.append(AllocationSpan(event.job_id, event.time, None, 0, 0, None))
         for change in result.changes.items:
             if change.after != change.before:
-                self._spans.append(
-                    _span(
-                        change.job_id,
-                        observed,
-                        change.after.gpus if change.after else (),
-                        change.grant,
-                    )
-                )
+                self._spans.append(_span(change, observed))
         return True
 
     def unapplied(self) -> Sequence[Changes]:
@@ -223,7 +232,10 @@ class Recorder:
         self._tell(changes.round_number, changes.time)
 
     def passed_over(self, ahead: RoundsAhead, count: int) -> None:
-        """Count the first `count` rounds ahead as repetitions of the last that was played; of idle ones the first and the last stand for all."""
+        """Record `count` rounds ahead as repetitions of the last round that ran.
+
+        Of idle rounds, the first and the last stand for all.
+        """
         self._stored = replace(
             self._stored, next_round_number=self._stored.next_round_number + count
         )
@@ -277,7 +289,7 @@ class Recorder:
             gpus_by_type={
                 name: tuple(row[t] for row in self._held) for t, name in enumerate(names)
             },
-            policy_seconds=tuple(self._policy_seconds),
+            scheduling_seconds=tuple(self._scheduling_seconds),
             spans=tuple(self._spans),
             end_time=self._use[-1].time if self._use else 0.0,
             cpu_seconds=cpu_seconds,
@@ -290,7 +302,7 @@ class Recorder:
         )
 
     def _waiting(self) -> dict[str, str]:
-        """Of every job that was left without GPUs, why."""
+        """Return by name why a job has no GPUs."""
         if self._last is None:
             return {}
         left = (
@@ -307,50 +319,43 @@ class Recorder:
     def _gpu_hours(self, jobs: Sequence[SimulatedJob], round_seconds: float) -> float:
         if self._scenario.conditions.fidelity.gpu_time is GpuTimeRule.WHOLE_ROUNDS:
             return self._whole_round_gpus * round_seconds / 3600
-        return (
-            sum(
-                sum(job.gpu_seconds.values()) + sum(job.profiling_gpu_seconds.values())
-                for job in jobs
-            )
-            / 3600
+        seconds = sum(
+            sum(job.ledger.gpu_seconds.values()) + sum(job.ledger.profiling_gpu_seconds.values())
+            for job in jobs
         )
+        return seconds / 3600
 
 
-def _span(
-    job_id: str, observed: ClusterState, gpus: tuple[int, ...], grant: object
-) -> AllocationSpan:
-    cluster = observed.cluster
-    if not gpus:
-        return AllocationSpan(job_id, observed.now, None, 0, 0, None)
-    at = list(gpus)
-    batch = getattr(grant, "batch", None)
-    kind = cluster.type_names[int(cluster.gpu_type_of[at[0]])]
+def _span(change: Change, observed: ClusterState) -> AllocationSpan:
+    """The span that a change of allocation begins."""
+    job_id, now, cluster = change.job_id, observed.now, observed.cluster
+    if change.after is None:
+        return AllocationSpan(job_id, now, None, 0, 0, None)
+    at = list(change.after.gpus)
+    plan = None if change.grant is None else change.grant.batch
     return AllocationSpan(
         job_id,
-        observed.now,
-        kind,
+        now,
+        cluster.type_names[int(cluster.gpu_type_of[at[0]])],
         len(at),
         len(set(cluster.gpu_node[at].tolist())),
-        None if batch is None else batch.total_batch_size,
+        None if plan is None else plan.total_batch_size,
     )
 
 
 def _record(job: SimulatedJob) -> JobRecord:
-    spec = job.spec
+    spec, ledger = job.spec, job.ledger
     return JobRecord(
         name=spec.name,
         model=spec.model,
         submit=spec.submitted_at,
-        start=job.started_at,
-        finish=job.finished_at,
-        restarts=job.restarts,
+        start=ledger.started_at,
+        finish=ledger.finished_at,
+        restarts=ledger.restarts,
         gpu_count_requested=spec.requested_gpus,
-        gpu_seconds={
-            t: job.gpu_seconds.get(t, 0.0) + job.profiling_gpu_seconds.get(t, 0.0)
-            for t in {**job.gpu_seconds, **job.profiling_gpu_seconds}
-        },
-        interruptions=job.interruptions,
-        lost_gpu_seconds=job.lost_gpu_seconds,
+        gpu_seconds=ledger.total_gpu_seconds,
+        interruptions=ledger.interruptions,
+        lost_gpu_seconds=ledger.lost_gpu_seconds,
         adaptivity=spec.adaptivity,
-        waited=None if job.finished_at is None else job.waited_seconds,
+        waited=None if ledger.finished_at is None else ledger.waited_seconds,
     )

@@ -1,4 +1,7 @@
-"""What slows a simulated job besides its own step times: who shares its GPUs, which GPUs these are. Knows no policy and no placer."""
+"""What slows a simulated job apart from its own step times: its partners and its GPUs.
+
+Knows no policy and no placer.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,29 @@ from typing import Protocol
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError
-from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.simulated_job import SimulatedJob
 
 
 class Slowdown(Protocol):
-    """One reason for which a job is slower than its step times say. A further reason is one class."""
+    """A reason why a job is slower than its step times say. Each reason is one class."""
 
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
-        """True over nominal seconds of a step of `job`, which holds GPUs; above 0, 1 for no effect. `partners`: who shares any of its GPUs."""
+        """Return true over nominal seconds of a step of `job`; above 0, 1 for no effect.
+
+        `job` holds GPUs. `partners`: the jobs that share any of them.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class SharedGpus:
-    """Jobs on the same GPU slow each other. `interference`: (victim, partner, the victim's GPU count) -> slowdown.
+    """Jobs on the same GPU slow each other (interference).
 
-    Synchronous training goes at the pace of its slowest GPU: the most over the job's GPUs, on each the product over the partners that hold
-    it. A partner counts from the moment it holds the GPU, its start included. Raises InterferenceError where the table says that two models do
-    not fit on one GPU, KeyError for a pair that it does not know.
+    `interference`: (victim, partner, the victim's GPU count) -> slowdown. Synchronous training runs
+    at the pace of its slowest GPU, so the slowdown is the largest over the job's GPUs, on each the
+    product over its partners there. A partner counts as soon as it holds the GPU, also while it
+    starts. Raises InterferenceError if the table says that two models do not fit on one GPU,
+    KeyError for a pair that it lacks.
     """
 
     interference: Mapping[tuple[str, str, int], float]
@@ -40,9 +48,11 @@ class SharedGpus:
             ]
             if math.isinf(xi):
                 raise InterferenceError(
-                    f"lets {job.spec.model} and {partner.spec.model} share a GPU, on which they do not fit",
+                    f"lets {job.spec.model} and {partner.spec.model} share a GPU, "
+                    "on which they do not fit",
                     field="jobs_per_gpu",
-                    remedy="Use a policy that shares by the interference table, such as sjf-bsbf, or one job per GPU.",
+                    remedy="Use a policy that shares by the interference table, "
+                    "such as sjf-bsbf, or one job per GPU.",
                 )
             for gpu in partner.allocation.gpus if partner.allocation else ():
                 if gpu in on_gpu:
@@ -51,13 +61,16 @@ class SharedGpus:
 
 
 class UnequalGpus:
-    """What PAL schedules around (eq. 1): the slowest of a job's GPUs sets its pace, and nodes apart cost the job's own penalty: L x max V."""
+    """GPU scores and the locality penalty, L x max V (PAL, eq. 1).
+
+    The slowest of a job's GPUs sets its pace; several nodes cost the job's own penalty.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._scores = cluster.scores
 
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
-        """L of the job's declaration if it spans nodes, times the largest score of its GPUs for its class."""
+        """Return L if the job spans nodes (else 1), times the largest score of its GPUs."""
         spec = job.spec
         apart = spec.locality_penalty if len(job.shape) > 1 else 1.0
         scores = self._scores.get(spec.variability_class or "")
@@ -69,7 +82,7 @@ class UnequalGpus:
 
 
 def set_paces(jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]) -> None:
-    """Give every job that holds GPUs the product of the slowdowns that its surroundings cause."""
+    """Set the pace of each job that holds GPUs: the product of its slowdowns."""
     running = [job for job in jobs if job.allocation is not None]
     on_gpu = _by_gpu(running)
     for job in running:
@@ -82,7 +95,10 @@ def set_paces(jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]) -> No
 def coupled(
     jobs: Sequence[SimulatedJob],
 ) -> tuple[tuple[SimulatedJob, ...], tuple[tuple[SimulatedJob, ...], ...]]:
-    """Jobs that share no GPU with anybody, and groups of jobs that share some, directly or through one another; in their order."""
+    """Split jobs into those that share no GPU, and groups that share GPUs.
+
+    A group is connected directly or through other jobs. Order is kept.
+    """
     on_gpu = _by_gpu([job for job in jobs if job.allocation is not None])
     group: dict[str, list[SimulatedJob]] = {job.spec.id: [job] for job in jobs}
     for holders in on_gpu.values():

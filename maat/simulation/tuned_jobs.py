@@ -1,8 +1,9 @@
-"""TunedJobs: GPU counts and batch sizes as a well-informed owner would choose them, for policies that adapt neither.
+"""Tuned jobs: GPU counts and batch sizes of a well-informed owner.
 
-A pair is valid where it reaches 50-80 % of the ideal speed-up over one GPU at its best batch size: with less, GPUs are wasted; with more, the
-job could use further ones (Pollux section 5.1, Sia section 4.3). Judged by the truth: the owner has measured. Not responsible for what is drawn
-besides: models, lengths and submissions stay the trace's.
+They are for policies that adapt neither. A pair is valid if it reaches 50-80 % of the ideal
+speed-up over one GPU at its best batch size: with less, GPUs are wasted; with more, the job could
+use further ones (Pollux section 5.1, Sia section 4.3). The truth decides, since the owner has
+measured. Models, lengths and submissions stay the trace's.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from maat.simulation.world_models import Model
 from maat.vocabulary import Adaptivity, TuningRule, WorkloadKind
 from maat.workloads.workloads import TraceJob
 
-BATCH_SIZES = 20  # looked at per GPU count, from the initial to the largest in equal ratios
+BATCH_SIZES = 20  # considered per GPU count, from the initial to the largest in equal ratios
 EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights
-MOST_GPUS = 16  # that a tuned job asks for, where nobody says otherwise
+MOST_GPUS = 16  # of a tuned job, by default
 _STREAM = 17  # keeps these draws apart from others of the same seed
 
 
 @dataclass(frozen=True, slots=True)
 class TunedJobs:
-    """How jobs are tuned. `most_gpus`: 64 on the homogeneous cluster of the Sia paper, 16 on its others. Shares are of the ideal speed-up.
+    """How jobs are tuned. Shares are of the ideal speed-up.
 
-    Raises ParameterError where none could ever be valid.
+    `most_gpus`: 64 on the homogeneous cluster of the Sia paper, 16 on its others. Raises
+    ParameterError if no pair can be valid.
     """
 
     rule: TuningRule = TuningRule.BEST_BATCH
@@ -57,7 +59,7 @@ class TunedJobs:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A GPU count, a total batch size, and the share of the ideal speed-up that they reach."""
+    """A GPU count and a total batch size, with their share of the ideal speed-up."""
 
     gpu_count: int
     batch_size: int
@@ -72,9 +74,10 @@ def tuned(
     *,
     seed: int,
 ) -> Mapping[str, TraceJob]:
-    """The jobs that are tuned, by name, each with a pair drawn evenly from the valid ones of its model; the same seed, the same pairs.
+    """Return the tuned jobs by name, each with a valid pair of its model.
 
-    Left out, and so as they were: jobs bound to what they ask for, jobs of hybrid-parallel models, and those that the cluster cannot run.
+    Pairs are drawn uniformly; the same seed gives the same pairs. Not tuned are jobs bound to their
+    request, jobs of hybrid-parallel models, and jobs that the cluster cannot run.
     """
     valid = {
         name: valid_pairs(models[name], cluster, how)
@@ -93,7 +96,7 @@ def tuned(
 
 
 def _is_allowed(pair: Pair, job: TraceJob) -> bool:
-    """Whether the pair is within what the job's owner lets anybody choose."""
+    """Whether the pair is within the limits that the job's owner declared."""
     counts = job.min_gpus <= pair.gpu_count and (
         job.max_gpus is None or pair.gpu_count <= job.max_gpus
     )
@@ -101,15 +104,19 @@ def _is_allowed(pair: Pair, job: TraceJob) -> bool:
 
 
 def is_bound(job: TraceJob) -> bool:
-    """Whether its owner has chosen already: the trace binds its GPU count or batch size, it sets its own, may not be moved, or only infers."""
+    """Return whether the owner has already chosen GPU count or batch size.
+
+    The trace binds them, the job sets its own batch sizes, it must not be moved, or it only infers.
+    """
     chosen = job.adaptivity in (Adaptivity.RIGID, Adaptivity.STRONG_SCALING) or bool(job.regimes)
     return chosen or not job.preemptible or job.workload_kind is not WorkloadKind.TRAINING
 
 
 def valid_pairs(model: Model, cluster: Cluster, how: TunedJobs) -> tuple[Pair, ...]:
-    """The pairs within the band, by GPU count and batch size; where a model has none, the one nearest to it.
+    """Return the valid pairs of a model, by GPU count and batch size.
 
-    On the cluster's type whose GPUs hold least of the model, so that the batch fits all of them; nodes filled one after the other.
+    If none is within the band, the nearest one. Pairs run on the cluster's type whose GPUs hold
+    least of the model, so that the batch fits all of them; nodes are filled one after the other.
     """
     kind = _reference_type(model, cluster)
     if kind is None:
@@ -136,7 +143,7 @@ def _counts(most: int) -> list[int]:
 
 
 def _reference_type(model: Model, cluster: Cluster) -> str | None:
-    """The usable type that holds least; None if there is none, or where a replica spans several GPUs."""
+    """The usable type that holds least, if a replica is one GPU there; else None."""
     usable = [
         t for t in cluster.type_names if t in model.memory and model.gpus_per_replica.get(t, 1) == 1
     ]
@@ -145,7 +152,7 @@ def _reference_type(model: Model, cluster: Cluster) -> str | None:
 
 
 class _Runs:
-    """Seconds of whole trainings at a batch size that never changes, on one GPU type."""
+    """Seconds of a whole training at a constant batch size, on one GPU type."""
 
     def __init__(self, truth: Truth, cluster: Cluster, kind: str) -> None:
         self._truth, self._kind = truth, kind
@@ -153,7 +160,7 @@ class _Runs:
         self._steps: dict[int, float] = {}
 
     def on(self, count: int) -> list[tuple[int, float]]:
-        """(total batch size, seconds) of everything that can run on so many GPUs and was measured there."""
+        """Return (total batch size, seconds) of each measured run on this many GPUs."""
         truth = self._truth
         least, most = (
             max(truth.initial_batch_size, truth.smallest_per_gpu(self._kind) * count),
@@ -168,7 +175,10 @@ class _Runs:
         return [(total, seconds) for total, seconds in found.items() if seconds is not None]
 
     def _seconds(self, total: int, count: int) -> float | None:
-        """As the job will run it: the fewest accumulation steps that fit, one at least for a larger batch on one GPU."""
+        """The seconds as the job will run it; None if it cannot or was not measured.
+
+        It takes the fewest accumulation steps that fit; at least one for a larger batch on one GPU.
+        """
         truth, (whole, rest) = self._truth, divmod(count, self._per_node)
         plan = plan_for_batch(
             total,
@@ -194,7 +204,7 @@ class _Runs:
         )
 
     def _steps_of(self, total: int) -> float:
-        """Optimiser steps of the whole training at this total batch size."""
+        """The optimiser steps of the whole training at this total batch size."""
         if total not in self._steps:
             truth, initial = self._truth, self._truth.initial_batch_size
             work = np.diff(truth.epoch_ends, prepend=0.0)

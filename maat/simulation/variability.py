@@ -1,4 +1,7 @@
-"""Measured differences between GPUs of one type: read from a folder, and drawn from for the GPUs of a simulated cluster. Places nothing."""
+"""Measured differences between GPUs of one type.
+
+Reads them from a folder and draws the scores of a simulated cluster from them.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,17 @@ from maat.scheduling.errors import VariabilityError
 from maat.vocabulary import ScoreDraw
 
 APPLICATIONS = ("resnet", "bert", "pagerank", "sgemm")
-MACHINES: Mapping[str, str] = {
-    "longhorn": "v100",
-    "frontera": "rtx5000",
-    "ls6": "a100",
-}  # of TACC, and what GPUs they have
+# TACC machine -> its GPU type
+MACHINES: Mapping[str, str] = {"longhorn": "v100", "frontera": "rtx5000", "ls6": "a100"}
 TIME, GPU = "perf", "uuid"
 
 
 @dataclass(frozen=True)
 class VariabilityRules:
-    """How models become classes, and classes scores. `classes`: model -> class. `profiles`: class -> the application measured for it.
+    """Rules from models to classes, and from classes to scores.
 
-    `draw_seed`: of the draw, where it is not the scenario's own.
+    `classes`: model -> class. `profiles`: class -> the application measured for it. `draw_seed`:
+    seed of the draw; None: the scenario's.
     """
 
     classes: Mapping[str, str]
@@ -63,18 +64,21 @@ ARTIFACT_VARIABILITY = VariabilityRules(
 
 @dataclass(frozen=True)
 class Measurements:
-    """One application on the GPUs of one type: R measurements in the order of the file. `time`, shape (R,): larger is slower. `gpu`, shape (R,)."""
+    """One application on the GPUs of one type: R measurements in file order.
+
+    `time`, shape (R,): larger is slower. `gpu`, shape (R,): number of the measured GPU.
+    """
 
     time: FloatArray
     gpu: IntArray
 
     def rows(self) -> list[float]:
-        """Every measurement relative to the median measurement."""
+        """Return every measurement relative to the median measurement."""
         relative: list[float] = (self.time / np.median(self.time)).tolist()
         return relative
 
     def medians(self) -> FloatArray:
-        """The median of every GPU relative to the median GPU, shape (GPUs,)."""
+        """Return the median of every GPU relative to the median GPU, shape (GPUs,)."""
         by_gpu = np.split(
             self.time[np.argsort(self.gpu, kind="stable")], np.cumsum(np.bincount(self.gpu))[:-1]
         )
@@ -85,7 +89,7 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Variability:
-    """All that was measured: (GPU type, application) -> measurements."""
+    """All measurements: (GPU type, application) -> measurements."""
 
     measured: Mapping[tuple[str, str], Measurements] = field(default_factory=dict)
 
@@ -94,14 +98,15 @@ class Variability:
         return tuple(sorted({gpu_type for gpu_type, _ in self.measured}))
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------------------
+# ---- reading
 
 
 def read_variability(folder: Path, *, gpu_types: Collection[str] | None = None) -> Variability:
-    """The CSV files of a folder, one per application and GPU type, named after both: `bert-longhorn-agg.csv`, `resnet-a100.csv`. Only those of
-    `gpu_types` are read where given.
+    """Read the CSV files of a folder, one per application and GPU type.
 
-    Each has a column `perf`, a time, and a column `uuid`, the GPU it was measured on. Raises VariabilityError naming file, row and field.
+    The file name says both: `bert-longhorn-agg.csv`, `resnet-a100.csv`. Each file has a column
+    `perf`, a time, and a column `uuid`, the measured GPU. `gpu_types`: read only these. Raises
+    VariabilityError naming file, row and field.
     """
     paths = sorted(folder.glob("*.csv")) if folder.is_dir() else []
     if not paths:
@@ -117,7 +122,7 @@ def read_variability(folder: Path, *, gpu_types: Collection[str] | None = None) 
 def read_variability_texts(
     texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None
 ) -> Variability:
-    """The same from the contents of such files, by file name."""
+    """Read the contents of such files, by file name."""
     return _variability(texts, None, gpu_types)
 
 
@@ -147,7 +152,7 @@ def _variability(
 
 
 def _subject(name: str, folder: str | None) -> tuple[str, str]:
-    """GPU type and application of a file, from its name."""
+    """Return GPU type and application of a file, from its name."""
     parts = [part for part in Path(name).stem.split("-") if part != "agg"]
     application = next((part for part in parts if part in APPLICATIONS), None)
     rest = "-".join(part for part in parts if part != application)
@@ -188,7 +193,7 @@ def _gpu(row: Row) -> str:
     return name
 
 
-# ---- drawing -----------------------------------------------------------------------------------------------------------------------
+# ---- drawing
 
 
 def draw_scores(
@@ -200,11 +205,12 @@ def draw_scores(
     seed: int,
     sequence: random.Random | None = None,
 ) -> Mapping[str, tuple[float, ...]]:
-    """Per-GPU scores by class for a cluster, G each: 1.0 is the median, larger is slower. `sequence`: what rows are drawn with, for a caller
-    who draws on with it.
+    """Return per-GPU scores by class for a cluster, shape (G,) each.
 
-    Classes whose application was measured on every type of the cluster. Raises VariabilityError if there is none, where one of `needed` is not
-    among them, or where there are fewer measured GPUs than the cluster has.
+    1.0 is the median, larger is slower. Has the classes whose application was measured on every
+    type of the cluster. `sequence`: random sequence for ROWS, which the caller continues. Raises
+    VariabilityError if there is no such class, if it lacks one of `needed`, or if fewer GPUs were
+    measured than the cluster has.
     """
     covered = [
         name
@@ -229,7 +235,10 @@ def draw_scores(
 def _draw_rows(
     variability: Variability, cluster: Cluster, profiles: Mapping[str, str], chance: random.Random
 ) -> Mapping[str, tuple[float, ...]]:
-    """GPU by GPU, class by class, any measurement with replacement: the published draw to the digit where the seed is 42."""
+    """Draw any measurement with replacement, GPU by GPU and class by class.
+
+    With seed 42 this is the published draw to the digit.
+    """
     rows = {key: found.rows() for key, found in variability.measured.items()}
     scores: dict[str, list[float]] = {name: [] for name in profiles}
     for kind in cluster.gpu_type_of.tolist():
@@ -241,7 +250,10 @@ def _draw_rows(
 def _draw_medians(
     variability: Variability, cluster: Cluster, profiles: Mapping[str, str], seed: int
 ) -> Mapping[str, tuple[float, ...]]:
-    """Type by type, application by application, the medians of so many measured GPUs, none twice. Classes of one application share the draw."""
+    """Draw medians of measured GPUs without replacement, by type and application.
+
+    Classes of one application share the draw.
+    """
     rng = np.random.default_rng(seed)
     drawn = {}
     for application in sorted(set(profiles.values())):
@@ -275,7 +287,8 @@ def _not_measured(
         f"has no measurements of {application} (class {variability_class})",
         field="gpu_type",
         value=lacking,
-        remedy=f"Measured are: {', '.join(there) or 'none'}; name such a type in the cluster, or add {application}-{lacking}.csv.",
+        remedy=f"Measured are: {', '.join(there) or 'none'}; "
+        f"name such a type in the cluster, or add {application}-{lacking}.csv.",
     )
 
 

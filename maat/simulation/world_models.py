@@ -1,4 +1,7 @@
-"""Where the models of a workload come from: the catalog, or a folder of measured profiles with the catalog's constants."""
+"""The models of a simulation: from the catalog, or from a folder of profiles.
+
+Constants that profiles lack are the catalog's.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ TABLE_RESTART_SECONDS = 20.0  # checkpoint and resume together (uw-mad-dash/shoc
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its truth, and what its owner would declare of it.
+    """A model: its truth, and what its owner would declare.
 
-    `locality_penalty`: how much slower an iteration is across nodes, where the truth's step times do not say so themselves.
+    `locality_penalty`: how much slower an iteration is across nodes, unless the truth's step times
+    include it.
     """
 
     name: str
@@ -43,7 +47,7 @@ class Model:
         return self.truth.epoch_ends[-1]
 
     def under(self, fidelity: Fidelity) -> Model:
-        """The model as a fidelity has it be: its restart, its calibration, what a GPU holds of it."""
+        """Return the model as a fidelity defines it: restart, calibration, memory."""
         largest = {
             t: most
             for (model, t), most in fidelity.largest_per_gpu.items()
@@ -65,11 +69,13 @@ class Model:
     def job_spec(
         self, job: TraceJob, fidelity: Fidelity, *, adaptivity: Adaptivity = Adaptivity.ADAPTIVE
     ) -> JobSpec:
-        """The declaration of a trace's job. Of an adaptive one, GPU count and batch size are requests: elastic policies choose their own.
+        """Return the declaration of a trace's job.
 
-        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's batch size (the model's initial one where it names
-        none), a rigid one its GPU count too. A job that sets its own batch sizes is rigid, and may use the GPU types on which it can run with all
-        of them.
+        GPU count and batch size of an adaptive job are requests: elastic policies choose their own.
+        `adaptivity`: of a job whose trace leaves it open. A strong-scaling job has the trace's
+        batch size (the model's initial one if the trace names none), a rigid one also its GPU
+        count. A job that sets its own batch sizes is rigid, and may use the GPU types on which all
+        of them can run.
         """
         if job.regimes:
             return self._with_regimes(job, fidelity)
@@ -112,7 +118,7 @@ class Model:
         )
 
     def _most_gpus(self, job: TraceJob, fidelity: Fidelity) -> int:
-        """Of a job whose trace names no bound."""
+        """The limit of a job whose trace names none."""
         smallest = min(limits.smallest_per_gpu for limits in self.memory.values())
         by_batch = (
             self.truth.max_batch_size // smallest * max(self.gpus_per_replica.values(), default=1)
@@ -165,12 +171,15 @@ def _at_most(
 
 
 def catalog_models() -> Mapping[str, Model]:
-    """The catalog's models, true to their fitted parameters."""
+    """Return the catalog's models; their truth is their fitted parameters."""
     return {name: _from_catalog(model) for name, model in load_catalog().items()}
 
 
 def named_model(name: str, profiles: Path | None) -> Model:
-    """A model of a profiles folder, or, without one, of the catalog. Raises UnknownNameError, ProfileError."""
+    """Return a model of a profiles folder, or of the catalog if there is none.
+
+    Raises UnknownNameError, ProfileError.
+    """
     models = catalog_models() if profiles is None else measured_models(profiles)
     if name not in models:
         raise UnknownNameError(
@@ -185,10 +194,10 @@ def named_model(name: str, profiles: Path | None) -> Model:
 def measured_models(
     folder: Path, *, gpu_types: Collection[str] | None = None
 ) -> Mapping[str, Model]:
-    """The models of a profiles folder, or of a file with a table of throughputs, true to the measurements; of these GPU types alone, where
-    some are named.
+    """Return the models of a profiles folder, or of a file of throughputs.
 
-    Raises ProfileError naming file, row and field.
+    Their truth is the measurements. `gpu_types`: read only these. Raises ProfileError naming file,
+    row and field.
     """
     if folder.is_file():
         return {
@@ -201,7 +210,10 @@ def measured_models(
 
 
 def _measured(measured: MeasuredModel) -> Model:
-    """What was not measured (restart seconds, slowdown, replica size, smallest batch) is the catalog's, or plain defaults."""
+    """A measured model. What was not measured is the catalog's, or a plain default.
+
+    Not measured are restart seconds, slowdown, replica size and smallest batch.
+    """
     known = load_catalog().get(measured.name)
     fits = known.fits if known else {}
     least = min((fit.smallest_per_gpu_batch_size for fit in fits.values()), default=1)
@@ -242,7 +254,10 @@ def _from_table(name: str, truth: TableTruth) -> Model:
 
 
 def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:
-    """Samples per second on one replica, by type, as the published simulator takes them: largest batch over largest step time."""
+    """Samples per second of one replica, by type.
+
+    As in the published simulator: largest batch over largest step time.
+    """
     reference = {}
     for kind in truth.gpu_types():
         count = unit.get(kind, 1)

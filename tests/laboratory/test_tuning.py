@@ -10,7 +10,7 @@ from simulation.small import LIMITS, spec, truth
 from typer.testing import CliRunner
 
 from maat.cli.app import app
-from maat.laboratory.reactive import ReactiveExecutor, Submission
+from maat.laboratory.reactive import ReactiveExecutor
 from maat.laboratory.rented import LatestOnly
 from maat.laboratory.tuning import BEST, Settings, TreeParzen, Trials, Tuned, Tuning, score_of, tune
 from maat.scheduling.cluster import Cluster
@@ -25,6 +25,7 @@ from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import fidelity
+from maat.simulation.submission import Submission
 from maat.simulation.world_models import Model
 
 ARTIFACT = fidelity("pollux-artifact")

@@ -1,4 +1,4 @@
-"""Inference: batch inference counts every sample, latency-bound its promise."""
+"""Work other than training: batch inference counts every sample, latency-bound inference whether it keeps its promise."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.policies import POLICIES
-from maat.simulation.adaptive_job import SimulatedJob
+from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import WorkloadKind
 
 CLUSTER = Cluster.parse("t4=2x4")
 
 
 def goodput(declared: JobSpec) -> list[float]:
-    """Goodput of one, two and four t4 GPUs.
-
-    A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01.
-    """
+    """Of one, two and four t4 GPUs. A pass takes 0.1 + 0.001 m seconds, synchronisation 0.01."""
     counts = np.array([1, 2, 4])
     pairs = evaluate_pairs(
         (job(declared, belief(t4=0.1)),),
@@ -83,7 +80,7 @@ def test_sia_gives_a_new_latency_bound_job_at_once_what_keeps_its_promise() -> N
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)
-def test_a_promise_that_no_gpu_can_keep_gets_none_and_has_that_reason(policy: str) -> None:
+def test_a_promise_that_no_gpu_can_keep_gets_none_and_is_told_so(policy: str) -> None:
     declared = spec(
         workload_kind=WorkloadKind.LATENCY_INFERENCE, batch_size=200, promised_seconds=0.01
     )

@@ -25,7 +25,8 @@ from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES, fidelity
 from maat.simulation.record import Cancelled, Position, SimulationResult
-from maat.simulation.scenario import Scenario, build_parts
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 from maat.simulation.world_models import Model, catalog_models, measured_models
 from maat.vocabulary import ProfilingMode
 from maat.workloads.generators import generate
@@ -171,16 +172,16 @@ def test_a_fidelity_sets_the_policys_parameters_unless_the_caller_does() -> None
         "utility_decimals": 2,
     }
     published["young_move_freely"] = True
-    assert build_parts(preset)[0] == Sia(**published, beyond_largest_batch=True, random_ties=True)
-    assert build_parts(preset)[1] == WholeNode(evict=Eviction.EVERYBODY, spread=True)
+    assert World.of(preset).policy == Sia(**published, beyond_largest_batch=True, random_ties=True)
+    assert World.of(preset).placer == WholeNode(evict=Eviction.EVERYBODY, spread=True)
     own = replace(preset, policy_parameters={"utility_decimals": None, "p": 0.5})
-    assert build_parts(own)[0] == Sia(
+    assert World.of(own).policy == Sia(
         **{**published, "utility_decimals": None},
         p=0.5,
         beyond_largest_batch=True,
         random_ties=True,
     )
-    assert build_parts(scenario())[0] == Sia()
+    assert World.of(scenario()).policy == Sia()
 
 
 def test_the_switches_of_a_fidelity_change_what_happens() -> None:

@@ -73,7 +73,7 @@ def test_profiling_takes_its_time_is_charged_and_shows_one_gpu_of_every_type() -
     for known in job.belief.by_type.values():
         assert {(s.node_count, s.replica_count) for s in known.samples} == {(1, 1)}
         assert len(known.samples) > 3
-    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
 
 
 def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
@@ -84,7 +84,7 @@ def test_an_oracle_shows_every_configuration_at_no_cost() -> None:
         (1, 2),
         (2, 4),
     }
-    assert executor.jobs["x"].profiling_gpu_seconds == {}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {}
 
 
 def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_cost() -> None:
@@ -99,15 +99,15 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
             pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),
         )  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
     }
-    assert executor.jobs["x"].profiling_gpu_seconds == {}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {}
 
 
 def test_a_fidelity_may_tell_a_policy_something_else_than_the_others() -> None:
     preset = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.ORACLE})
-    assert preset.told_to("fifo").profiling is ProfilingMode.ORACLE
-    assert preset.told_to("srtf").profiling is ProfilingMode.NO_PROFILE
+    assert preset.as_known_to("fifo").profiling is ProfilingMode.ORACLE
+    assert preset.as_known_to("srtf").profiling is ProfilingMode.NO_PROFILE
     assert (
-        preset.revealing(ProfilingMode.BOOTSTRAP).told_to("fifo").profiling
+        preset.revealing(ProfilingMode.BOOTSTRAP).as_known_to("fifo").profiling
         is ProfilingMode.BOOTSTRAP
     )
 
@@ -117,13 +117,13 @@ def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_bat
 ):
     told = replace(QUIET, profiling_by_policy={"fifo": ProfilingMode.REQUESTED})
     assert QUIET.plan_within_trace_batch
-    assert [told.told_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [
+    assert [told.as_known_to(policy).plan_within_trace_batch for policy in ("fifo", "srtf")] == [
         False,
         True,
     ]
     model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
     assert [
-        model.job_spec(job, told.told_to(policy)).max_batch_size for policy in ("fifo", "srtf")
+        model.job_spec(job, told.as_known_to(policy)).max_batch_size for policy in ("fifo", "srtf")
     ] == [4096, 2048]
 
 
@@ -134,7 +134,7 @@ def test_a_replica_of_several_gpus_is_profiled_on_all_of_them_and_charged_for_th
     clock.sleep_until(20.0)
     (job,) = executor.observe().jobs
     assert {s.replica_count for s in job.belief.by_type["t4"].samples} == {1}
-    assert executor.jobs["x"].profiling_gpu_seconds == {"t4": 40.0, "a100": 20.0}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 40.0, "a100": 20.0}
 
 
 def test_a_job_that_starts_is_starting_until_it_has_loaded() -> None:
@@ -160,7 +160,7 @@ def test_moves_of_the_same_shape_are_free_in_the_published_simulator_alone(
     clock.sleep_until(60.0)
     executor.observe()
     assert (move(executor, 2, *gpus) == [(EventKind.ALLOCATED, None)]) == free
-    assert executor.jobs["x"].restarts == int(not free)
+    assert executor.jobs["x"].ledger.restarts == int(not free)
 
     executor, clock = executor_with(replace(QUIET, free_moves_of_same_shape=False))
     executor.observe()
@@ -194,4 +194,4 @@ def test_a_job_trains_within_its_declared_batch_size_unless_the_fidelity_lets_it
     )
     clock.sleep_until(60.0)
     executor.observe()
-    assert executor.jobs["x"].max_batch_size == most
+    assert executor.jobs["x"].agent.max_batch_size == most

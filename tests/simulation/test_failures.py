@@ -154,8 +154,8 @@ def test_a_job_on_a_failed_node_falls_back_to_the_end_of_its_last_epoch_and_wait
     (event,) = [e for e in state.events if e.state is JobState.PREEMPTED]
     assert (event.time, event.data["cause"], event.data["node"]) == (60.0, "node-failed", "t4-0")
     assert event.data["lost_work"] == pytest.approx(100.0)
-    assert executor.jobs["x"].lost_gpu_seconds == pytest.approx(10.0)
-    assert executor.jobs["x"].gpu_seconds == pytest.approx({"t4": 60.0}), (
+    assert executor.jobs["x"].ledger.lost_gpu_seconds == pytest.approx(10.0)
+    assert executor.jobs["x"].ledger.gpu_seconds == pytest.approx({"t4": 60.0}), (
         "no GPU is held after the failure"
     )
     assert state.cluster.capacity.tolist() == [2, 2]
@@ -181,7 +181,7 @@ def test_a_preempted_job_has_saved_all_it_did() -> None:
     clock.sleep_until(120.0)
     (job,) = executor.observe().jobs
     assert job.remaining_work == pytest.approx(400.0)
-    assert executor.jobs["x"].interruptions == 0
+    assert executor.jobs["x"].ledger.interruptions == 0
 
 
 def test_a_failure_of_another_node_or_after_its_end_leaves_a_job_alone() -> None:
@@ -192,7 +192,7 @@ def test_a_failure_of_another_node_or_after_its_end_leaves_a_job_alone() -> None
     clock.sleep_until(120.0)
     assert executor.observe().jobs == ()
     assert executor.finished["x"].finished_at == pytest.approx(100.0)
-    assert executor.finished["x"].interruptions == 0
+    assert executor.finished["x"].ledger.interruptions == 0
 
 
 def test_a_job_on_several_nodes_is_lost_with_any_of_them_and_once() -> None:
@@ -200,8 +200,8 @@ def test_a_job_on_several_nodes_is_lost_with_any_of_them_and_once() -> None:
     hold(executor, 1, 0, 1, 2, 3)
     clock.sleep_until(60.0)
     executor.observe()
-    assert executor.jobs["x"].interruptions == 1
-    assert executor.jobs["x"].gpu_seconds == pytest.approx({"t4": 40.0})
+    assert executor.jobs["x"].ledger.interruptions == 1
+    assert executor.jobs["x"].ledger.gpu_seconds == pytest.approx({"t4": 40.0})
 
 
 def test_to_go_on_after_a_failure_is_a_restart_that_is_paid_for() -> None:
@@ -213,7 +213,7 @@ def test_to_go_on_after_a_failure_is_a_restart_that_is_paid_for() -> None:
     clock.sleep_until(180.0)
     executor.observe()
     job = executor.finished["x"]
-    assert job.restarts == 1
+    assert job.ledger.restarts == 1
     assert job.finished_at == pytest.approx(125.0), (
         "10 s to restore, and 50 s of work from the checkpoint at 500 on"
     )

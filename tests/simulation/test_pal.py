@@ -22,8 +22,9 @@ from maat.simulation.engine import simulate
 from maat.simulation.fidelity import fidelity
 from maat.simulation.iteration_models import iteration_models, shipped_models
 from maat.simulation.record import SimulationResult
-from maat.simulation.scenario import Scenario, build_parts
+from maat.simulation.scenario import Scenario
 from maat.simulation.variability import Measurements, Variability, read_variability
+from maat.simulation.world import World
 from maat.vocabulary import Adaptivity, ScoreDraw
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
@@ -164,9 +165,9 @@ def test_the_placers_parameters_are_the_fidelitys_unless_the_caller_sets_them() 
         placer="pal",
         conditions=Conditions(fidelity=ARTIFACT),
     )
-    assert build_parts(scenario)[1] == PLACERS.build("pal", {"binning": "two"})
+    assert World.of(scenario).placer == PLACERS.build("pal", {"binning": "two"})
     own = replace(scenario, placer_parameters={"binning": "silhouette"})
-    assert build_parts(own)[1] == PLACERS.build("pal")
+    assert World.of(own).placer == PLACERS.build("pal")
 
 
 def test_waiting_counts_every_time_without_gpus_and_queueing_only_the_first() -> None:
@@ -218,12 +219,12 @@ def test_beside_placers_that_mark_the_queue_nobody_passes_the_mark_in_the_paper_
     scenario = Scenario(
         Workload("none", (), "pal"), {}, Cluster.parse("v100=1x4"), policy="las", placer=placer
     )
-    assert build_parts(scenario)[0] == POLICIES.build("las", {"head_of_line": "block"})
-    assert build_parts(replace(scenario, policy_parameters={"head_of_line": "backfill"}))[
-        0
-    ] == POLICIES.build("las")
-    assert build_parts(replace(scenario, placer="packed"))[0] == POLICIES.build("las")
-    assert build_parts(replace(scenario, policy="sia"))[0] == POLICIES.build("sia")
+    assert World.of(scenario).policy == POLICIES.build("las", {"head_of_line": "block"})
+    assert World.of(
+        replace(scenario, policy_parameters={"head_of_line": "backfill"})
+    ).policy == POLICIES.build("las")
+    assert World.of(replace(scenario, placer="packed")).policy == POLICIES.build("las")
+    assert World.of(replace(scenario, policy="sia")).policy == POLICIES.build("sia")
 
 
 # ---- unequal GPUs

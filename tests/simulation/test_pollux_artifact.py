@@ -16,12 +16,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from maat.simulation.adaptive_job import shape_of
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock, simulate
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES, Fidelity, fidelity
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import shape_of
 from maat.simulation.world_models import Model, catalog_models, measured_models
 from maat.vocabulary import Adaptivity, ProfilingMode
 from maat.workloads.workloads import TraceJob, Workload, read_workload
@@ -63,10 +63,10 @@ def test_ncf_is_bound_to_what_the_trace_asks_for() -> None:
 
 
 def test_a_fidelity_may_reveal_more_to_one_policy() -> None:
-    assert POLLUX.told_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
-    assert POLLUX.told_to("tiresias").profiling is ProfilingMode.NO_PROFILE
+    assert POLLUX.as_known_to("optimus").profiling is ProfilingMode.REQUEST_ORACLE
+    assert POLLUX.as_known_to("tiresias").profiling is ProfilingMode.NO_PROFILE
     assert (
-        POLLUX.revealing(ProfilingMode.BOOTSTRAP).told_to("optimus").profiling
+        POLLUX.revealing(ProfilingMode.BOOTSTRAP).as_known_to("optimus").profiling
         is ProfilingMode.BOOTSTRAP
     )
 

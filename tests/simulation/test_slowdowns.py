@@ -9,10 +9,10 @@ from simulation.small import spec, truth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.simulated_job import SimulatedJob
 
 CLUSTER = Cluster(Cluster.parse("t4=1x4").nodes, Cluster.parse("t4=1x4").gpu_types, jobs_per_gpu=2)
 
@@ -52,7 +52,7 @@ def test_pace_divides_the_work_done() -> None:
         _start(executor, 1, {"a": (0,), "b": (0,)})
         clock.sleep_until(20.0)
         executor.observe()
-        done[len(slowdowns)] = executor.jobs["a"].done_work
+        done[len(slowdowns)] = executor.jobs["a"].ledger.done_work
 
     assert done[1] == done[0] / 2 > 0
 

@@ -15,18 +15,18 @@ from simulation.small import under
 
 from maat.laboratory.content import content_key
 from maat.laboratory.setup import GivenTrace, Setup
-from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Allocation
 from maat.scheduling.regimes import Regime
-from maat.simulation.adaptive_job import SimulatedJob
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 from maat.simulation.tuned_jobs import TunedJobs, tuned, valid_pairs
+from maat.simulation.world import World
 from maat.simulation.world_models import Model, catalog_models
 from maat.vocabulary import Adaptivity, TuningRule, WorkloadKind
 from maat.workloads.generators import generate
@@ -46,7 +46,6 @@ def run_seconds(model: Model, gpu_type: str, job: TraceJob, per_node: int) -> fl
         0.0,
         epoch_ends(model.truth, 1.0, ()),
         model.truth.max_batch_size,
-        belief=Belief(),
     )
     whole, rest = divmod(job.gpu_count, per_node)
     shape = (per_node,) * whole + ((rest,) if rest else ())
@@ -184,7 +183,7 @@ def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch
     )
     played = scenario()
     result = simulate(played)
-    wanted = played.tuned_jobs
+    wanted = World.of(played).tuned_jobs
     assert [(s.adaptivity, s.gpu_count, s.batch_size) for s in seen] == [
         (Adaptivity.RIGID, wanted[s.id].gpu_count, wanted[s.id].batch_size) for s in seen
     ]
@@ -193,16 +192,15 @@ def test_tuned_jobs_are_rigid_under_every_policy(monkeypatch: pytest.MonkeyPatch
 
 
 def test_jobs_that_a_study_or_a_fidelity_binds_are_not_tuned_but_run_as_the_trace_says() -> None:
-    half = scenario(rigid_share=0.25, strong_scaling_share=0.25)
+    half = World.of(scenario(rigid_share=0.25, strong_scaling_share=0.25))
     assert sorted(half.adaptivity[name] for name in half.tuned_jobs) == [Adaptivity.ADAPTIVE] * 2
     jobs = (
         TraceJob("n", 0.0, "ncf", 1, 32768, work_scale=0.1),
         TraceJob("c", 0.0, "cifar10", 1, 128, work_scale=0.1),
     )
     conditions = Conditions(FIDELITIES["pollux-artifact"], tuned=TunedJobs())
-    assert set(
-        Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions).tuned_jobs
-    ) == {"c"}
+    bound = Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions)
+    assert set(World.of(bound).tuned_jobs) == {"c"}
 
 
 @pytest.mark.parametrize("family", ["philly", "helios", "newtrace"])
@@ -216,7 +214,7 @@ def test_generated_traces_are_tuned_too(family: str) -> None:
         placer="packed-sticky",
         conditions=Conditions(tuned=TunedJobs()),
     )
-    assert set(played.tuned_jobs) == {
+    assert set(World.of(played).tuned_jobs) == {
         job.name for job in workload.jobs if not MODELS[job.model].gpus_per_replica
     }
     assert simulate(played).complete

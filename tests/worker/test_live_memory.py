@@ -24,7 +24,7 @@ from sqlmodel import Session, col, select
 from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Job, Node
 from maat.scheduling.job import JobId
-from maat.simulation.adaptive_job import samples_of, standing_of
+from maat.simulation.job_snapshot import JobSnapshot, samples_to_json
 from worker import live, live_memory
 from worker.executor_rows import stored_executor
 from worker.lease import take
@@ -177,7 +177,7 @@ def test_the_rows_say_after_every_step_how_the_executor_stands(
         number = live.step_cluster(database, cluster_id)
         jobs = kept[cluster_id].executor.simulated.jobs
         assert standings(database, cluster_id) == {
-            job_id: (dict(standing_of(j)), samples_of(j.belief.by_type))
+            job_id: (JobSnapshot.of(j), samples_to_json(j.agent.belief.by_type))
             for job_id, j in jobs.items()
         }
         return number
@@ -197,7 +197,8 @@ def standings(database: Database, cluster_id: str) -> dict[JobId, Any]:
         stored = stored_executor(session, session.get(ClusterRuntime, cluster_id))
     assert stored is not None
     return {
-        job_id: (found.standing, samples_of(found.by_type)) for job_id, found in stored.jobs.items()
+        job_id: (found.standing, samples_to_json(found.by_type))
+        for job_id, found in stored.jobs.items()
     }
 
 
@@ -209,7 +210,7 @@ def test_what_did_not_change_is_not_written(database: Database) -> None:
     rows, jobs = cluster._rows, cluster.executor.simulated.jobs
     assert [write.rows for write in rows.changes(jobs) if write.rows] == []
     one = next(iter(jobs.values()))
-    one.done_work += 1.0
+    one.ledger.done_work += 1.0
     assert [
         [row["of_job"] for row in write.rows] for write in rows.changes(jobs) if write.rows
     ] == [[one.spec.id]]

@@ -16,12 +16,12 @@ from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobSpec
-from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.scenario import Scenario, submit
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.workloads import Workload, write_workload
-from worker.live_executor import LIVE_FIDELITY, FixedClock, job_spec
+from worker.live_executor import job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
 SUBMITTED, FIRST = 90.0, 30.0
@@ -78,10 +78,7 @@ def live_spec(body: JobBody) -> JobSpec:
 
 
 def replayed_spec(workload: Workload) -> JobSpec:
-    executor = SimulatedExecutor(CLUSTER, FixedClock(1e6), LIVE_FIDELITY)
-    submit(Scenario(workload, shipped_models(), CLUSTER), executor)
-    executor.observe()
-    (job,) = executor.jobs.values()
+    (job,) = World.of(Scenario(workload, shipped_models(), CLUSTER)).submissions
     return job.spec
 
 

@@ -93,7 +93,9 @@ def test_what_is_seen_of_a_job_is_the_past_and_not_what_comes() -> None:
 
 def test_a_profile_covers_the_batch_sizes_that_the_job_may_use() -> None:
     executor, _ = running(profiling=ProfilingMode.ORACLE)
-    assert {s.per_gpu_batch_size for s in executor.jobs["x"].belief.by_type["t4"].samples} == {
+    assert {
+        s.per_gpu_batch_size for s in executor.jobs["x"].agent.belief.by_type["t4"].samples
+    } == {
         10,
         20,
     }

@@ -1,4 +1,4 @@
-"""One simulated job, its progress computed by hand."""
+"""One simulated job, its progress reckoned by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.errors import ContractViolation
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, JobSpec
-from maat.simulation.adaptive_job import SimulatedJob, shape_of
+from maat.simulation.simulated_job import SimulatedJob, shape_of
 from maat.vocabulary import Adaptivity
 
 FITTER = MemoisingFitter()
@@ -51,12 +51,12 @@ def live(one: SimulatedJob, now: float, until: float, *, whole_seconds: bool = F
 def test_a_job_progresses_at_its_goodput_and_ends_to_the_second() -> None:
     one = running()
     live(one, 0.0, 60.0)
-    assert one.done_work == pytest.approx(600.0)
+    assert one.ledger.done_work == pytest.approx(600.0)
     assert one.goodput == pytest.approx(10.0)
     live(one, 60.0, 120.0)
     assert one.finished_at == pytest.approx(100.0)
-    assert one.done_work == 1000.0
-    assert one.gpu_seconds == pytest.approx({"t4": 100.0})
+    assert one.ledger.done_work == 1000.0
+    assert one.ledger.gpu_seconds == pytest.approx({"t4": 100.0})
 
 
 def test_an_ended_job_lives_no_longer() -> None:
@@ -64,7 +64,7 @@ def test_an_ended_job_lives_no_longer() -> None:
     live(one, 0.0, 120.0)
     live(one, 120.0, 180.0)
     assert one.finished_at == pytest.approx(100.0)
-    assert one.gpu_seconds == pytest.approx({"t4": 100.0})
+    assert one.ledger.gpu_seconds == pytest.approx({"t4": 100.0})
 
 
 def test_epochs_end_in_turn() -> None:
@@ -72,26 +72,26 @@ def test_epochs_end_in_turn() -> None:
     seen = []
     for end in (20.0, 30.0, 60.0, 99.0):
         live(one, 0.0 if not seen else seen[-1][0], end)
-        seen.append((end, one.epoch))
+        seen.append((end, one.ledger.epoch))
     assert [epoch for _, epoch in seen] == [0, 1, 2, 3]
 
 
 def test_the_first_start_pays_for_loading_and_is_no_restart() -> None:
     one = running(restart_seconds=40.0)
     live(one, 0.0, 60.0)
-    assert one.done_work == pytest.approx(200.0)
-    assert (one.started_at, one.restarts) == (0.0, 0)
-    assert one.gpu_seconds == pytest.approx({"t4": 60.0}), "GPUs are held during the pause"
+    assert one.ledger.done_work == pytest.approx(200.0)
+    assert (one.ledger.started_at, one.ledger.restarts) == (0.0, 0)
+    assert one.ledger.gpu_seconds == pytest.approx({"t4": 60.0}), "GPUs are held during the pause"
 
 
 def test_a_pause_may_span_several_rounds_and_is_seen_as_restarting() -> None:
     one = running(restart_seconds=100.0)
     live(one, 0.0, 60.0)
     assert one.as_seen().restarting
-    assert one.done_work == 0.0
+    assert one.ledger.done_work == 0.0
     live(one, 60.0, 120.0)
     assert not one.as_seen().restarting
-    assert one.done_work == pytest.approx(200.0)
+    assert one.ledger.done_work == pytest.approx(200.0)
 
 
 def test_a_change_of_gpus_is_paid_for_and_counted() -> None:
@@ -99,8 +99,8 @@ def test_a_change_of_gpus_is_paid_for_and_counted() -> None:
     live(one, 0.0, 60.0)
     give(one, 2, now=60.0)
     live(one, 60.0, 70.0)
-    assert one.restarts == 1
-    assert one.done_work == pytest.approx(500.0)
+    assert one.ledger.restarts == 1
+    assert one.ledger.done_work == pytest.approx(500.0)
 
 
 def test_a_free_move_costs_nothing() -> None:
@@ -108,7 +108,7 @@ def test_a_free_move_costs_nothing() -> None:
     live(one, 0.0, 20.0)
     give(one, 1, now=20.0, restarts=False)
     live(one, 20.0, 30.0)
-    assert (one.restarts, one.done_work) == (0, pytest.approx(200.0))
+    assert (one.ledger.restarts, one.ledger.done_work) == (0, pytest.approx(200.0))
 
 
 def test_a_preempted_job_keeps_what_it_did_and_makes_no_progress() -> None:
@@ -116,12 +116,12 @@ def test_a_preempted_job_keeps_what_it_did_and_makes_no_progress() -> None:
     live(one, 0.0, 60.0)
     give(one, 0, now=60.0, restarts=False)
     live(one, 60.0, 600.0)
-    assert one.done_work == pytest.approx(500.0)
-    assert one.gpu_seconds == pytest.approx({"t4": 60.0})
+    assert one.ledger.done_work == pytest.approx(500.0)
+    assert one.ledger.gpu_seconds == pytest.approx({"t4": 60.0})
     assert one.as_seen().allocation is None
     give(one, 1, now=600.0)
     live(one, 600.0, 670.0)
-    assert one.restarts == 1, "to resume is to restart"
+    assert one.ledger.restarts == 1, "to resume is to restart"
     assert one.finished_at == pytest.approx(660.0)
 
 
@@ -146,8 +146,8 @@ def test_whole_second_epochs_round_each_epoch_by_itself() -> None:
 def test_slowdown_slows_progress_and_not_what_is_measured() -> None:
     one = running(model=truth(slowdown=2.0))
     live(one, 0.0, 60.0)
-    assert one.done_work == pytest.approx(300.0)
-    (sample,) = one.belief.by_type["t4"].samples
+    assert one.ledger.done_work == pytest.approx(300.0)
+    (sample,) = one.agent.belief.by_type["t4"].samples
     assert sample.step_seconds == pytest.approx(1.0)
 
 

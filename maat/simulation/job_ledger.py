@@ -1,0 +1,90 @@
+"""The ledger of one simulated job: what has truly happened to it. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass
+class JobLedger:
+    """Work, GPU time, waiting, restarts and interruptions of one job.
+
+    All times are simulated seconds. `done_work`: effective samples; `epoch`: number of the present
+    epoch. `saved_work`: the work in the last checkpoint, taken at the end of every epoch and
+    whenever the scheduler takes GPUs away or moves the job; `unsaved_gpu_seconds`: GPU seconds
+    since then. `restart_left`: seconds of the present restart still to pay. `waited_seconds`:
+    without GPUs, up to the last time it received some; `waiting_since`: start of the present wait,
+    None while the job holds GPUs.
+    """
+
+    waiting_since: float | None
+    done_work: float = 0.0
+    epoch: int = 0
+    restart_left: float = 0.0
+    restarts: int = 0
+    started_at: float | None = None
+    finished_at: float | None = None
+    gpu_seconds: dict[str, float] = field(default_factory=dict)
+    profiling_gpu_seconds: dict[str, float] = field(default_factory=dict)
+    saved_work: float = 0.0
+    unsaved_gpu_seconds: float = 0.0
+    interruptions: int = 0
+    lost_gpu_seconds: float = 0.0
+    waited_seconds: float = 0.0
+
+    def copy(self) -> JobLedger:
+        """Return a ledger that later entries do not change."""
+        return replace(
+            self,
+            gpu_seconds=dict(self.gpu_seconds),
+            profiling_gpu_seconds=dict(self.profiling_gpu_seconds),
+        )
+
+    @property
+    def total_gpu_seconds(self) -> Mapping[str, float]:
+        """GPU seconds by type, profiling included."""
+        both = {**self.gpu_seconds, **self.profiling_gpu_seconds}
+        return {
+            t: self.gpu_seconds.get(t, 0.0) + self.profiling_gpu_seconds.get(t, 0.0) for t in both
+        }
+
+    def spend(self, gpu_type: str, gpu_seconds: float) -> None:
+        """Enter GPU time since the last checkpoint."""
+        self.gpu_seconds[gpu_type] = self.gpu_seconds.get(gpu_type, 0.0) + gpu_seconds
+        self.unsaved_gpu_seconds += gpu_seconds
+
+    def save(self) -> None:
+        """Enter a checkpoint of all work done."""
+        self.saved_work, self.unsaved_gpu_seconds = self.done_work, 0.0
+
+    def end_epoch(self, done_work: float) -> None:
+        """Enter the end of the present epoch, with `done_work` by then, and a checkpoint."""
+        self.done_work = done_work
+        self.save()
+        self.epoch += 1
+
+    def start(self, now: float, *, restart_seconds: float) -> None:
+        """Enter a start; each one after the first counts as a restart."""
+        self.restart_left = restart_seconds
+        if self.started_at is None:
+            self.started_at = now
+        else:
+            self.restarts += 1
+
+    def wait(self, now: float) -> None:
+        """Enter the loss of all GPUs."""
+        self.restart_left, self.waiting_since = 0.0, now
+
+    def end_wait(self, now: float) -> None:
+        """Enter that the job holds GPUs, if it was waiting."""
+        if self.waiting_since is not None:
+            self.waited_seconds = self.waited_seconds + now - self.waiting_since
+            self.waiting_since = None
+
+    def interrupt(self, now: float) -> None:
+        """Enter the failure of a node: the work since the last checkpoint is lost."""
+        self.interruptions += 1
+        self.lost_gpu_seconds += self.unsaved_gpu_seconds
+        self.done_work, self.unsaved_gpu_seconds = self.saved_work, 0.0
+        self.wait(now)
