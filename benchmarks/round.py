@@ -17,7 +17,7 @@ from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import Allocation, Job
+from maat.scheduling.job import Allocation, Job, JobDeclaration
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
@@ -167,9 +167,8 @@ def _newcomer(rng: np.random.Generator, number: int, cluster: Cluster, *, now: f
     names = [name for name in SHARES if name in catalog]
     shares = np.array([SHARES[name] for name in names])
     model = catalog[names[int(rng.choice(len(names), p=shares / shares.sum()))]]
-    spec = model.job_spec(
-        id=f"job-{number}", submitted_at=now, max_gpus=int(rng.choice([4, 16, 64]))
-    )
+    asked = JobDeclaration(model=model.name, max_gpus=int(rng.choice([4, 16, 64])))
+    spec = model.job_spec(asked, id=f"job-{number}", submitted_at=now)
     phi = model.noise_scale_at(float(rng.random()))
     believed = {
         name: _believed(model, name, float(rng.uniform(0.99, 1.01)))

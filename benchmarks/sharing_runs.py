@@ -214,7 +214,11 @@ def _drawn(weights: dict[int, int], many: int, rng: np.random.Generator) -> np.n
 
 def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: float) -> TraceJob:
     whole = TraceJob(
-        f"{model}-{number}", round(submitted, 3), model, gpu_count, batch_size(model, gpu_count)
+        name=f"{model}-{number}",
+        submit_seconds=round(submitted, 3),
+        model=model,
+        gpu_count=gpu_count,
+        batch_size=batch_size(model, gpu_count),
     )
     return replace(whole, work_scale=seconds / solo_seconds(model, gpu_count))
 
@@ -235,7 +239,13 @@ def known_models() -> dict[str, Model]:
 def solo_seconds(model: str, gpu_count: int) -> float:
     """Seconds of a standard training alone on that many GPUs, one node after the other filled."""
     found = known_models()[model]
-    whole = TraceJob("whole", 0.0, model, gpu_count, batch_size(model, gpu_count))
+    whole = TraceJob(
+        name="whole",
+        submit_seconds=0.0,
+        model=model,
+        gpu_count=gpu_count,
+        batch_size=batch_size(model, gpu_count),
+    )
     spec = found.job_spec(whole, known(), adaptivity=Adaptivity.RIGID)
     job = SimulatedJob(spec, found.truth, 0.0, tuple(found.truth.epoch_ends), spec.max_batch_size)
     return job.steps_left() * _step_seconds(spec, found, gpu_count)

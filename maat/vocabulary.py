@@ -9,6 +9,8 @@ from enum import StrEnum
 
 MAX_TEXT = 200
 """Characters of a name."""
+MAX_PRIORITY = 1000
+"""Largest priority of a job; the smallest is its negative."""
 MAX_GPUS = 1_000_000
 MAX_GPUS_PER_NODE = 64
 MAX_JOBS_PER_GPU = 8

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from backend.jobs.declarations import declaration_of
 from backend.models import Job as JobRow
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
@@ -17,7 +18,7 @@ from maat.scheduling.rounds import Changes, ClusterState
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.world_models import Model
-from maat.vocabulary import Adaptivity, JobState, WorkloadKind
+from maat.vocabulary import JobState
 from worker.executor_rows import StoredExecutor, fit_once
 from worker.step_seconds import OBSERVE, StepSeconds
 
@@ -173,22 +174,11 @@ class MeasuredExecutor:
 def job_spec(row: JobRow, *, tenant: str) -> JobSpec:
     """What the owner declared, with what the catalog knows of the model; the tenant by its name. Raises JobError where that can never run."""
     return load_catalog()[row.model].job_spec(
+        declaration_of(row),
         id=row.id,
-        name=row.name,
+        submitted_at=row.submitted_seconds,
         owner=row.owner_id,
         tenant=tenant,
-        submitted_at=row.submitted_seconds,
-        work_scale=row.work_scale,
-        adaptivity=Adaptivity(row.adaptivity),
-        gpu_count=row.gpu_count,
-        min_gpus=row.min_gpus,
-        max_gpus=row.max_gpus,
-        batch_size=row.batch_size,
-        max_batch_size=row.max_batch_size,
-        preemptible=row.preemptible,
-        gpu_types=None if row.gpu_types is None else tuple(row.gpu_types),
-        workload_kind=WorkloadKind(row.workload_kind),
-        promised_seconds=row.promised_seconds,
     )
 
 

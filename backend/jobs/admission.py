@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from backend.jobs.declarations import declaration_of
 from backend.problems import FieldError, input_field_error
 from maat.api.jobs import JobBody
 from maat.models.catalog import CatalogModel
 from maat.scheduling.errors import JobError
 from maat.scheduling.job import JobSpec
-from maat.vocabulary import Adaptivity, WorkloadKind
 
 
 def objections(
@@ -39,22 +39,7 @@ def declared_spec(
     body: JobBody, model: CatalogModel, *, job_id: str, submitted_seconds: float
 ) -> JobSpec:
     """The job as the engine takes it. Raises JobError on what the model could never run."""
-    return model.job_spec(
-        id=job_id,
-        submitted_at=submitted_seconds,
-        name=body.name,
-        work_scale=body.work_scale,
-        adaptivity=Adaptivity(body.adaptivity),
-        gpu_count=body.gpu_count,
-        min_gpus=body.min_gpus,
-        max_gpus=body.max_gpus,
-        batch_size=body.batch_size,
-        max_batch_size=body.max_batch_size,
-        preemptible=body.preemptible,
-        gpu_types=None if body.gpu_types is None else tuple(body.gpu_types),
-        workload_kind=WorkloadKind(body.workload_kind),
-        promised_seconds=body.promised_seconds,
-    )
+    return model.job_spec(declaration_of(body), id=job_id, submitted_at=submitted_seconds)
 
 
 def _against_cluster(

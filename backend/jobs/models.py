@@ -84,6 +84,7 @@ class Job(SQLModel, table=True):
     batch_size: int | None = None
     max_batch_size: int | None = None
     preemptible: bool = True
+    priority: int = 0
     gpu_types: list[str] | None = Field(default=None, sa_type=Json)
     work_scale: float = 1.0
     workload_kind: str = Field(default="training", max_length=40)

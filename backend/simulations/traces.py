@@ -8,11 +8,13 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from backend.accounts.names import names_of
+from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
 from maat.api.simulations import MAX_SIMULATED_JOBS
 from maat.scheduling.errors import TraceError
+from maat.scheduling.job import declared
 from maat.simulation.iteration_models import shipped_models
-from maat.vocabulary import MAX_GPUS, Adaptivity, WorkloadKind
+from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
@@ -87,20 +89,10 @@ def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
     An adaptive job stays open to a study that binds a share of the jobs. One that names no `max_gpus` may have as many as there are, and not
     only those that a fidelity gives the jobs of published traces.
     """
-    return TraceJob(
-        name=job.id,
-        submit_seconds=job.submitted_seconds - first,
-        model=job.model,
-        gpu_count=job.min_gpus if job.gpu_count is None else job.gpu_count,
-        min_gpus=job.min_gpus,
-        max_gpus=MAX_GPUS if job.max_gpus is None else job.max_gpus,
-        batch_size=job.batch_size,
-        max_batch_size=job.max_batch_size,
-        gpu_types=None if job.gpu_types is None else tuple(job.gpu_types),
-        work_scale=job.work_scale,
-        adaptivity=None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
-        workload_kind=WorkloadKind(job.workload_kind),
-        promised_seconds=job.promised_seconds,
-        preemptible=job.preemptible,
-        tenant=tenant,
-    )
+    asked = declared(declaration_of(job)) | {
+        "name": job.id,
+        "adaptivity": None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
+        "gpu_count": job.min_gpus if job.gpu_count is None else job.gpu_count,
+        "max_gpus": MAX_GPUS if job.max_gpus is None else job.max_gpus,
+    }
+    return TraceJob(**asked, submit_seconds=job.submitted_seconds - first, tenant=tenant)

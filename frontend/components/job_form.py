@@ -10,24 +10,15 @@ from frontend.formatting import count, plural
 from frontend.problems import worded
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
+from maat.api.jobs import MAX_WORK, JobBody
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-# Field of the API -> its label in the form.
+# Field of the API -> its label in the form; the form asks for the cluster and for preemption apart.
 LABELS = {
-    "name": "Name",
-    "model": "Model",
-    "adaptivity": "What Maat may vary",
-    "gpu_count": "GPUs",
-    "min_gpus": "At least (GPUs)",
-    "max_gpus": "At most (GPUs)",
-    "batch_size": "Batch size (samples)",
-    "max_batch_size": "Largest batch size (samples)",
-    "work_scale": "Work (× standard training)",
-    "gpu_types": "GPU types",
-    "external_id": "Your own id",
-    "workload_kind": "What it does",
-    "promised_seconds": "Promised for a batch (s)",
+    name: str(field.title)
+    for name, field in JobBody.model_fields.items()
+    if name not in ("cluster_id", "preemptible")
 }
 FIELDS = tuple(LABELS)
 ADAPTIVITY = (
@@ -41,7 +32,6 @@ KINDS = (
     ("latency-inference", "Latency-bound inference"),
 )
 LATENCY = "latency-inference"
-MOST_WORK = 1000
 EMPTY_NAME = "Give the job a name."
 
 Values = Mapping[str, Any]
@@ -107,8 +97,8 @@ def unfinished(
     if not _positive(values["promised_seconds"]):
         found["promised_seconds"] = "Say in how many seconds a batch is to be answered."
     work = values["work_scale"]
-    if not _positive(work) or work > MOST_WORK:
-        found["work_scale"] = f"Give a number above 0, at most {count(MOST_WORK)}."
+    if not _positive(work) or work > MAX_WORK:
+        found["work_scale"] = f"Give a number above 0, at most {count(int(MAX_WORK))}."
     return {field: words for field, words in found.items() if words and field not in empty}
 
 

@@ -7,10 +7,22 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.job_form import ADAPTIVITY, KINDS, LABELS, meaningless
+from frontend.components.job_form import ADAPTIVITY, FIELDS, KINDS, LABELS, meaningless
 from frontend.routing import submits
+from maat.api.jobs import JobBody
 
 SHAPED = ("gpu_count", "min_gpus", "max_gpus", "batch_size", "max_batch_size", "promised_seconds")
+# Fields with a place and a component of their own; any other is a number that stands below them.
+LAID_OUT = {
+    *SHAPED,
+    "name",
+    "model",
+    "adaptivity",
+    "workload_kind",
+    "gpu_types",
+    "work_scale",
+    "external_id",
+}
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
 
@@ -122,8 +134,14 @@ def job_fields(*, replaces: bool) -> html.Div:
                     placeholder="optional, unique",
                     debounce=300,
                 ),
-                dmc.Switch(id="submit-preemptible", label="May be preempted", checked=True, mt=26),
+                dmc.Switch(
+                    id="submit-preemptible",
+                    label=JobBody.model_fields["preemptible"].title,
+                    checked=True,
+                    mt=26,
+                ),
             ),
+            _row(*(_number(name) for name in FIELDS if name not in LAID_OUT)),
             dmc.Group(
                 [
                     dmc.Button("Submit job", id="submit-button", n_clicks=0),
@@ -148,6 +166,28 @@ def _shaped(field: Any, name: str) -> html.Div:
         field,
         id=box_id(name),
         style=HIDDEN if name in meaningless("adaptive", "training") else SHOWN,
+    )
+
+
+def _number(name: str) -> Any:
+    """A whole number as the schema describes it: label, default, limits and help."""
+    field = JobBody.model_fields[name]
+    limits = {
+        kind: limit
+        for rule in field.metadata
+        for kind in ("ge", "le")
+        if (limit := getattr(rule, kind, None)) is not None
+    }
+    return dmc.NumberInput(
+        id=field_id(name),
+        label=field.title,
+        description=field.description,
+        value=field.default,
+        min=limits.get("ge"),
+        max=limits.get("le"),
+        step=1,
+        allowDecimal=False,
+        debounce=300,
     )
 
 

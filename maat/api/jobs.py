@@ -8,9 +8,11 @@ from pydantic import Field, SkipValidation
 from typing_extensions import TypedDict
 
 from maat.api.fields import BatchSize, Body, GpuCount, GpuTypeName, Name, Timestamp
+from maat.vocabulary import MAX_PRIORITY
 
 MAX_BATCH_JOBS = 1000
 MAX_DEMO_JOBS = 200
+MAX_WORK = 1000.0
 
 
 class JobBody(Body):
@@ -20,36 +22,53 @@ class JobBody(Body):
     policies use that do not choose.
     """
 
-    name: Name
-    model: Annotated[str, Field(min_length=1, max_length=100, description="A name of GET /models.")]
+    name: Name = Field(title="Name")
+    model: Annotated[str, Field(min_length=1, max_length=100)] = Field(
+        title="Model", description="A name of GET /models."
+    )
     cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Id or name; the first cluster where absent."
     )
-    adaptivity: Literal["rigid", "strong-scaling", "adaptive"] = "adaptive"
-    gpu_count: GpuCount | None = None
-    min_gpus: GpuCount = 1
-    max_gpus: GpuCount | None = None
-    batch_size: BatchSize | None = Field(default=None, description="Total, in samples.")
-    max_batch_size: BatchSize | None = None
-    work_scale: Annotated[
-        float, Field(gt=0, le=1000, description="Share of the model's standard training.")
-    ] = 1.0
+    adaptivity: Literal["rigid", "strong-scaling", "adaptive"] = Field(
+        default="adaptive", title="What Maat may vary"
+    )
+    gpu_count: GpuCount | None = Field(default=None, title="GPUs")
+    min_gpus: GpuCount = Field(default=1, title="At least (GPUs)")
+    max_gpus: GpuCount | None = Field(default=None, title="At most (GPUs)")
+    batch_size: BatchSize | None = Field(
+        default=None, title="Batch size (samples)", description="Total, in samples."
+    )
+    max_batch_size: BatchSize | None = Field(default=None, title="Largest batch size (samples)")
+    work_scale: Annotated[float, Field(gt=0, le=MAX_WORK)] = Field(
+        default=1.0,
+        title="Work (× standard training)",
+        description="Share of the model's standard training.",
+    )
+    gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
+        default=None,
+        title="GPU types",
+        description="Those that it may use; all on which the model runs where absent.",
+    )
+    preemptible: bool = Field(default=True, title="May be preempted")
+    priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = Field(
+        default=0,
+        title="Priority",
+        description="Under fifo the job of higher priority goes first; other policies ignore it.",
+    )
+    external_id: Name | None = Field(
+        default=None, title="Your own id", description="Your own id, unique in your tenant."
+    )
     workload_kind: Literal["training", "batch-inference", "latency-inference"] = Field(
         default="training",
+        title="What it does",
         description="What counts as goodput: effective samples/s; samples/s; 1 or 0 for a promised "
         "latency kept or not.",
     )
     promised_seconds: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
         default=None,
+        title="Promised for a batch (s)",
         description="Of latency-bound inference alone: in which it answers `batch_size` requests "
         "that it serves together.",
-    )
-    preemptible: bool = True
-    gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
-        default=None, description="Those that it may use; all on which the model runs where absent."
-    )
-    external_id: Name | None = Field(
-        default=None, description="Your own id, unique in your tenant."
     )
 
 
@@ -118,6 +137,7 @@ class JobOut(TypedDict):
     promised_seconds: float | None
     preemptible: bool
     gpu_types: list[str] | None
+    priority: int
     external_id: str | None
     submitted_at: Timestamp
     started_at: Timestamp | None

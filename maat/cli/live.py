@@ -13,7 +13,7 @@ import typer
 from maat.cli.explanation import explanation_lines
 from maat.cli.numbers import number_option, whole_argument, whole_option
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, Adaptivity, MeasurementKind, WorkloadKind
+from maat.vocabulary import MAX_GPUS, MAX_PRIORITY, Adaptivity, MeasurementKind, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.client import Client
@@ -96,6 +96,15 @@ def submit(
     preemptible: Annotated[
         bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")
     ] = True,
+    priority: Annotated[
+        int | None,
+        whole_option(
+            "--priority",
+            least=-MAX_PRIORITY,
+            most=MAX_PRIORITY,
+            help="Under fifo the job of higher priority goes first; by default 0.",
+        ),
+    ] = None,
     external_id: Annotated[
         str | None, typer.Option(help="Your own id, unique in your tenant.")
     ] = None,
@@ -116,6 +125,7 @@ def submit(
         "gpu_types": gpu_type or None,
         "work_scale": work_scale,
         "promised_seconds": promised_seconds,
+        "priority": priority,
         "external_id": external_id,
         "cluster_id": cluster,
     }

@@ -66,7 +66,9 @@ def train(training: Training, autoscaler: Autoscaler) -> Rented:
     revealed = training.fidelity.revealing(training.profiling)
     inner = SimulatedExecutor(training.cluster, clock, revealed)
     model = training.model.under(revealed)
-    spec = model.job_spec(TraceJob(model.name, 0.0, model.name, 1), revealed)
+    spec = model.job_spec(
+        TraceJob(name=model.name, submit_seconds=0.0, model=model.name, gpu_count=1), revealed
+    )
     if not any(spec.may_use(name) for name in training.cluster.type_names):
         raise TraceError(
             f"cannot run on {training.cluster.describe()}",

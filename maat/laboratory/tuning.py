@@ -265,7 +265,14 @@ class Trials:
         static, model = self.tuning.static_gpus, self.model
         batch = None if static is None else static * self.tuning.static_batch_per_gpu
         scale = settings["width"] * self.tuning.work_scale
-        job = TraceJob(name, now, model.name, 1 if static is None else static, batch, scale)
+        job = TraceJob(
+            name=name,
+            submit_seconds=now,
+            model=model.name,
+            gpu_count=1 if static is None else static,
+            batch_size=batch,
+            work_scale=scale,
+        )
         adaptivity = Adaptivity.ADAPTIVE if static is None else Adaptivity.RIGID
         spec = model.job_spec(job, self.tuning.fidelity, adaptivity=adaptivity)
         return Submission(spec, model.truth, model.restart_seconds, work_scale=scale)

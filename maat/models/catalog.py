@@ -17,7 +17,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import JobError, ProfileError
-from maat.scheduling.job import JobSpec, MemoryLimits
+from maat.scheduling.job import JobDeclaration, JobSpec, MemoryLimits, declared
 from maat.scheduling.throughput import ThroughputParameters
 from maat.vocabulary import Adaptivity, WorkloadKind
 
@@ -133,61 +133,45 @@ class CatalogModel:
 
     def job_spec(
         self,
+        job: JobDeclaration,
         *,
         id: str,
         submitted_at: float,
-        work_scale: float = 1.0,
-        name: str = "",
         owner: str = "local",
         tenant: str = "default",
-        adaptivity: Adaptivity = Adaptivity.ADAPTIVE,
-        gpu_count: int | None = None,
-        min_gpus: int = 1,
-        max_gpus: int | None = None,
-        batch_size: int | None = None,
-        max_batch_size: int | None = None,
-        preemptible: bool = True,
-        gpu_types: tuple[str, ...] | None = None,
-        restart_seconds: float | None = None,
-        weight: float = 1.0,
-        workload_kind: WorkloadKind = WorkloadKind.TRAINING,
-        promised_seconds: float | None = None,
     ) -> JobSpec:
-        """A job that puts `work_scale` times the samples of this model's standard training through it. Raises JobError on what it could never
-        run."""
-        if not 0.0 < work_scale < math.inf:
+        """Complete a declaration with what the catalog knows of this model.
+
+        Raises JobError on what the model could never run.
+        """
+        if not 0.0 < job.work_scale < math.inf:
             raise JobError(
                 "is no share above zero",
                 field="work_scale",
-                value=work_scale,
+                value=job.work_scale,
                 remedy="Give a number above 0, such as 1.",
             )
-        self._check_batch("batch_size", batch_size, workload_kind)
-        self._check_batch("max_batch_size", max_batch_size, workload_kind)
-        self._check_gpu_types(gpu_types)
+        self._check_batch("batch_size", job.batch_size, job.workload_kind)
+        self._check_batch("max_batch_size", job.max_batch_size, job.workload_kind)
+        self._check_gpu_types(job.gpu_types)
+        completed = declared(job) | {
+            "model": self.name,
+            "adaptivity": job.adaptivity or Adaptivity.ADAPTIVE,
+            "max_batch_size": self.max_batch_size
+            if job.max_batch_size is None
+            else job.max_batch_size,
+        }
         return JobSpec(
+            **completed,
             id=id,
-            model=self.name,
             submitted_at=submitted_at,
-            work=self.work * work_scale,
-            initial_batch_size=self.initial_batch_size,
-            max_batch_size=self.max_batch_size if max_batch_size is None else max_batch_size,
-            memory=self.memory_limits(),
-            name=name,
             owner=owner,
             tenant=tenant,
-            adaptivity=adaptivity,
-            gpu_count=gpu_count,
-            min_gpus=min_gpus,
-            max_gpus=max_gpus,
-            batch_size=batch_size,
-            preemptible=preemptible,
-            gpu_types=gpu_types,
+            work=self.work * job.work_scale,
+            initial_batch_size=self.initial_batch_size,
+            memory=self.memory_limits(),
             gpus_per_replica=self.gpus_per_replica,
-            restart_seconds=self.restart_seconds if restart_seconds is None else restart_seconds,
-            weight=weight,
-            workload_kind=workload_kind,
-            promised_seconds=promised_seconds,
+            restart_seconds=self.restart_seconds,
         )
 
     def _check_batch(self, field: str, batch_size: int | None, kind: WorkloadKind) -> None:

@@ -1,12 +1,14 @@
 """A job as the scheduler sees it.
 
-JobSpec is what its owner declared; Job is its state in this round.
+JobDeclaration is what its owner says; JobSpec adds what is known of its model; Job is its state in
+this round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from maat.scheduling.belief import Belief
 from maat.scheduling.errors import JobError
@@ -29,51 +31,80 @@ class MemoryLimits:
     fills_gpu: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
-    """What is declared of a job.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDeclaration:
+    """What the owner says of a job: the one list of these fields.
+
+    Requests, rows, traces and specs have fields of the same names, so that `declared` carries all
+    of them from one to the other.
+
+    Attributes:
+        adaptivity: None if the source leaves it open.
+        gpu_count: What a rigid job asks for, or the request that an ordering policy honours.
+        batch_size: Total, in samples.
+        max_batch_size: The most that the scheduler may plan with; None takes the model's.
+        work_scale: Share of the model's standard training.
+        promised_seconds: Time in which latency-bound inference answers `batch_size` requests that
+            it serves together, spread over its replicas.
+        gpu_types: Those that it may use; None for all on which its model runs.
+        priority: FIFO runs the job of higher priority first; other policies ignore it.
+    """
+
+    name: str = ""
+    model: str
+    adaptivity: Adaptivity | None = None
+    gpu_count: int | None = None
+    min_gpus: int = 1
+    max_gpus: int | None = None
+    batch_size: int | None = None
+    max_batch_size: int | None = None
+    work_scale: float = 1.0
+    workload_kind: WorkloadKind = WorkloadKind.TRAINING
+    promised_seconds: float | None = None
+    preemptible: bool = True
+    gpu_types: tuple[str, ...] | None = None
+    priority: int = 0
+
+
+DECLARED = tuple(field.name for field in fields(JobDeclaration))
+
+
+def declared(source: object) -> dict[str, Any]:
+    """Return the declaration's fields of an object that has them all, by name."""
+    return {name: getattr(source, name) for name in DECLARED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec(JobDeclaration):
+    """A declaration completed by what is known of the model, as policies see it.
 
     Raises JobError, which names the field, on a combination that can never run.
 
     Attributes:
         work: Effective samples to train: iterations at the initial batch size x that size.
-        max_batch_size: The most that the scheduler may plan with.
-        gpu_count: What a rigid job asks for, or the request that an ordering policy honours.
-        batch_size: Fixed total batch size; of a job with regimes, its first.
         gpus_per_replica: GPUs that one replica spans, by type (hybrid-parallel jobs); 1 by
             default.
         restart_seconds: Checkpoint + stop + start + restore, as the policy estimates it.
-        promised_seconds: Time in which latency-bound inference answers `batch_size` requests that
-            it serves together, spread over its replicas.
         variability_class: Which of the cluster's GPU scores apply to it; None if none do.
         locality_penalty: Factor on the time of an iteration across nodes, beyond what its step
             times show.
-        regimes: Set if the job changes its own batch size between epochs.
+        regimes: Set if the job changes its own batch size between epochs; `batch_size` is its
+            first.
         shares_as: Its name in tables of sharing slowdowns; None takes the model's.
     """
 
     id: JobId
-    model: str
     submitted_at: float
+    owner: str = "local"
+    tenant: str = "default"
+    adaptivity: Adaptivity = Adaptivity.ADAPTIVE
     work: float
     initial_batch_size: int
     max_batch_size: int
     memory: Mapping[str, MemoryLimits]
-    name: str = ""
-    owner: str = "local"
-    tenant: str = "default"
-    adaptivity: Adaptivity = Adaptivity.ADAPTIVE
-    gpu_count: int | None = None
-    min_gpus: int = 1
-    max_gpus: int | None = None
-    batch_size: int | None = None
-    preemptible: bool = True
-    gpu_types: tuple[str, ...] | None = None
     gpus_per_replica: Mapping[str, int] = field(default_factory=dict)
     restart_seconds: float = 30.0
     weight: float = 1.0
-    workload_kind: WorkloadKind = WorkloadKind.TRAINING
-    promised_seconds: float | None = None
     variability_class: str | None = None
     locality_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None

@@ -15,7 +15,7 @@ from maat.models.profiles import read_profiles
 from maat.models.throughput_table import TableTruth, read_throughput_table
 from maat.models.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
 from maat.scheduling.errors import UnknownNameError
-from maat.scheduling.job import JobSpec, MemoryLimits
+from maat.scheduling.job import JobSpec, MemoryLimits, declared
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.simulation.fidelity import Fidelity
 from maat.vocabulary import Adaptivity
@@ -89,30 +89,26 @@ class Model:
         largest = max(job.batch_size or 0, truth.initial_batch_size)
         within_trace = fidelity.plan_within_trace_batch and job.batch_size is not None
         plannable = largest if within_trace else truth.max_batch_size
-        return JobSpec(
-            id=job.name,
-            name=job.name,
-            model=self.name,
-            submitted_at=job.submit_seconds,
-            work=self.work * job.work_scale,
-            initial_batch_size=truth.initial_batch_size,
-            max_batch_size=plannable
+        completed = declared(job) | {
+            "model": self.name,
+            "adaptivity": adaptivity,
+            "max_gpus": self._most_gpus(job, fidelity) if job.max_gpus is None else job.max_gpus,
+            "batch_size": batch_size,
+            "max_batch_size": plannable
             if job.max_batch_size is None
             else min(plannable, job.max_batch_size),
-            memory=self._memory(fidelity),
-            adaptivity=adaptivity,
-            gpu_count=job.gpu_count,
-            min_gpus=job.min_gpus,
-            max_gpus=self._most_gpus(job, fidelity) if job.max_gpus is None else job.max_gpus,
-            batch_size=batch_size,
-            preemptible=job.preemptible,
-            gpu_types=job.gpu_types,
+        }
+        return JobSpec(
+            **completed,
+            id=job.name,
+            submitted_at=job.submit_seconds,
             tenant=job.tenant,
-            workload_kind=job.workload_kind,
-            promised_seconds=job.promised_seconds,
+            weight=job.weight,
+            work=self.work * job.work_scale,
+            initial_batch_size=truth.initial_batch_size,
+            memory=self._memory(fidelity),
             gpus_per_replica=self.gpus_per_replica,
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
-            weight=job.weight,
             variability_class=fidelity.variability.classes.get(self.name),
             locality_penalty=self.locality_penalty,
         )

@@ -231,7 +231,12 @@ def generate(
         name=f"{family}-{seed}",
         jobs=tuple(
             TraceJob(
-                f"{model}-{number}", at, model, request.gpu_count, request.batch_size, work_scale
+                name=f"{model}-{number}",
+                submit_seconds=at,
+                model=model,
+                gpu_count=request.gpu_count,
+                batch_size=request.batch_size,
+                work_scale=work_scale,
             )
             for number, (at, model, request) in enumerate(drawn)
         ),

@@ -18,8 +18,9 @@ from maat.csv_input import CsvInput, Row, read_csv
 from maat.models.profiles import MODEL_BY_FOLDER
 from maat.models.throughput_table import EPOCH_SAMPLES, JobType, steps_of_an_epoch
 from maat.scheduling.errors import TraceError
+from maat.scheduling.job import JobDeclaration
 from maat.scheduling.regimes import Regime
-from maat.vocabulary import MAX_GPUS, MAX_SECONDS, MAX_TEXT, Adaptivity, WorkloadKind
+from maat.vocabulary import MAX_GPUS, MAX_PRIORITY, MAX_SECONDS, MAX_TEXT, Adaptivity, WorkloadKind
 from maat.workloads.batch_regimes import Adaptation, regimes_of
 
 MAX_JOBS = 200_000
@@ -27,34 +28,25 @@ MAX_EPOCHS = 1_000_000
 MAX_WORK_SCALE = 1e8
 
 
-@dataclass(frozen=True, slots=True)
-class TraceJob:
-    """One submission. `gpu_count` and `batch_size` are what its owner asked for; an adaptive job is not bound to them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceJob(JobDeclaration):
+    """A declaration with the time of its submission.
 
-    `batch_size`: total, samples; None where the trace names none. `work_scale`: share of the model's standard training length.
-    `adaptivity`: None where the trace leaves it open, for a study to draw. `promised_seconds`: see JobSpec. `regimes`: the batch sizes that the
-    job sets itself; such a job is rigid. `weight`: its priority, 1 as a rule. `min_gpus`, `max_gpus`, `max_batch_size`: what the scheduler must keep
-    to; where `max_gpus` is None, no more than the fidelity gives any job, where `max_batch_size` is, the model's most. `gpu_types`: those that
-    it may use; None for all on which its model runs.
+    GPU count and batch size are what the owner asked for; an adaptive job is not bound to them.
+
+    Attributes:
+        name: Identifies the job within its trace.
+        adaptivity: None if the trace leaves it open, for a study to draw.
+        max_gpus: None for the most that the fidelity gives any job.
+        regimes: The batch sizes that the job sets itself; such a job is rigid.
+        weight: Its weight in policies that share time, 1 as a rule.
     """
 
-    name: str
     submit_seconds: float
-    model: str
     gpu_count: int
-    batch_size: int | None = None
-    work_scale: float = 1.0
-    adaptivity: Adaptivity | None = None
-    workload_kind: WorkloadKind = WorkloadKind.TRAINING
-    promised_seconds: float | None = None
-    preemptible: bool = True
     tenant: str = "default"
     regimes: tuple[Regime, ...] = ()
     weight: float = 1.0
-    min_gpus: int = 1
-    max_gpus: int | None = None
-    max_batch_size: int | None = None
-    gpu_types: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +236,9 @@ OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
     "max_gpus": lambda row, column: row.whole_number(column, maximum=MAX_GPUS),
     "max_batch_size": lambda row, column: row.whole_number(column),
     "gpu_types": lambda row, column: tuple(_name(row, column).split()),
+    "priority": lambda row, column: row.whole_number(
+        column, minimum=-MAX_PRIORITY, maximum=MAX_PRIORITY
+    ),
 }
 DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
 

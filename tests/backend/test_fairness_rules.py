@@ -34,7 +34,14 @@ DEFAULT = "mean-of-ratios"
 @pytest.fixture(scope="module")
 def played() -> SimulationResult:
     jobs = tuple(
-        TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05)
+        TraceJob(
+            name=f"job-{i}",
+            submit_seconds=60.0 * i,
+            model=model,
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.05,
+        )
         for i, model in enumerate(("cifar10", "bert", "cifar10"))
     )
     workload = Workload("hand-made", jobs, "sia")

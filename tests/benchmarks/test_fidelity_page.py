@@ -121,7 +121,14 @@ def test_two_mixes_differ_by_the_share_that_would_have_to_move() -> None:
 
 def test_hours_by_whole_rounds_add_up_to_those_of_the_metrics() -> None:
     jobs = tuple(
-        TraceJob(f"job-{i}", 45.0 * i, model, 1, 128, work_scale=0.1)
+        TraceJob(
+            name=f"job-{i}",
+            submit_seconds=45.0 * i,
+            model=model,
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.1,
+        )
         for i, model in enumerate(["cifar10", "yolov3", "cifar10"])
     )
     workload = Workload("three", jobs, "csv")

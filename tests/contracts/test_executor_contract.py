@@ -109,7 +109,12 @@ def trace_jobs(submissions: Sequence[tuple[int, str]]) -> list[TraceJob]:
     """Short jobs: a hundredth of a training each, 600 s apart at most."""
     return [
         TraceJob(
-            f"job-{i}", float(at), model, gpu_count=1 + i % 3, batch_size=None, work_scale=0.01
+            name=f"job-{i}",
+            submit_seconds=float(at),
+            model=model,
+            gpu_count=1 + i % 3,
+            batch_size=None,
+            work_scale=0.01,
         )
         for i, (at, model) in enumerate(submissions)
     ]

@@ -185,7 +185,9 @@ def test_a_mean_and_a_ratio_that_agree_need_no_explanation(hours: tuple[float, f
 
 
 def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
-    job = TraceJob("a", 0.0, "cifar10", 1, 128, 0.02)
+    job = TraceJob(
+        name="a", submit_seconds=0.0, model="cifar10", gpu_count=1, batch_size=128, work_scale=0.02
+    )
     same = tuple(Trace(name, GivenTrace(Workload(name, (job,), "sia"))) for name in ("one", "copy"))
 
     with pytest.raises(
@@ -196,7 +198,9 @@ def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
 
 
 def test_other_names_of_jobs_make_no_second_trace() -> None:
-    job = TraceJob("a", 0.0, "cifar10", 1, 128, 0.02)
+    job = TraceJob(
+        name="a", submit_seconds=0.0, model="cifar10", gpu_count=1, batch_size=128, work_scale=0.02
+    )
     renamed = tuple(
         Trace(name, GivenTrace(Workload(name, (replace(job, name=name),), "sia")))
         for name in ("one", "copy")

@@ -37,22 +37,54 @@ def played(*jobs: TraceJob, policy: str = "sia") -> SimulationResult:
 
 def few() -> list[TraceJob]:
     return [
-        TraceJob(f"job-{i}", 60.0 * i, model, 1, 128, 0.05)
+        TraceJob(
+            name=f"job-{i}",
+            submit_seconds=60.0 * i,
+            model=model,
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.05,
+        )
         for i, model in enumerate(("cifar10", "bert", "cifar10"))
     ]
 
 
 def test_a_job_that_waits_for_its_gpus_is_worse_off_than_one_that_does_not() -> None:
     jobs = [
-        TraceJob("first", 0.0, "cifar10", 8, 1024, 0.1),
-        TraceJob("second", 0.0, "cifar10", 8, 1024, 0.1),
+        TraceJob(
+            name="first",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=8,
+            batch_size=1024,
+            work_scale=0.1,
+        ),
+        TraceJob(
+            name="second",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=8,
+            batch_size=1024,
+            work_scale=0.1,
+        ),
     ]
     found = fairness(played(*jobs, policy="fifo")).rho
     assert found["second"] > found["first"]
 
 
 def test_a_lone_job_under_sia_is_treated_fairly() -> None:
-    found = fairness(played(TraceJob("lone", 0.0, "cifar10", 1, 128, 0.2)))
+    found = fairness(
+        played(
+            TraceJob(
+                name="lone",
+                submit_seconds=0.0,
+                model="cifar10",
+                gpu_count=1,
+                batch_size=128,
+                work_scale=0.2,
+            )
+        )
+    )
     assert found.worst <= 1.2
     assert list(found.rho) == ["lone"]
 
@@ -61,16 +93,22 @@ def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency
     None
 ):
     batch = TraceJob(
-        "batch", 0.0, "bert", 1, None, 0.02, workload_kind=WorkloadKind.BATCH_INFERENCE
+        name="batch",
+        submit_seconds=0.0,
+        model="bert",
+        gpu_count=1,
+        batch_size=None,
+        work_scale=0.02,
+        workload_kind=WorkloadKind.BATCH_INFERENCE,
     )
     training = replace(batch, name="training", workload_kind=WorkloadKind.TRAINING)
     service = TraceJob(
-        "service",
-        0.0,
-        "bert",
-        1,
-        16,
-        0.001,
+        name="service",
+        submit_seconds=0.0,
+        model="bert",
+        gpu_count=1,
+        batch_size=16,
+        work_scale=0.001,
         workload_kind=WorkloadKind.LATENCY_INFERENCE,
         promised_seconds=60.0,
     )
@@ -90,7 +128,14 @@ def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency
 
 
 def test_a_job_alone_keeps_to_what_its_owner_lets_it_have() -> None:
-    free = TraceJob("free", 0.0, "cifar10", 1, 128, 0.05)
+    free = TraceJob(
+        name="free",
+        submit_seconds=0.0,
+        model="cifar10",
+        gpu_count=1,
+        batch_size=128,
+        work_scale=0.05,
+    )
     alone = IsolatedRuns(played(free).scenario)
     bounded, picky = replace(free, max_gpus=1), replace(free, gpu_types=("t4",))
     small = replace(free, max_batch_size=128)
@@ -110,7 +155,19 @@ def test_the_published_rule_gives_no_job_a_larger_rho() -> None:
 
 
 def test_by_the_share_of_each_type_a_job_alone_has_fewer_gpus() -> None:
-    result = played(*[TraceJob(f"job-{i}", 0.0, "cifar10", 1, 128, 0.05) for i in range(4)])
+    result = played(
+        *[
+            TraceJob(
+                name=f"job-{i}",
+                submit_seconds=0.0,
+                model="cifar10",
+                gpu_count=1,
+                batch_size=128,
+                work_scale=0.05,
+            )
+            for i in range(4)
+        ]
+    )
     alone = IsolatedRuns(result.scenario)
     whole, of_type = (
         fairness(result, alone=alone, rule=rule)

@@ -31,7 +31,14 @@ from maat.simulation.interference import Interference, synthetic
 from maat.simulation.world_models import catalog_models, measured_models
 from maat.workloads.workloads import TraceJob, Workload
 
-JOBS = (TraceJob("a", 10.0, "cifar10", 1, 128, 0.02), TraceJob("b", 130.0, "bert", 2, 24, 0.01))
+JOBS = (
+    TraceJob(
+        name="a", submit_seconds=10.0, model="cifar10", gpu_count=1, batch_size=128, work_scale=0.02
+    ),
+    TraceJob(
+        name="b", submit_seconds=130.0, model="bert", gpu_count=2, batch_size=24, work_scale=0.01
+    ),
+)
 BASE = Setup(GivenTrace(Workload("two", JOBS, "sia")), catalog_models(), Cluster.parse("t4=2x4"))
 
 

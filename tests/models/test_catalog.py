@@ -23,7 +23,7 @@ from maat.models.catalog_fit import (
 from maat.models.measurements import EpochTable, MeasuredModel
 from maat.models.profiles import read_profiles
 from maat.scheduling.errors import JobError, ProfileError
-from maat.scheduling.job import MemoryLimits
+from maat.scheduling.job import JobDeclaration, MemoryLimits
 from maat.scheduling.throughput import pass_seconds, step_seconds
 from maat.vocabulary import Adaptivity
 
@@ -135,9 +135,8 @@ def test_noise_grows_over_training_and_is_level_beyond_the_curve() -> None:
 
 def test_a_job_takes_the_model_s_work_limits_and_restart_seconds() -> None:
     bert = load_catalog()["bert"]
-    spec = bert.job_spec(
-        id="job_1", submitted_at=5.0, name="mine", owner="ann", tenant="lab", work_scale=0.5
-    )
+    asked = JobDeclaration(name="mine", model="bert", work_scale=0.5)
+    spec = bert.job_spec(asked, id="job_1", submitted_at=5.0, owner="ann", tenant="lab")
     assert (spec.id, spec.model, spec.submitted_at, spec.owner, spec.tenant) == (
         "job_1",
         "bert",
@@ -149,7 +148,12 @@ def test_a_job_takes_the_model_s_work_limits_and_restart_seconds() -> None:
     assert (spec.initial_batch_size, spec.max_batch_size, spec.restart_seconds) == (12, 384, 120.0)
     assert spec.memory == bert.memory_limits()
     assert spec.adaptivity is Adaptivity.ADAPTIVE
-    assert load_catalog()["gpt"].job_spec(id="g", submitted_at=0.0).replica_gpus("rtx") == 8
+    assert (
+        load_catalog()["gpt"]
+        .job_spec(JobDeclaration(model="gpt"), id="g", submitted_at=0.0)
+        .replica_gpus("rtx")
+        == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,8 +174,12 @@ def test_a_job_takes_the_model_s_work_limits_and_restart_seconds() -> None:
 def test_a_job_that_the_model_could_never_run_is_refused_by_field(
     options: dict[str, Any], field: str
 ) -> None:
+    submitted_at = options.get("submitted_at", 0.0)
+    asked = JobDeclaration(
+        model="bert", **{name: value for name, value in options.items() if name != "submitted_at"}
+    )
     with pytest.raises(JobError) as caught:
-        load_catalog()["bert"].job_spec(**{"id": "j", "submitted_at": 0.0, **options})
+        load_catalog()["bert"].job_spec(asked, id="j", submitted_at=submitted_at)
     assert caught.value.field == field
 
 

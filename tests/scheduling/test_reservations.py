@@ -120,8 +120,22 @@ def test_every_policy_keeps_reserved_gpus_free(policy: str) -> None:
 def played(policy: str, *reservations: Reservation, cluster: str = "t4=1x4") -> SimulationResult:
     """One job from the beginning, which wants all GPUs, and one ten minutes later."""
     jobs = (
-        TraceJob("early", 0.0, "cifar10", 4, 512, 0.5),
-        TraceJob("late", 600.0, "cifar10", 2, 256, 0.1),
+        TraceJob(
+            name="early",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=4,
+            batch_size=512,
+            work_scale=0.5,
+        ),
+        TraceJob(
+            name="late",
+            submit_seconds=600.0,
+            model="cifar10",
+            gpu_count=2,
+            batch_size=256,
+            work_scale=0.1,
+        ),
     )
     workload = Workload("two", jobs, "sia")
     placer = "whole-node" if policy == "sia" else "packed-sticky"

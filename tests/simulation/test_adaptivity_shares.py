@@ -70,7 +70,7 @@ def test_the_draw_follows_the_seed_and_a_larger_share_only_adds_rigid_jobs() -> 
 def test_hybrid_parallel_jobs_stay_adaptive() -> None:
     hybrid = replace(MODELS["bert"], gpus_per_replica={"a100": 2})
     found = draw_adaptivity(
-        (TraceJob("x", 0.0, "bert", 3),),
+        (TraceJob(name="x", submit_seconds=0.0, model="bert", gpu_count=3),),
         {"bert": hybrid},
         rigid_share=1.0,
         strong_scaling_share=0.0,
@@ -81,10 +81,28 @@ def test_hybrid_parallel_jobs_stay_adaptive() -> None:
 
 def test_what_a_trace_says_of_a_job_stays_and_inference_is_never_drawn() -> None:
     jobs = (
-        TraceJob("said", 0.0, "bert", 1, adaptivity=Adaptivity.STRONG_SCALING),
-        TraceJob("free", 0.0, "bert", 1, adaptivity=Adaptivity.ADAPTIVE),
-        TraceJob("open", 0.0, "bert", 1),
-        TraceJob("batch", 0.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE),
+        TraceJob(
+            name="said",
+            submit_seconds=0.0,
+            model="bert",
+            gpu_count=1,
+            adaptivity=Adaptivity.STRONG_SCALING,
+        ),
+        TraceJob(
+            name="free",
+            submit_seconds=0.0,
+            model="bert",
+            gpu_count=1,
+            adaptivity=Adaptivity.ADAPTIVE,
+        ),
+        TraceJob(name="open", submit_seconds=0.0, model="bert", gpu_count=1),
+        TraceJob(
+            name="batch",
+            submit_seconds=0.0,
+            model="bert",
+            gpu_count=1,
+            workload_kind=WorkloadKind.BATCH_INFERENCE,
+        ),
     )
     found = draw_adaptivity(jobs, MODELS, rigid_share=1.0, strong_scaling_share=0.0, seed=0)
     assert found == {
@@ -104,7 +122,10 @@ def test_shares_that_make_no_sense_are_refused(rigid: float, strong: float) -> N
 
 
 def test_a_bound_job_declares_the_counts_and_batch_of_its_trace() -> None:
-    job, paper = TraceJob("x", 0.0, "cifar10", 4, 512), FIDELITIES["paper"]
+    job, paper = (
+        TraceJob(name="x", submit_seconds=0.0, model="cifar10", gpu_count=4, batch_size=512),
+        FIDELITIES["paper"],
+    )
     rigid = MODELS["cifar10"].job_spec(job, paper, adaptivity=Adaptivity.RIGID)
     assert (rigid.adaptivity, rigid.gpu_count, rigid.batch_size) == (Adaptivity.RIGID, 4, 512)
     unnamed = MODELS["cifar10"].job_spec(

@@ -255,7 +255,10 @@ def workload(*jobs: TraceJob) -> Workload:
 
 
 def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row() -> None:
-    jobs = workload(TraceJob("fine", 0.0, "cifar10", 1), TraceJob("lost", 0.0, "cifar10", 1))
+    jobs = workload(
+        TraceJob(name="fine", submit_seconds=0.0, model="cifar10", gpu_count=1),
+        TraceJob(name="lost", submit_seconds=0.0, model="cifar10", gpu_count=1),
+    )
     with pytest.raises(
         TraceError,
         match=r"by hand, row 2: application: cannot run on any GPU type of this cluster \(h100\)",
@@ -268,8 +271,8 @@ def test_a_job_that_asks_for_more_than_the_cluster_ends_the_simulation_unfinishe
     policy: str,
 ) -> None:
     jobs = workload(
-        TraceJob("huge", 0.0, "cifar10", 100, work_scale=0.01),
-        TraceJob("small", 0.0, "cifar10", 1, work_scale=0.01),
+        TraceJob(name="huge", submit_seconds=0.0, model="cifar10", gpu_count=100, work_scale=0.01),
+        TraceJob(name="small", submit_seconds=0.0, model="cifar10", gpu_count=1, work_scale=0.01),
     )
     result = simulate(scenario(policy, workload=jobs))
     assert not result.complete
@@ -279,7 +282,9 @@ def test_a_job_that_asks_for_more_than_the_cluster_ends_the_simulation_unfinishe
 
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_trace_may_ask_for_more_gpus_than_are_of_use_to_a_model(policy: str) -> None:
-    jobs = workload(TraceJob("wide", 0.0, "ncf", 80, work_scale=0.01))
+    jobs = workload(
+        TraceJob(name="wide", submit_seconds=0.0, model="ncf", gpu_count=80, work_scale=0.01)
+    )
     result = simulate(
         scenario(policy, workload=jobs, cluster=Cluster.parse("t4=20x8"), max_rounds=200)
     )
@@ -396,7 +401,17 @@ def test_the_published_rules_give_the_published_figures_on_one_gpu_type(
 
 
 def test_a_job_that_never_runs_is_named_with_what_keeps_it_waiting() -> None:
-    jobs = (TraceJob("big", 0.0, "bert", 12, 96), TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05))
+    jobs = (
+        TraceJob(name="big", submit_seconds=0.0, model="bert", gpu_count=12, batch_size=96),
+        TraceJob(
+            name="ok",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=2,
+            batch_size=256,
+            work_scale=0.05,
+        ),
+    )
     result = simulate(
         Scenario(
             Workload("two", jobs, "sia"),
@@ -420,7 +435,16 @@ def test_a_job_that_never_runs_is_named_with_what_keeps_it_waiting() -> None:
     [("fifo", "packed-sticky", 0), ("fifo", "pal", 1), ("sjf-bsbf", "pal", 2)],
 )
 def test_a_summary_notes_what_a_policy_or_placer_lacks(policy: str, placer: str, many: int) -> None:
-    jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.01),)
+    jobs = (
+        TraceJob(
+            name="ok",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=2,
+            batch_size=256,
+            work_scale=0.01,
+        ),
+    )
     scenario = Scenario(
         Workload("one", jobs, "sia"),
         catalog_models(),
@@ -443,7 +467,16 @@ def test_a_run_says_in_how_many_rounds_a_clock_ended_a_solver(
         "allocate",
         lambda self, given: replace(decide(self, given), report=timed[given.round_number <= many]),
     )
-    jobs = (TraceJob("ok", 0.0, "cifar10", 2, 256, 0.05),)
+    jobs = (
+        TraceJob(
+            name="ok",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=2,
+            batch_size=256,
+            work_scale=0.05,
+        ),
+    )
     scenario = Scenario(
         Workload("one", jobs, "sia"),
         catalog_models(),

@@ -121,7 +121,10 @@ def test_who_is_told_the_pace_of_the_request_alone_is_not_held_to_the_traces_bat
         False,
         True,
     ]
-    model, job = catalog_models()["cifar10"], TraceJob("a", 0.0, "cifar10", 6, 2048)
+    model, job = (
+        catalog_models()["cifar10"],
+        TraceJob(name="a", submit_seconds=0.0, model="cifar10", gpu_count=6, batch_size=2048),
+    )
     assert [
         model.job_spec(job, told.as_known_to(policy)).max_batch_size for policy in ("fifo", "srtf")
     ] == [4096, 2048]

@@ -298,7 +298,20 @@ def test_gpus_are_held_by_nobody_while_their_node_is_down(
 
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_job_waits_for_the_repair_of_the_only_node_that_can_run_it(policy: str) -> None:
-    workload = Workload("one", (TraceJob("only", 0.0, "cifar10", 4, 512, 0.2),), "sia")
+    workload = Workload(
+        "one",
+        (
+            TraceJob(
+                name="only",
+                submit_seconds=0.0,
+                model="cifar10",
+                gpu_count=4,
+                batch_size=512,
+                work_scale=0.2,
+            ),
+        ),
+        "sia",
+    )
     one = Scenario(
         workload, catalog_models(), Cluster.parse("t4=1x4"), policy=policy, placer="packed-sticky"
     )

@@ -272,7 +272,17 @@ def _times_taken(
     *names: str, models: Mapping[str, Model], given: Path, work: float, batch: int | None = None
 ) -> list[float]:
     """From start to end, of jobs that are submitted together to one GPU on which SJF-FFS may put two."""
-    jobs = tuple(TraceJob(f"{n}", 0.0, name, 1, batch, work) for n, name in enumerate(names))
+    jobs = tuple(
+        TraceJob(
+            name=f"{n}",
+            submit_seconds=0.0,
+            model=name,
+            gpu_count=1,
+            batch_size=batch,
+            work_scale=work,
+        )
+        for n, name in enumerate(names)
+    )
     cluster = replace(Cluster.parse("v100=1x1"), jobs_per_gpu=2)
     scenario = Scenario(
         Workload("pair", jobs, "sia"),
@@ -302,7 +312,17 @@ def _played(
     placer: str = "shared",
 ) -> SimulationResult:
     """Two short cifar10 jobs, submitted together, on one GPU."""
-    jobs = tuple(TraceJob(f"cifar10-{n}", 0.0, "cifar10", 1, 128, 0.01) for n in (1, 2))
+    jobs = tuple(
+        TraceJob(
+            name=f"cifar10-{n}",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.01,
+        )
+        for n in (1, 2)
+    )
     cluster = replace(Cluster.parse("t4=1x1"), jobs_per_gpu=jobs_per_gpu)
     return simulate(
         Scenario(

@@ -21,7 +21,7 @@ from maat.vocabulary import TuningRule
 from maat.workloads.workloads import TraceJob, Workload
 
 JOBS = tuple(
-    TraceJob(name, at, "resnet50", 1, work_scale=2000.0)
+    TraceJob(name=name, submit_seconds=at, model="resnet50", gpu_count=1, work_scale=2000.0)
     for name, at in (("a", 0.0), ("b", 90_000.0))
 )
 SCENARIO = Scenario(
@@ -86,7 +86,10 @@ def test_very_many_rounds_are_told_before_they_are_played() -> None:
     assert notes_before(replace(SCENARIO.workload, jobs=()), 1.0) == notes_before(late, None) == ()
 
 
-LONG_JOBS = tuple(TraceJob(name, 0.0, "resnet50", 1, work_scale=2000.0) for name in ("a", "b"))
+LONG_JOBS = tuple(
+    TraceJob(name=name, submit_seconds=0.0, model="resnet50", gpu_count=1, work_scale=2000.0)
+    for name in ("a", "b")
+)
 LONG = replace(SCENARIO, workload=Workload("two", LONG_JOBS, "pal"))
 
 

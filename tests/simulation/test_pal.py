@@ -50,7 +50,14 @@ def played(*jobs: TraceJob, **changes: Any) -> SimulationResult:
 def alone(model: str, iterations: float, gpus: int = 1, **changes: Any) -> float:
     """Finish of one job that is submitted at 0."""
     finish = (
-        played(TraceJob("a", 0.0, model, gpus, work_scale=iterations), **changes).records[0].finish
+        played(
+            TraceJob(
+                name="a", submit_seconds=0.0, model=model, gpu_count=gpus, work_scale=iterations
+            ),
+            **changes,
+        )
+        .records[0]
+        .finish
     )
     assert finish is not None
     return finish
@@ -93,7 +100,9 @@ def test_across_nodes_an_iteration_takes_longer_by_the_models_penalty_or_the_sce
 
 
 def test_a_penalty_may_be_given_to_models_whose_step_times_were_measured() -> None:
-    job = TraceJob("a", 0.0, "cifar10", 8, 1024, work_scale=0.05)
+    job = TraceJob(
+        name="a", submit_seconds=0.0, model="cifar10", gpu_count=8, batch_size=1024, work_scale=0.05
+    )
     near, far = (
         simulate(
             Scenario(
@@ -113,19 +122,24 @@ def test_a_penalty_may_be_given_to_models_whose_step_times_were_measured() -> No
 def test_a_trace_job_of_such_a_model_is_rigid_whatever_share_of_jobs_shall_be_adaptive() -> None:
     model = iteration_models()["vgg19"]
     spec = model.job_spec(
-        TraceJob("a", 0.0, "vgg19", 12, work_scale=5.0), ARTIFACT, adaptivity=Adaptivity.ADAPTIVE
+        TraceJob(name="a", submit_seconds=0.0, model="vgg19", gpu_count=12, work_scale=5.0),
+        ARTIFACT,
+        adaptivity=Adaptivity.ADAPTIVE,
     )
     assert (spec.adaptivity, spec.gpu_count, spec.variability_class) == (Adaptivity.RIGID, 12, "C")
     assert (
-        model.job_spec(TraceJob("a", 0.0, "vgg19", 12), fidelity("paper")).variability_class == "A"
+        model.job_spec(
+            TraceJob(name="a", submit_seconds=0.0, model="vgg19", gpu_count=12), fidelity("paper")
+        ).variability_class
+        == "A"
     )
 
 
 @pytest.mark.parametrize("policy", ["sia", "fifo", "srtf"])
 def test_every_policy_runs_them_and_profiles_them_where_the_fidelity_says_so(policy: str) -> None:
     jobs = (
-        TraceJob("a", 0.0, "resnet50", 4, work_scale=2000.0),
-        TraceJob("b", 0.0, "vgg19", 1, work_scale=2000.0),
+        TraceJob(name="a", submit_seconds=0.0, model="resnet50", gpu_count=4, work_scale=2000.0),
+        TraceJob(name="b", submit_seconds=0.0, model="vgg19", gpu_count=1, work_scale=2000.0),
     )
     result = played(
         *jobs,
@@ -143,14 +157,21 @@ def test_every_policy_runs_them_and_profiles_them_where_the_fidelity_says_so(pol
 
 
 def test_jobs_begin_and_end_with_rounds_and_restart_for_nothing() -> None:
-    result = played(TraceJob("a", 1.0, "resnet50", 1, work_scale=361 / 0.1755))
+    result = played(
+        TraceJob(
+            name="a", submit_seconds=1.0, model="resnet50", gpu_count=1, work_scale=361 / 0.1755
+        )
+    )
     assert result.round_times[1] == 360.0
     assert (result.records[0].start, result.records[0].finish) == (360.0, 1080.0)
 
 
 def test_rounds_may_be_made_shorter_than_the_published_ones() -> None:
     assert (
-        played(TraceJob("a", 0.0, "resnet50", 1, work_scale=10.0), round_seconds=60.0)
+        played(
+            TraceJob(name="a", submit_seconds=0.0, model="resnet50", gpu_count=1, work_scale=10.0),
+            round_seconds=60.0,
+        )
         .records[0]
         .finish
         == 60.0
@@ -171,10 +192,15 @@ def test_the_placers_parameters_are_the_fidelitys_unless_the_caller_sets_them() 
 
 
 def test_waiting_counts_every_time_without_gpus_and_queueing_only_the_first() -> None:
-    two = [TraceJob(name, 0.0, "resnet50", 1, work_scale=700 / 0.1755) for name in ("a", "b")]
+    two = [
+        TraceJob(
+            name=name, submit_seconds=0.0, model="resnet50", gpu_count=1, work_scale=700 / 0.1755
+        )
+        for name in ("a", "b")
+    ]
     result = played(
         *two,
-        TraceJob("late", 100.0, "resnet50", 1, work_scale=10.0),
+        TraceJob(name="late", submit_seconds=100.0, model="resnet50", gpu_count=1, work_scale=10.0),
         policy="las",
         placer="packed",
         cluster="v100=1x1",
@@ -186,7 +212,9 @@ def test_waiting_counts_every_time_without_gpus_and_queueing_only_the_first() ->
 
 def test_under_the_published_rules_no_policy_lets_a_job_pass_one_that_does_not_fit() -> None:
     jobs = [
-        TraceJob(name, float(at), "resnet50", gpus, work_scale=scale)
+        TraceJob(
+            name=name, submit_seconds=float(at), model="resnet50", gpu_count=gpus, work_scale=scale
+        )
         for at, (name, gpus, scale) in enumerate(
             [("first", 6, 1.0), ("wide", 4, 2.0), ("small", 1, 3.0)]
         )
@@ -202,8 +230,16 @@ def test_under_the_published_rules_no_policy_lets_a_job_pass_one_that_does_not_f
 
 def test_las_counts_time_alone_under_the_published_rules() -> None:
     jobs = [
-        TraceJob("wide", 0.0, "resnet50", 4, work_scale=3000 / 0.1755),
-        TraceJob("narrow", 0.0, "resnet50", 1, work_scale=3000 / 0.1755),
+        TraceJob(
+            name="wide", submit_seconds=0.0, model="resnet50", gpu_count=4, work_scale=3000 / 0.1755
+        ),
+        TraceJob(
+            name="narrow",
+            submit_seconds=0.0,
+            model="resnet50",
+            gpu_count=1,
+            work_scale=3000 / 0.1755,
+        ),
     ]
     records = played(*jobs, policy="las", placer="packed", cluster="v100=1x4").records
     assert abs(records[0].gpu_seconds["v100"] / 4 - records[1].gpu_seconds["v100"]) < 360
@@ -260,7 +296,7 @@ def test_a_model_without_a_class_minds_no_gpu() -> None:
 
 
 def test_what_was_measured_the_draw_and_the_penalties_are_part_of_a_results_key() -> None:
-    job = TraceJob("a", 0.0, "resnet50", 4, work_scale=2000.0)
+    job = TraceJob(name="a", submit_seconds=0.0, model="resnet50", gpu_count=4, work_scale=2000.0)
     base = Scenario(
         Workload("one", (job,), "pal"),
         shipped_models(),
@@ -285,7 +321,7 @@ def test_what_was_measured_the_draw_and_the_penalties_are_part_of_a_results_key(
 
 
 def test_a_cluster_of_gpus_that_nobody_measured_is_refused() -> None:
-    job = TraceJob("a", 0.0, "imagenet", 1, work_scale=0.01)
+    job = TraceJob(name="a", submit_seconds=0.0, model="imagenet", gpu_count=1, work_scale=0.01)
     scenario = Scenario(
         Workload("one", (job,), "sia"),
         shipped_models(),
@@ -415,7 +451,13 @@ def test_without_scores_to_draw_random_placement_begins_with_the_seed() -> None:
 
 def played_at_random(seed: int) -> list[float | None]:
     jobs = tuple(
-        TraceJob(str(number), 0.0, "resnet50", 2, work_scale=4000.0 * (number + 1))
+        TraceJob(
+            name=str(number),
+            submit_seconds=0.0,
+            model="resnet50",
+            gpu_count=2,
+            work_scale=4000.0 * (number + 1),
+        )
         for number in range(6)
     )
     scenario = Scenario(

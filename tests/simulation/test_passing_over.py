@@ -42,12 +42,12 @@ def scenarios(draw: DrawFn) -> Scenario:
         batch = draw(st.sampled_from((128, 256, None)))
         jobs.append(
             TraceJob(
-                f"job-{number}",
-                submit,
-                "cifar10",
-                gpus,
-                batch,
-                draw(st.sampled_from((0.002, 0.05, 0.3))),
+                name=f"job-{number}",
+                submit_seconds=submit,
+                model="cifar10",
+                gpu_count=gpus,
+                batch_size=batch,
+                work_scale=draw(st.sampled_from((0.002, 0.05, 0.3))),
                 preemptible=draw(st.booleans()),
             )
         )
@@ -139,7 +139,10 @@ def assert_figures_are_those_of_every_round(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("policy", SAYS_HOW_LONG)
 def test_a_round_that_repeats_the_last_is_not_played(policy: str) -> None:
-    long = workload(TraceJob("a", 0.0, "cifar10", 4, 128), TraceJob("b", 100.0, "cifar10", 8, 256))
+    long = workload(
+        TraceJob(name="a", submit_seconds=0.0, model="cifar10", gpu_count=4, batch_size=128),
+        TraceJob(name="b", submit_seconds=100.0, model="cifar10", gpu_count=8, batch_size=256),
+    )
     result = simulate(
         Scenario(long, MODELS, Cluster.parse("t4=2x4"), policy=policy, placer="packed-sticky")
     )
@@ -151,9 +154,30 @@ def test_a_round_that_repeats_the_last_is_not_played(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_trace_in_unix_time_is_played_like_one_from_zero(policy: str) -> None:
     jobs = (
-        TraceJob("a", 0.0, "cifar10", 2, 128, 0.02),
-        TraceJob("b", 100.0, "cifar10", 4, 256, 0.02),
-        TraceJob("c", 9e6, "cifar10", 1, 128, 0.02),
+        TraceJob(
+            name="a",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=2,
+            batch_size=128,
+            work_scale=0.02,
+        ),
+        TraceJob(
+            name="b",
+            submit_seconds=100.0,
+            model="cifar10",
+            gpu_count=4,
+            batch_size=256,
+            work_scale=0.02,
+        ),
+        TraceJob(
+            name="c",
+            submit_seconds=9e6,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.02,
+        ),
     )
     cluster = Cluster.parse("t4=2x4")
     scenario = Scenario(
@@ -181,7 +205,16 @@ def test_a_trace_in_unix_time_is_played_like_one_from_zero(policy: str) -> None:
 
 
 def test_a_gap_is_told_once_and_can_be_ended_there() -> None:
-    jobs = workload(TraceJob("a", UNIX_TIME, "cifar10", 1, 128, 0.01))
+    jobs = workload(
+        TraceJob(
+            name="a",
+            submit_seconds=UNIX_TIME,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.01,
+        )
+    )
     scenario = Scenario(
         jobs, MODELS, Cluster.parse("t4=1x4"), policy="fifo", placer="packed-sticky"
     )
@@ -201,7 +234,16 @@ def test_a_gap_is_told_once_and_can_be_ended_there() -> None:
 
 def test_a_run_ends_where_jobs_are_left_that_never_end() -> None:
     """One more GPU than there are, though one is being repaired for ever and a day."""
-    jobs = workload(TraceJob("huge", 1e6, "cifar10", 4, 128, 0.01))
+    jobs = workload(
+        TraceJob(
+            name="huge",
+            submit_seconds=1e6,
+            model="cifar10",
+            gpu_count=4,
+            batch_size=128,
+            work_scale=0.01,
+        )
+    )
     cluster = Cluster.parse("t4=2x4")
     broken = tuple(NodeFailure(1e6, node.id, 1e9) for node in cluster.nodes)
     result = simulate(

@@ -37,7 +37,10 @@ def test_every_restart_takes_thirty_seconds_and_nothing_is_calibrated() -> None:
     assert {model.restart_seconds for model in models.values()} == {30.0}
     assert {model.truth.slowdown for model in models.values()} == {1.0}
     assert (
-        models["cifar10"].job_spec(TraceJob("x", 0.0, "cifar10", 2), POLLUX).restart_seconds == 30.0
+        models["cifar10"]
+        .job_spec(TraceJob(name="x", submit_seconds=0.0, model="cifar10", gpu_count=2), POLLUX)
+        .restart_seconds
+        == 30.0
     )
 
 
@@ -56,7 +59,7 @@ def test_the_paper_leaves_models_as_they_are() -> None:
 
 
 def test_ncf_is_bound_to_what_the_trace_asks_for() -> None:
-    job = TraceJob("x", 0.0, "ncf", 1, 32768)
+    job = TraceJob(name="x", submit_seconds=0.0, model="ncf", gpu_count=1, batch_size=32768)
     model = catalog_models()["ncf"]
     assert model.job_spec(job, POLLUX).adaptivity is Adaptivity.RIGID
     assert model.job_spec(job, FIDELITIES["paper"]).adaptivity is Adaptivity.ADAPTIVE

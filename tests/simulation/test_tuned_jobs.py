@@ -69,7 +69,13 @@ def test_every_pair_that_is_drawn_is_within_the_band_as_the_simulator_runs_it(
 ) -> None:
     cluster, model, how = Cluster.parse(shape), MODELS[name], TunedJobs(rule)
     pairs = valid_pairs(model, cluster, how)
-    job = tuned([TraceJob("j", 0.0, name, 7, 1)], MODELS, cluster, how, seed=seed)["j"]
+    job = tuned(
+        [TraceJob(name="j", submit_seconds=0.0, model=name, gpu_count=7, batch_size=1)],
+        MODELS,
+        cluster,
+        how,
+        seed=seed,
+    )["j"]
     chosen = next(
         pair
         for pair in pairs
@@ -83,7 +89,14 @@ def test_every_pair_that_is_drawn_is_within_the_band_as_the_simulator_runs_it(
         if pair.gpu_count == 1
     ]
     best = min(
-        run_seconds(model, kind, TraceJob("b", 0.0, name, 1, pair.batch_size), per_node)
+        run_seconds(
+            model,
+            kind,
+            TraceJob(
+                name="b", submit_seconds=0.0, model=name, gpu_count=1, batch_size=pair.batch_size
+            ),
+            per_node,
+        )
         for pair in alone
     )
     share = best / run_seconds(model, kind, job, per_node) / job.gpu_count
@@ -112,7 +125,10 @@ def test_a_model_that_never_comes_into_the_band_gets_the_nearest_pair() -> None:
 
 
 def test_the_same_seed_draws_the_same_pairs_and_another_one_others() -> None:
-    jobs = [TraceJob(f"j{n}", 0.0, name, 1) for n, name in enumerate(["cifar10", "bert"] * 20)]
+    jobs = [
+        TraceJob(name=f"j{n}", submit_seconds=0.0, model=name, gpu_count=1)
+        for n, name in enumerate(["cifar10", "bert"] * 20)
+    ]
     first, again, other = (
         tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=seed) for seed in (1, 1, 2)
     )
@@ -122,8 +138,15 @@ def test_the_same_seed_draws_the_same_pairs_and_another_one_others() -> None:
 
 def test_hybrid_parallel_jobs_and_those_that_adapt_themselves_stay_as_they_are() -> None:
     jobs = [
-        TraceJob("gpt", 0.0, "gpt", 8),
-        TraceJob("own", 0.0, "cifar10", 1, 128, regimes=(Regime(128, 3),)),
+        TraceJob(name="gpt", submit_seconds=0.0, model="gpt", gpu_count=8),
+        TraceJob(
+            name="own",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            regimes=(Regime(128, 3),),
+        ),
     ]
     assert tuned(jobs, MODELS, CLUSTER, TunedJobs(), seed=0) == {}
 
@@ -142,8 +165,10 @@ def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(
     bound: dict[str, object],
 ) -> None:
     job, free = (
-        TraceJob("bound", 0.0, "cifar10", 3, 200, **bound),
-        TraceJob("free", 0.0, "cifar10", 3, 200),
+        TraceJob(
+            name="bound", submit_seconds=0.0, model="cifar10", gpu_count=3, batch_size=200, **bound
+        ),
+        TraceJob(name="free", submit_seconds=0.0, model="cifar10", gpu_count=3, batch_size=200),
     )  # type: ignore[arg-type]
     assert set(tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0)) == {"free"}
     assert tuned([job, free], MODELS, CLUSTER, TunedJobs(), seed=0) == tuned(
@@ -153,7 +178,10 @@ def test_jobs_that_are_bound_to_what_they_ask_for_stay_as_they_are(
 
 def test_a_tuned_job_stays_within_what_its_owner_lets_anybody_choose() -> None:
     bounds = {"min_gpus": 2, "max_gpus": 3, "max_batch_size": 1024}
-    jobs = [TraceJob(f"j{i}", 0.0, "cifar10", 2, **bounds) for i in range(30)]  # type: ignore[arg-type]
+    jobs = [
+        TraceJob(name=f"j{i}", submit_seconds=0.0, model="cifar10", gpu_count=2, **bounds)
+        for i in range(30)
+    ]  # type: ignore[arg-type]
     drawn = tuned(jobs, MODELS, CLUSTER, TunedJobs(TuningRule.ANY_PAIR), seed=0).values()
     assert {job.gpu_count for job in drawn} <= {2, 3}
     assert 0 < max(job.batch_size or 0 for job in drawn) <= 1024
@@ -167,7 +195,17 @@ def test_a_tuning_that_nothing_could_meet_is_refused(values: dict[str, float]) -
 
 
 def scenario(**changes: object) -> Scenario:
-    jobs = tuple(TraceJob(f"j{n}", 30.0 * n, "cifar10", 1, 128, work_scale=0.2) for n in range(4))
+    jobs = tuple(
+        TraceJob(
+            name=f"j{n}",
+            submit_seconds=30.0 * n,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.2,
+        )
+        for n in range(4)
+    )
     return under(
         Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER), **{"tuned": TunedJobs(), **changes}
     )
@@ -195,8 +233,17 @@ def test_jobs_that_a_study_or_a_fidelity_binds_are_not_tuned_but_run_as_the_trac
     half = World.of(scenario(rigid_share=0.25, strong_scaling_share=0.25))
     assert sorted(half.adaptivity[name] for name in half.tuned_jobs) == [Adaptivity.ADAPTIVE] * 2
     jobs = (
-        TraceJob("n", 0.0, "ncf", 1, 32768, work_scale=0.1),
-        TraceJob("c", 0.0, "cifar10", 1, 128, work_scale=0.1),
+        TraceJob(
+            name="n", submit_seconds=0.0, model="ncf", gpu_count=1, batch_size=32768, work_scale=0.1
+        ),
+        TraceJob(
+            name="c",
+            submit_seconds=0.0,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.1,
+        ),
     )
     conditions = Conditions(FIDELITIES["pollux-artifact"], tuned=TunedJobs())
     bound = Scenario(Workload("w", jobs, "sia"), MODELS, CLUSTER, conditions=conditions)

@@ -52,6 +52,7 @@ TRAINS = {
     "work_scale": 0.25,
     "preemptible": False,
     "gpu_types": ["a100", "t4"],
+    "priority": 7,
 }
 SERVES = {
     "model": "bert",

@@ -19,7 +19,15 @@ from worker.simulation_result import quantiles, result_to_json
 @pytest.fixture(scope="module")
 def result() -> SimulationResult:
     jobs = tuple(
-        TraceJob(f"job-{i}", 60.0 * i, "cifar10", 1, 128, work_scale=0.2) for i in range(3)
+        TraceJob(
+            name=f"job-{i}",
+            submit_seconds=60.0 * i,
+            model="cifar10",
+            gpu_count=1,
+            batch_size=128,
+            work_scale=0.2,
+        )
+        for i in range(3)
     )
     return simulate(
         Scenario(Workload("three", jobs, "csv"), catalog_models(), Cluster.parse("t4=1x4,a100=1x4"))

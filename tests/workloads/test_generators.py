@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from maat.models.catalog import load_catalog
 from maat.scheduling.errors import ParameterError, UnknownNameError
+from maat.scheduling.job import JobDeclaration
 from maat.workloads.generators import FAMILIES, MAX_SEED, SIZE_CLASS_OF, SizeClass, generate
 from maat.workloads.workloads import read_workload, write_workload
 
@@ -141,9 +142,10 @@ def test_every_request_is_one_that_the_model_can_run(family: str) -> None:
     assert set(FAMILIES[family].models) <= set(catalog)
     for name, requests in FAMILIES[family].requests.items():
         for request in requests:
-            spec = catalog[name].job_spec(
-                id="j", submitted_at=0.0, gpu_count=request.gpu_count, batch_size=request.batch_size
+            asked = JobDeclaration(
+                model=name, gpu_count=request.gpu_count, batch_size=request.batch_size
             )
+            spec = catalog[name].job_spec(asked, id="j", submitted_at=0.0)
             assert spec.batch_size == request.batch_size
 
 

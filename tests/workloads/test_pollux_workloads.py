@@ -67,7 +67,7 @@ def test_dearer_re_allocations_are_fewer() -> None:
 
 
 def test_a_job_alone_explores_upwards_and_never_beyond_twice_what_it_has_had() -> None:
-    job = TraceJob("a", 0.0, "cifar10", 1)
+    job = TraceJob(name="a", submit_seconds=0.0, model="cifar10", gpu_count=1)
     scenario = Scenario(
         Workload("alone", (job,), "sia"),
         catalog_models(),

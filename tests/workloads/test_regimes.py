@@ -104,7 +104,16 @@ def test_a_profile_covers_the_batch_sizes_that_the_job_may_use() -> None:
 def test_the_trace_of_such_a_job_makes_it_rigid_and_as_long_as_it_says() -> None:
     model = Model("m", truth(), 20.0, {"t4": spec().memory["t4"]}, {}, {})
     declared = model.job_spec(
-        TraceJob("j", 0.0, "m", 2, 10, work_scale=0.5, regimes=OWN), FIDELITIES["paper"]
+        TraceJob(
+            name="j",
+            submit_seconds=0.0,
+            model="m",
+            gpu_count=2,
+            batch_size=10,
+            work_scale=0.5,
+            regimes=OWN,
+        ),
+        FIDELITIES["paper"],
     )
     assert (declared.adaptivity, declared.gpu_count, declared.batch_size, declared.work) == (
         Adaptivity.RIGID,
@@ -117,4 +126,19 @@ def test_the_trace_of_such_a_job_makes_it_rigid_and_as_long_as_it_says() -> None
 
 def test_a_format_that_cannot_say_such_sizes_refuses_to_write_them() -> None:
     with pytest.raises(TraceError):
-        write_workload(Workload("w", (TraceJob("j", 0.0, "m", 1, 10, regimes=OWN),), "shockwave"))
+        write_workload(
+            Workload(
+                "w",
+                (
+                    TraceJob(
+                        name="j",
+                        submit_seconds=0.0,
+                        model="m",
+                        gpu_count=1,
+                        batch_size=10,
+                        regimes=OWN,
+                    ),
+                ),
+                "shockwave",
+            )
+        )

@@ -31,14 +31,16 @@ def test_a_trace_is_recognised_by_its_header_and_read_in_order_of_submission() -
     )
     assert workload.format == "sia"
     assert workload.jobs == (
-        TraceJob("a", 10.0, "bert", 6, 384),
-        TraceJob("b", 20.5, "cifar10", 4, 2048),
+        TraceJob(name="a", submit_seconds=10.0, model="bert", gpu_count=6, batch_size=384),
+        TraceJob(name="b", submit_seconds=20.5, model="cifar10", gpu_count=4, batch_size=2048),
     )
 
 
 def test_columns_may_stand_in_any_order_beside_others_that_mean_nothing_here() -> None:
     text = "batch_size,user,name,application,time,num_replicas\n384,ann,a,bert,10,6\n"
-    assert read_workload(text, known_models=KNOWN).jobs == (TraceJob("a", 10.0, "bert", 6, 384),)
+    assert read_workload(text, known_models=KNOWN).jobs == (
+        TraceJob(name="a", submit_seconds=10.0, model="bert", gpu_count=6, batch_size=384),
+    )
 
 
 def test_a_job_may_leave_its_batch_size_open() -> None:
@@ -76,7 +78,13 @@ def test_optional_columns_say_what_a_job_does_and_what_binds_it() -> None:
         0.2,
         None,
     )
-    assert third == TraceJob("c", 2.0, "bert", 1, workload_kind=WorkloadKind.BATCH_INFERENCE)
+    assert third == TraceJob(
+        name="c",
+        submit_seconds=2.0,
+        model="bert",
+        gpu_count=1,
+        workload_kind=WorkloadKind.BATCH_INFERENCE,
+    )
 
 
 BOUNDS = "min_gpus,max_gpus,max_batch_size,gpu_types"
@@ -88,9 +96,17 @@ def test_optional_columns_bound_what_a_job_may_be_given() -> None:
         HEADER.strip() + "," + BOUNDS + "\n" + rows, known_models=KNOWN
     ).jobs
     assert first == TraceJob(
-        "a", 0.0, "bert", 2, 12, min_gpus=2, max_gpus=4, max_batch_size=48, gpu_types=("t4", "a100")
+        name="a",
+        submit_seconds=0.0,
+        model="bert",
+        gpu_count=2,
+        batch_size=12,
+        min_gpus=2,
+        max_gpus=4,
+        max_batch_size=48,
+        gpu_types=("t4", "a100"),
     )
-    assert second == TraceJob("b", 1.0, "bert", 1)
+    assert second == TraceJob(name="b", submit_seconds=1.0, model="bert", gpu_count=1)
 
 
 @pytest.mark.parametrize(
@@ -290,19 +306,21 @@ def workloads(draw: st.DrawFn) -> Workload:
 def _jobs(draw: st.DrawFn, names: list[str], times: list[float]) -> Iterator[TraceJob]:
     for name, time in zip(names, times, strict=True):
         yield TraceJob(
-            name,
-            time,
-            draw(st.sampled_from(KNOWN)),
-            draw(st.integers(1, 1_000_000)),
-            draw(st.integers(1, 1_000_000))
+            name=name,
+            submit_seconds=time,
+            model=draw(st.sampled_from(KNOWN)),
+            gpu_count=draw(st.integers(1, 1_000_000)),
+            batch_size=draw(st.integers(1, 1_000_000))
             if (kind := draw(st.sampled_from(WorkloadKind))).name == "LATENCY_INFERENCE"
             else None,
-            draw(st.sampled_from([1.0, 0.1, 2.5])),
-            draw(st.none() | st.sampled_from(Adaptivity)),
-            kind,
-            draw(st.floats(1e-6, 1e6)) if kind is WorkloadKind.LATENCY_INFERENCE else None,
-            draw(st.booleans()),
-            draw(st.sampled_from(["default", "vision", "a, b"])),
+            work_scale=draw(st.sampled_from([1.0, 0.1, 2.5])),
+            adaptivity=draw(st.none() | st.sampled_from(Adaptivity)),
+            workload_kind=kind,
+            promised_seconds=draw(st.floats(1e-6, 1e6))
+            if kind is WorkloadKind.LATENCY_INFERENCE
+            else None,
+            preemptible=draw(st.booleans()),
+            tenant=draw(st.sampled_from(["default", "vision", "a, b"])),
         )
 
 

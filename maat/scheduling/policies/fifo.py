@@ -1,4 +1,4 @@
-"""First in, first out: arrival order, no preemption."""
+"""First in, first out: the highest priority first, then arrival order; no preemption."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class Fifo:
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
         order = in_order(
-            {row: (job.spec.submitted_at,) for row, job in enumerate(round_input.jobs)}
+            {
+                row: (-job.spec.priority, job.spec.submitted_at)
+                for row, job in enumerate(round_input.jobs)
+            }
         )
         return walk(
             round_input,
