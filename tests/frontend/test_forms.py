@@ -588,10 +588,11 @@ def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_an
         **JOB,
         "max_gpus": None,
         "gpu_types": None,
+        "priority": 3,
         "external_id": "run-7",
         "batch_size": 512,
     }
 
     filled = values_like(declared, {"gpu_count": 2})
 
-    assert filled == {**JOB, "gpu_count": 2, "batch_size": 512}
+    assert filled == {**JOB, "gpu_count": 2, "batch_size": 512, "priority": 3}
