@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from frontend.addresses import add_page, anything
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import (
@@ -36,8 +37,8 @@ from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, column, number, percent, plural
 from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.pages import contest, side_by_side
-from frontend.routing import add_page, one, several
-from frontend.runs import named_measurements, run_names
+from frontend.routing import cluster_output, cluster_store, one, register_cluster, several
+from frontend.runs import named_measurements, replayed_cluster, run_names
 from maat.client import ApiError, calls
 from maat.client.laboratory import DrawnRun
 
@@ -92,6 +93,7 @@ def layout(
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
+            cluster_store("simulation"),
             *cancel_stores("simulation"),
             dmc.Group(
                 [
@@ -183,18 +185,22 @@ def _beside(caption: str, button: Any) -> dmc.Group:
 
 
 def register(app: Dash, api: Api) -> None:
+    register_cluster(app, "simulation")
+    takes = {"first": anything, "second": anything, "job": anything}
     add_page(
         __name__,
         path_template="/simulations/<simulation_id>",
         name="Simulation",
         title="Simulation",
         layout=layout,
+        takes=takes,
     )
     contest.register(app, api)
     side_by_side.register(app, api)
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
     @app.callback(
+        cluster_output("simulation"),
         Output("simulation-body", "style"),
         Output("simulation-head", "children"),
         Output("simulation-actions", "children"),
@@ -219,7 +225,7 @@ def register(app: Dash, api: Api) -> None:
     ) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (11 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (12 + len(FIGURES) + len(DEFINED))
         try:
             async with api.visitor() as maat:
                 simulation = await maat.send(calls.simulation(simulation_id))
@@ -247,6 +253,7 @@ def register(app: Dash, api: Api) -> None:
         )
         buttons = actions("simulation", operation, "New simulation", "/simulate")
         upper: tuple[Any, ...] = (
+            replayed_cluster(simulation["request"]),
             {},
             head,
             buttons,
@@ -437,11 +444,12 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
             "All simulations",
             "/simulate",
         )
-        texts = ({"display": "none"}, "", None, state, *("",) * 6)
+        texts = (no_update, {"display": "none"}, "", None, state, *("",) * 6)
         return (*texts, *(no_update,) * (len(FIGURES) + len(DEFINED)), "over:missing")
     title, remedy = said(error)
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
     head: tuple[Any, ...] = (
+        no_update,
         {},
         html.H1(title, className="page-title"),
         link_button("All simulations", "/simulate"),

@@ -10,6 +10,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, anything
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, error_state, facts, graph, page_title
 from frontend.components.job_form import (
@@ -32,7 +33,7 @@ from frontend.components.notices import notice
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.goodput import goodput_figure
 from frontend.formatting import count, duration, number, plural
-from frontend.routing import add_page, in_browser, one, submits
+from frontend.routing import in_browser, one, submits
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
@@ -217,7 +218,15 @@ def _integer(name: str, *, placeholder: str = "", value: int | str = "", **more:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/submit", name="Submit", title="Submit", order=3, layout=layout)
+    add_page(
+        __name__,
+        path="/submit",
+        name="Submit",
+        title="Submit",
+        order=3,
+        layout=layout,
+        takes={"like": anything, "remedy": anything},
+    )
     in_browser(app, "focusOn", Output("submit-problem", "id"), Input("submit-name", "id"))
     _register_offers(app, api)
     _register_preview(app, api)

@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, said
 from frontend.components import conditions
 from frontend.components.cards import (
@@ -27,8 +28,8 @@ from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, sweep_figure, value_text
 from frontend.formatting import number, percent
-from frontend.routing import add_page, aria, in_browser, one
-from frontend.runs import named_measurements
+from frontend.routing import aria, cluster_output, cluster_store, in_browser, one, register_cluster
+from frontend.runs import named_measurements, replayed_cluster
 from maat.client import ApiError, calls
 
 HEIGHT = 420
@@ -48,6 +49,7 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            cluster_store("sweep"),
             *cancel_stores("sweep"),
             dmc.Group(
                 [
@@ -84,8 +86,14 @@ def layout(sweep_id: Any = "", metric: Any = None, **_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
+    register_cluster(app, "sweep")
     add_page(
-        __name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout
+        __name__,
+        path_template="/sweeps/<sweep_id>",
+        name="Sweep",
+        title="Sweep",
+        layout=layout,
+        takes={"metric": among("figure of merit", METRICS)},
     )
     register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
     in_browser(
@@ -97,6 +105,7 @@ def register(app: Dash, api: Api) -> None:
     )
 
     @app.callback(
+        cluster_output("sweep"),
         Output("sweep-head", "children"),
         Output("sweep-actions", "children"),
         Output("sweep-progress", "children"),
@@ -115,7 +124,7 @@ def register(app: Dash, api: Api) -> None:
         _live: Any, scheme: str | None, metric: str, _cancelling: Any, sweep_id: str
     ) -> tuple[Any, ...]:
         if not scheme:
-            return (no_update,) * 8
+            return (no_update,) * 9
         try:
             async with api.visitor() as maat:
                 sweep = await maat.send(calls.sweep(sweep_id))
@@ -132,7 +141,18 @@ def register(app: Dash, api: Api) -> None:
         buttons = actions("sweep", operation, "New sweep", "/sweeps")
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
         told = progress(operation, failed="A point failed")
-        return head, buttons, told, drawn, caption(sweep), table(sweep), request_facts(sweep), {}
+        cluster = replayed_cluster(sweep["request"])
+        return (
+            cluster,
+            head,
+            buttons,
+            told,
+            drawn,
+            caption(sweep),
+            table(sweep),
+            request_facts(sweep),
+            {},
+        )
 
 
 def caption(sweep: Mapping[str, Any]) -> str:
@@ -209,11 +229,13 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
             "All sweeps",
             "/sweeps",
         )
-        return "", None, state, no_update, "", "", "", {"display": "none"}
+        return no_update, "", None, state, no_update, "", "", "", {"display": "none"}
     title, remedy = said(error)
     drawn = error_figure(scheme, title, remedy, height=HEIGHT)
+    head = html.H1(title, className="page-title")
     return (
-        html.H1(title, className="page-title"),
+        no_update,
+        head,
         link_button("All sweeps", "/sweeps"),
         None,
         drawn,
