@@ -1,6 +1,6 @@
-"""How long the cluster page takes at 64 and at 2,048 GPUs, in Chromium, on a running Maat of its own. Judges nothing.
+"""How long the cluster page and the overview take at 64 and at 2,048 GPUs, in Chromium, on a running Maat of its own. Judges nothing.
 
-`ready`: from asking for the page until the map shows jobs and the list of nodes its rows. `tasks`: what kept the browser's main thread for more
+`ready`: from asking for the page until the map shows jobs, and the list of nodes its rows or the chart its lines. `tasks`: what kept the browser's main thread for more
 than 50 ms, before and after: then the page is live and takes over what rounds change.
 """
 
@@ -25,10 +25,9 @@ from maat.api.clusters import NodeBody
 from maat.client import Client, Unreachable, calls
 from maat.client.calls import RawBody
 
-TITLE = (
-    "The cluster page in Chromium: until it shows its data, and its longest task while it is live"
-)
+TITLE = "The cluster page and the overview in Chromium: until they show their data, and their longest task while they are live"
 COLUMNS = {
+    "page": "page",
     "gpus": "GPUs",
     "nodes": "nodes",
     "jobs": "jobs",
@@ -53,7 +52,10 @@ NODES: dict[int, list[NodeBody]] = {
         {"gpu_type": "a100", "gpu_count": 8, "count": 128},
     ],
 }
-READY = ("#cluster-map .gpu-job", "#cluster-nodes .ag-row .swatch")
+READY = {
+    "/cluster": ("#cluster-map .gpu-job", "#cluster-nodes .ag-row .swatch"),
+    "/": ("#overview-map .gpu-job", "#overview-usage .scatterlayer .trace"),
+}
 OBSERVED = """window.longTasks = [];
 new PerformanceObserver(seen => seen.getEntries().forEach(task => window.longTasks.push([task.startTime, task.duration])))
     .observe({type: 'longtask', buffered: true});"""
@@ -65,7 +67,7 @@ def measure() -> Figures:
     if chromium is None:
         return Figures("pages", TITLE, COLUMNS, [], ["skipped: needs the Debian package chromium"])
     with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as client:
-        rows = [_row(client, chromium, gpus) for gpus in NODES]
+        rows = [row for gpus in NODES for row in _rows(client, chromium, gpus)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     note = f"median of {LOADS} cold loads, then {LIVE_SECONDS:.0f} s live; load average of this machine at the end: {load}"
     return Figures("pages", TITLE, COLUMNS, rows, [note])
@@ -106,7 +108,7 @@ def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
     raise RuntimeError(f"maat up did not start: {log.read_text()}")
 
 
-def _row(client: Client, chromium: str, gpus: int) -> dict[str, float | int | str | None]:
+def _rows(client: Client, chromium: str, gpus: int) -> list[dict[str, float | int | str | None]]:
     from playwright.sync_api import sync_playwright
 
     cluster = client.send(
@@ -115,28 +117,32 @@ def _row(client: Client, chromium: str, gpus: int) -> dict[str, float | int | st
     jobs = gpus // 2
     _submit(client, cluster["id"], jobs)
     _await_jobs(client, cluster["id"])
+    of_all = {"gpus": gpus, "nodes": sum(node["count"] for node in NODES[gpus]), "jobs": jobs}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        loads = [
-            _load(browser, client.url, cluster["name"], live_seconds=0.0) for _ in range(LOADS - 1)
+        rows = [
+            {"page": path, **of_all, **_page(client, browser, cluster["id"], path)}
+            for path in READY
         ]
-        before = _rounds(client, cluster["id"])
-        loads.append(_load(browser, client.url, cluster["name"], live_seconds=LIVE_SECONDS))
-        rounds = _rounds(client, cluster["id"]) - before
         browser.close()
     client.send(calls.act_on_cluster(cluster["id"], "pause"))
+    return rows
+
+
+def _page(
+    client: Client, browser: object, cluster_id: str, path: str
+) -> dict[str, float | int | str | None]:
+    loads = [
+        _load(browser, client.url, path, cluster_id, live_seconds=0.0) for _ in range(LOADS - 1)
+    ]
+    before = _rounds(client, cluster_id)
+    loads.append(_load(browser, client.url, path, cluster_id, live_seconds=LIVE_SECONDS))
+    rounds = _rounds(client, cluster_id) - before
     shown = {
         name: median(load[name] for load in loads) for name in ("ready_seconds", "start_task_ms")
     }
     live = {name: loads[-1][name] for name in ("live_task_ms", "elements")}
-    return {
-        "gpus": gpus,
-        "nodes": sum(node["count"] for node in NODES[gpus]),
-        "jobs": jobs,
-        "rounds": rounds,
-        **shown,
-        **live,
-    }
+    return {"rounds": rounds, **shown, **live}
 
 
 def _rounds(client: Client, cluster_id: str) -> int:
@@ -174,15 +180,17 @@ def _await_jobs(client: Client, cluster_id: str) -> None:
     raise RuntimeError("no round gave half of the GPUs away")
 
 
-def _load(browser: object, url: str, cluster: str, *, live_seconds: float) -> dict[str, float]:
+def _load(
+    browser: object, url: str, path: str, cluster: str, *, live_seconds: float
+) -> dict[str, float]:
     """One visitor who was never here opens the page of the cluster, and stays."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})  # type: ignore[attr-defined]
     page = context.new_page()
     page.set_default_timeout(START_SECONDS * 1000)
     page.add_init_script(OBSERVED)
     begun = time.monotonic()
-    page.goto(f"{url}/cluster?cluster={cluster}", wait_until="commit")
-    for shown in READY:
+    page.goto(f"{url}{path}?cluster={cluster}", wait_until="commit")
+    for shown in READY[path]:
         page.wait_for_selector(shown, state="attached")
     ready = time.monotonic() - begun
     at = page.evaluate("performance.now()")

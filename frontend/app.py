@@ -20,6 +20,7 @@ from backend.app import create_app as create_service
 from backend.app import put_guards_outside
 from backend.settings import Settings
 from frontend.api import Api
+from frontend.charts_script import serve_charts_script
 from frontend.failures import LoggedFailures
 from frontend.index import INDEX, INDEX_SCRIPT_HASH
 from frontend.pages import PAGES
@@ -51,6 +52,7 @@ def mount_pages(service: FastAPI) -> Dash:
     dash.page_registry.clear()
     service.add_exception_handler(DependencyException, _no_such_script)
     service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
+    serve_charts_script(service)
     pages = TrustedScripts(
         "frontend",
         server=cast(Any, service),

@@ -1,4 +1,4 @@
-"""How a page gets its address, and a callback its function in the browser: the two of Dash's calls that carry no types."""
+"""What pages and callbacks say to the browser: functions that run there, addresses, the cluster to which a page belongs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-import dash
-from dash import ClientsideFunction, Dash
-
-
-def add_page(module: str, *, title: str, layout: Any, **where: Any) -> None:
-    """Register a page: `path` or `path_template`, and `name` and `order` where it stands in the navigation."""
-    dash.register_page(module, title=f"{title} · Maat", layout=layout, **where)  # type: ignore[no-untyped-call]
+from dash import ClientsideFunction, Dash, Input, Output, dcc
 
 
 def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
@@ -36,6 +30,26 @@ def presses(store_id: str, **what: str) -> dict[str, Any]:
     For buttons in what a page draws again: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
     """
     return {"data-press": store_id, "data-what": json.dumps(what)}
+
+
+def cluster_store(page: str) -> dcc.Store:
+    """Of a page whose address names no cluster, the one to which what it shows belongs: the frame then shows that one."""
+    return dcc.Store(id=f"{page}-cluster")
+
+
+def cluster_output(page: str) -> Output:
+    return Output(f"{page}-cluster", "data")
+
+
+def register_cluster(app: Dash, page: str) -> None:
+    """The frame follows what is put into `cluster_output`."""
+    in_browser(
+        app,
+        "clusterOfPage",
+        Output(f"{page}-cluster", "id"),
+        Input(f"{page}-cluster", "data"),
+        prevent_initial_call=True,
+    )
 
 
 def path_to(path: str, *, cluster: str | None = None, **query: Any) -> str:

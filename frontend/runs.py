@@ -28,3 +28,10 @@ def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
         {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}
         for one in used
     ]
+
+
+def replayed_cluster(request: Mapping[str, Any]) -> str | None:
+    """The cluster whose jobs a simulation or sweep replays, if they are those of one."""
+    traces = request["traces"] if "traces" in request else [request["trace"]]
+    clusters = {trace.get("cluster_id") for trace in traces}
+    return clusters.pop() if len(clusters) == 1 else None

@@ -8,6 +8,7 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, page_container
 
 from frontend.api import Api, Failure
+from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
@@ -54,6 +55,7 @@ def shell_layout() -> dmc.MantineProvider:
             dcc.Location(id="here", refresh=False),
             dcc.Interval(id="heartbeat", interval=HEARTBEAT_MILLISECONDS),
             dcc.Store(id="live"),
+            dcc.Store(id="clusters"),
             dcc.Store(id="scheme"),
             dcc.Store(id="nav-open", data=True, storage_type="local"),
             dcc.Store(id="nav-over", data=False),
@@ -69,7 +71,7 @@ def shell_layout() -> dmc.MantineProvider:
                     _navbar(),
                     dmc.AppShellMain(
                         html.Div(
-                            [_stale_note(), page_container],
+                            [_frame_problem(), _stale_note(), page_container],
                             id="content",
                             className="content",
                             tabIndex=-1,
@@ -80,6 +82,11 @@ def shell_layout() -> dmc.MantineProvider:
             _help(),
         ],
     )
+
+
+def _frame_problem() -> html.Div:
+    """Says why no page can show a cluster, while nobody knows which there are; empty otherwise."""
+    return html.Div(id="frame-problem")
 
 
 def _stale_note() -> html.Div:
@@ -257,7 +264,7 @@ def register_shell(app: Dash, api: Api) -> None:
         "clusterOf",
         Output("cluster-select", "value"),
         Output("cluster-select", "style"),
-        Input("cluster-select", "data"),
+        Input("clusters", "data"),
         State("cluster-select", "value"),
     )
     in_browser(
@@ -288,14 +295,21 @@ def register_shell(app: Dash, api: Api) -> None:
     )
 
     @app.callback(
-        Output("cluster-select", "data"), Input("live", "data"), State("cluster-select", "data")
+        Output("cluster-select", "data"),
+        Output("clusters", "data"),
+        Output("frame-problem", "children"),
+        Input("live", "data"),
+        State("clusters", "data"),
     )
-    async def offer_clusters(_live: Any, offered: list[dict[str, str]] | None) -> Any:
-        """The clusters there are. Which is shown: assets/address.js."""
+    async def offer_clusters(
+        _live: Any, offered: list[dict[str, str]] | None
+    ) -> tuple[Any, Any, Any]:
+        """The clusters there are, None while nobody knows. Which is shown: assets/address.js."""
         try:
             async with api.visitor() as maat:
                 clusters = await maat.clusters()
-        except Failure:
-            return no_update
+        except Failure as error:
+            return no_update, no_update, error_state(error) if offered is None else None
         data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
-        return no_update if data == offered and data else data
+        known = no_update if data == offered else data
+        return known, known, None

@@ -19,7 +19,7 @@ _ASSETS_URL = "/docs/assets"
 
 def install_documentation(app: FastAPI) -> None:
     app.mount(_ASSETS_URL, StaticFiles(directory=_assets()), name="docs-assets")
-    page = bytes(_swagger_page().body).decode()
+    page = _with_landmark(bytes(_swagger_page().body).decode())
     app.state.script_hashes.update(inline_script_hashes(page))
 
     async def docs() -> HTMLResponse:
@@ -44,6 +44,18 @@ def _swagger_page() -> HTMLResponse:
             "validatorUrl": None,
         },
     )
+
+
+def _with_landmark(page: str) -> str:
+    """The page in a language, with a main part: FastAPI's own has neither."""
+    for plain, marked in (
+        ("<html>", '<html lang="en">'),
+        ('<div id="swagger-ui">\n    </div>', '<main id="swagger-ui">\n    </main>'),
+    ):
+        if plain not in page:
+            raise RuntimeError(f"FastAPI's page of the documentation no longer has {plain!r}")
+        page = page.replace(plain, marked)
+    return page
 
 
 async def problem_page(slug: str) -> PlainTextResponse:

@@ -8,6 +8,9 @@
     var KEPT = 'maat-cluster';
     var NO_CLUSTER = 'none';
     var NEWEST_FIRST = '-submitted_at'; // the order of the job list where none is named
+    var PAGE_OF_ALL = [[/^\/jobs\//, '/jobs'], [/^\/simulations\//, '/simulate'], [/^\/sweeps\//, '/sweeps']];
+    var given; // the cluster that the page chose, not the visitor
+    var ofPage = {}; // path: the cluster to which what stands there belongs, where the address does not say
     var shown = window.location.pathname + window.location.search;
     var noUpdate = function () { return window.dash_clientside.no_update; };
 
@@ -52,11 +55,15 @@
         window.dispatchEvent(new CustomEvent('_dashprivate_pushstate'));
     }
 
+    /* From the page of one thing to that of all such things. */
+    function pageOfAll(path) { return PAGE_OF_ALL.filter(function (one) { return one[0].test(path); }).concat([[null, '/']])[0][1]; }
+
     /* Before the page router looks: the address is completed, and the cluster that it names is chosen. The router overlooks an address by
        which it came here itself, though filters have changed the page since. */
     function moved() {
         if (inAddress() && inAddress() !== propsOf('cluster-select').value) {
-            window.dash_clientside.set_props('cluster-select', {value: inAddress()});
+            given = inAddress();
+            window.dash_clientside.set_props('cluster-select', {value: given});
         }
         var here = withCluster(window.location.href, chosen()), known = propsOf('_pages_location');
         window.history.replaceState(window.history.state, '', here);
@@ -74,21 +81,41 @@
 
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.maat = Object.assign(window.dash_clientside.maat || {}, {
-        /* The cluster of the address, by its id or its name; else the one chosen last, if it is still there; else the first. */
-        clusterOf: function (offered, now) {
-            var data = offered || [], asked = OF_CLUSTER.test(window.location.pathname) ? inAddress() : null;
+        /* The cluster of the address, by its id or its name, or that of what the page shows; else the one chosen last, if it is still there;
+           else the first. While nobody knows which clusters there are, none is chosen. */
+        clusterOf: function (data, now) {
+            if (!data) { return [noUpdate(), noUpdate()]; }
+            var inUrl = OF_CLUSTER.test(window.location.pathname), asked = inUrl ? inAddress() : ofPage[window.location.pathname];
             var there = function (wanted) { return data.filter(function (one) { return one.value === wanted || one.label === wanted; })[0]; };
             var found = there(asked) || (!asked && (there(now) || there(last()) || data[0]));
-            if (asked && found && found.value !== asked) { setQuery({cluster: found.value}); }
+            if (inUrl && asked && found && found.value !== asked) { setQuery({cluster: found.value}); }
             var value = found ? found.value : asked || NO_CLUSTER;
+            if (value !== now) { given = value; }
             return [value === now ? noUpdate() : value, {display: data.length ? null : 'none'}];
         },
 
         /* What the address does not name was chosen by the visitor, who then goes there; a form stays as it is. */
+        clusterOfPage: function (cluster) {
+            var chooser = propsOf('cluster-select');
+            if (!cluster) { return noUpdate(); }
+            ofPage = {};
+            ofPage[window.location.pathname] = cluster;
+            if (chooser.value !== cluster && (chooser.data || []).some(function (one) { return one.value === cluster; })) {
+                given = cluster;
+                window.dash_clientside.set_props('cluster-select', {value: cluster});
+            }
+            return noUpdate();
+        },
+
         clusterInUrl: function (cluster) {
-            var path = window.location.pathname, asked = inAddress();
+            var path = window.location.pathname, asked = inAddress(), visitor = cluster !== given;
+            given = cluster;
             if (!cluster || cluster === NO_CLUSTER || cluster === asked) { return noUpdate(); }
-            if (!OF_CLUSTER.test(path)) { keep(cluster); return noUpdate(); }
+            if (!OF_CLUSTER.test(path)) {
+                if (visitor) { keep(cluster); }
+                if (visitor && ofPage[path] && ofPage[path] !== cluster) { go(pageOfAll(path) + '?cluster=' + encodeURIComponent(cluster)); }
+                return noUpdate();
+            }
             if (!asked) { return setQuery({cluster: cluster}); }
             keep(cluster);
             if (FORM.test(path)) { return setQuery({cluster: cluster}); }

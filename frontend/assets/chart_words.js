@@ -31,8 +31,11 @@
         return (text(trace.name) || 'values') + ': ' + range + (trace.type === 'bar' || trace.type === 'box' ? '' : ', last ' + text(values[values.length - 1]));
     }
 
+    function waits(plot) { var meta = plot.layout && plot.layout.meta; return Boolean(meta && meta.state === 'waiting'); }
+
     function summary(plot) {
         var meta = plot.layout && plot.layout.meta, drawn = lines(plot), maps = heatmaps(plot);
+        if (waits(plot)) { return 'Chart, nothing drawn yet'; }
         if (meta && meta.state) { return listed(plot.layout.annotations).map(function (note) { return text(note.text); }).join(' '); }
         if (!drawn.length && !maps.length) { return 'Chart, nothing drawn yet'; }
         var axes = title(plot, 'yaxis') + ' by ' + title(plot, 'xaxis');
@@ -99,6 +102,7 @@
         plot.setAttribute('role', 'img');
         plot.setAttribute('aria-label', summary(plot));
         if (!box) { return; }
+        box.classList.toggle('loading', waits(plot));
         box.classList.toggle('chart-empty', !lines(plot).length && !heatmaps(plot).length);
         if (box.classList.contains('as-table')) { fill(box); }
     }

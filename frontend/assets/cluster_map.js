@@ -31,12 +31,14 @@
         link.tabIndex = -1;
         link.setAttribute('aria-label', words(node, stretch));
         link.style.setProperty('--count', stretch.count);
-        if (stretch.kind === 'job') {
-            var look = '-' + types.indexOf(node.gpu_type) + '-' + stretch.shade;
+        link.maat = {node: node, stretch: stretch, paint: function (shade) {
+            var look = '-' + types.indexOf(node.gpu_type) + '-' + shade;
+            if (link.maat.look === look) { return; }
+            link.maat.look = look;
             link.style.setProperty('--fill', 'var(--fill' + look + ')');
             link.style.setProperty('--ink', 'var(--ink' + look + ')');
-        }
-        link.maat = {node: node, stretch: stretch};
+        }};
+        if (stretch.kind === 'job') { link.maat.paint(stretch.shade); }
         return link;
     }
 
@@ -103,6 +105,7 @@
         state.appendChild(make('div', 'state-title', drawing.title));
         state.appendChild(make('div', 'state-remedy', drawing.remedy));
         map.maat = null;
+        map.classList.remove('loading');
         map.replaceChildren(state);
         map.setAttribute('aria-label', 'Cluster map');
     }
@@ -157,6 +160,7 @@
         map.classList.toggle('few', few);
         state.size = size;
         state.elements.forEach(function (element) { nameStretches(element, size); });
+        window.maatShades(map, state.shades);
     }
 
     /* In how many lines of so many letters a name stands, which breaks after hyphens and at spaces; Infinity where a part of it is too long. */
@@ -289,16 +293,19 @@
         var types = drawing.looks.types.map(function (type) { return type.name; }), colours = {};
         drawing.looks.types.forEach(function (type) { colours[type.name] = type.colour; });
         others = others || types.join() !== old.types.join();
-        map.maat = {nodes: nodes, digests: digests, types: types, colours: colours, elements: old.elements, heads: old.heads, size: old.size};
+        map.maat = {nodes: nodes, digests: digests, types: types, colours: colours, elements: old.elements, heads: old.heads, size: old.size,
+            shades: drawing.looks.types.length ? drawing.looks.types[0].shades.length : 1};
         return {others: others, places: places};
     }
 
     function draw(map, drawing) {
         var taken = take(map, drawing);
+        map.classList.remove('loading');
         paint(map, drawing.looks);
         if (taken.others) { drawAll(map); fit(map); sizes.observe(map); } else {
             drawChanged(map, taken.places);
             taken.places.forEach(function (place) { nameStretches(map.maat.elements[place], map.maat.size); });
+            if (taken.places.length) { window.maatShades(map, map.maat.shades); }
         }
         if (!map.querySelector('a[tabindex="0"]')) { var first = map.querySelector('a'); if (first) { first.tabIndex = 0; } }
         tell(map);
@@ -306,9 +313,15 @@
     }
 
     /* The node that the address names is shown once its row is there: the grid comes after the map. */
-    function showAsked(name, tries) {
+    function showAsked(name, nodes) {
+        var there = !name || nodes.some(function (node) { return node.name === name; });
+        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : 'There is no node “' + name + '” in this cluster. The list below has all its nodes.'});
+        if (there) { showRow(name, 100); }
+    }
+
+    function showRow(name, tries) {
         if (name && tries && window.location.pathname === '/cluster' && !showNode(name)) {
-            setTimeout(function () { showAsked(name, tries - 1); }, 100);
+            setTimeout(function () { showRow(name, tries - 1); }, 100);
         }
     }
 
@@ -321,7 +334,7 @@
             if (drawing.title) { say(map, drawing); return withRows ? [null, [], skip] : null; }
             var first = !map.maat, taken = draw(map, drawing), known = {scheme: drawing.scheme, digests: map.maat.digests};
             if (!withRows) { return known; }
-            if (first) { showAsked(new URLSearchParams(window.location.search).get('node'), 100); }
+            if (first) { showAsked(new URLSearchParams(window.location.search).get('node'), map.maat.nodes); }
             return taken.others ? [known, map.maat.nodes, skip]
                 : [known, skip, {update: taken.places.map(function (place) { return map.maat.nodes[place]; })}];
         }

@@ -2,7 +2,8 @@
 var dagcomponents = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
 
 dagcomponents.MaatLink = function (props) {
-    if (!props.data || !props.value) { return null; }
+    if (!props.data) { return loadingCell(); }
+    if (!props.value) { return null; }
     var path = props.data[props.hrefField || 'href'], name = String(props.value);
     return React.createElement('a', {
         className: props.cutInMiddle ? 'cut-in-middle' : undefined,
@@ -18,19 +19,21 @@ dagcomponents.MaatLink = function (props) {
 
 /* Two parts, of which the first gives way: what tells names apart stands mostly at their ends. */
 function cutInMiddle(name) {
-    var end = name.length > END_KEPT ? name.length - END_KEPT : 0;
+    var kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT, end = name.length > kept ? name.length - kept : 0;
     return [React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)), React.createElement('span', {key: 'end'}, name.slice(end))];
 }
-var END_KEPT = 10;
+var END_KEPT = 10, LINE_KEPT = 18, PHONE_PIXELS = 600;  // on a phone the two parts stand on two lines (assets/maat.css)
 
 dagcomponents.MaatState = function (props) {
-    if (!props.data || !props.value) { return null; }
+    if (!props.data) { return loadingCell(); }
+    if (!props.value) { return null; }
     return React.createElement('span', {className: 'state state-' + props.data.hue}, [
         React.createElement('span', {className: 'state-glyph', key: 'glyph'}, props.data.glyph), props.value]);
 };
 
 dagcomponents.MaatProgress = function (props) {
-    if (!props.data || props.value === null || props.value === undefined) { return null; }
+    if (!props.data) { return loadingCell(); }
+    if (props.value === null || props.value === undefined) { return null; }
     var share = Math.max(0, Math.min(1, props.value));
     return React.createElement('span', {className: 'bar-cell'}, [
         React.createElement('span', {className: 'bar', key: 'bar'}, React.createElement('span', {className: 'bar-fill', style: {width: share * 100 + '%'}})),
@@ -38,7 +41,8 @@ dagcomponents.MaatProgress = function (props) {
 };
 
 dagcomponents.MaatGpus = function (props) {
-    if (!props.data || !props.value) { return null; }
+    if (!props.data) { return loadingCell(); }
+    if (!props.value) { return null; }
     return React.createElement('span', {className: 'gpu-cell'}, [
         props.data.colour ? React.createElement('span', {className: 'swatch', key: 'swatch', style: {backgroundColor: props.data.colour}}) : null, props.value]);
 };
@@ -66,4 +70,15 @@ dagcomponents.MaatDrain = function (props) {
         'data-press': 'cluster-pressed',
         'data-what': JSON.stringify({action: action, node: props.data.name}),
     }, action === 'drain' ? 'Drain' : 'Restore');
+};
+
+/* In a row of a list that is read as one scrolls, until it has come. */
+function loadingCell() { return React.createElement('span', {className: 'loading-line loading'}); }
+
+/* In place of rows that have not come yet. */
+dagcomponents.MaatLoading = function () {
+    var lines = [92, 84, 96, 78, 88, 72].map(function (width, place) {
+        return React.createElement('span', {key: place, className: 'loading-line', style: {width: width + '%'}});
+    });
+    return React.createElement('div', {className: 'loading-lines loading', role: 'status', 'aria-label': 'Loading'}, lines);
 };

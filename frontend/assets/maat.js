@@ -74,6 +74,9 @@
     /* A request in flight when the filters change would be taken for the answer to the new ones: ask again after it. */
     function whenIdle(act) { setTimeout(function () { if (window.maatBusy()) { whenIdle(act); } else { act(); } }, 100); }
 
+    /* A list without rows has no block that could be refreshed. */
+    function askAgain(api) { if (api.getDisplayedRowCount()) { api.refreshInfiniteCache(); } else { api.purgeInfiniteCache(); } }
+
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
     }
@@ -143,7 +146,7 @@
             if (!api) { return noUpdate(); }
             var late = window.maatBusy();
             api.purgeInfiniteCache();
-            if (late) { whenIdle(function () { api.refreshInfiniteCache(); }); }
+            if (late) { whenIdle(function () { askAgain(api); }); }
             return noUpdate();
         },
 
@@ -157,7 +160,7 @@
 
         refreshGrid: function (_live, id) {
             var api = gridApi(id);
-            if (api && api.getGridOption('rowModelType') === 'infinite') { api.refreshInfiniteCache(); }
+            if (api && api.getGridOption('rowModelType') === 'infinite') { askAgain(api); }
             return noUpdate();
         },
 
@@ -241,6 +244,22 @@
         });
     }).observe(document.documentElement, {childList: true, subtree: true});
     document.addEventListener('pointerdown', function () { awaited = null; });
+
+    /* A name that is cut stands whole beside the cell that has the focus, as the pointer shows it. */
+    function nameTip(cell) {
+        var link = cell && cell.querySelector('.cut-in-middle'), box = document.getElementById('name-tip');
+        var cut = link && Array.from(link.children).some(function (part) { return part.scrollWidth > part.clientWidth + 1; });
+        if (!box && cut) { box = document.body.appendChild(document.createElement('div')); box.id = 'name-tip'; box.setAttribute('aria-hidden', 'true'); }
+        if (box) { box.style.display = cut ? 'block' : 'none'; }
+        if (!cut) { return; }
+        var at = cell.getBoundingClientRect();
+        box.textContent = link.textContent;
+        box.style.left = Math.max(8, Math.min(at.left, window.innerWidth - box.offsetWidth - 8)) + 'px';
+        box.style.top = at.bottom + 2 + 'px';
+    }
+    document.addEventListener('focusin', function (event) { nameTip(event.target.closest && event.target.closest('.ag-cell')); });
+    document.addEventListener('focusout', function () { nameTip(null); });
+    document.addEventListener('scroll', function () { nameTip(null); }, {capture: true, passive: true});
 
     /* Enter on a cell does what its row is there for: it presses the cell's own button or link, or else opens the row's first link. */
     function openRow(cell) {

@@ -78,6 +78,7 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
             "yaxis": {"visible": False},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
+            "meta": {"state": "waiting"},
         },
     }
     drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more)
@@ -86,7 +87,7 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
     table = html.Div(
         className="chart-table", tabIndex=0, role="region", **aria("The chart as a table")
     )
-    return html.Div([drawn, toggle, table], className="graph", style=style)
+    return html.Div([drawn, toggle, table], className="graph loading", style=style)
 
 
 def scrolls(content_id: str, content: Any = None, *, label: str) -> html.Div:

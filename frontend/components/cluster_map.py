@@ -36,6 +36,7 @@ NODE_COLUMNS: list[dict[str, Any]] = [
         "flex": 1,
         "minWidth": 180,
         "cellRenderer": "MaatHolders",
+        "cellDataType": False,
     },
     {
         "field": "drained",
@@ -55,7 +56,7 @@ def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
     smallest: dict[str, Any] = {"data-smallest": smallest_pixels}
     drawn = html.Div(
         id=f"{prefix}-map",
-        className="gpu-map",
+        className="gpu-map loading",
         style={"height": height},
         role="group",
         **aria("Cluster map"),
@@ -81,7 +82,7 @@ def drawing_of(cells: Sequence[Mapping[str, Any]], known: Known | None, *, schem
 
 def nodes_grid(grid_id: str, *, height: str) -> Any:
     """The nodes as a table: what the map shows, in words, and the way to take them out of service."""
-    return grid(grid_id, NODE_COLUMNS, height=height, rowData=[], getRowId="params.data.name")
+    return grid(grid_id, NODE_COLUMNS, height=height, getRowId="params.data.name")
 
 
 def register_cluster_map(app: Dash, prefix: str, *, grid_id: str | None = None) -> None:

@@ -1,4 +1,7 @@
-"""The table of every page: AG Grid with 32 px rows, themed by its theme function, in the colours of the page."""
+"""The table of every page: AG Grid with 32 px rows, themed by its theme function, in the colours of the page.
+
+Until its rows have come it looks like loading. Why it has none is said in its place: in the element of `told(grid_id)`, which hides it while it is filled.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_ag_grid as dag
+from dash import html
 
 ROW_PIXELS = 32
 THEME = {"function": "maatTheme(themeQuartz)"}
 
 RIGHT = {"type": "rightAligned"}
+
+
+def told(grid_id: str) -> str:
+    """The element that stands in place of a grid once it holds something: an empty or a failed state."""
+    return f"{grid_id}-told"
 
 
 def grid(
@@ -20,10 +29,10 @@ def grid(
     height: str = "auto",
     options: dict[str, Any] | None = None,
     **more: Any,
-) -> dag.AgGrid:
+) -> html.Div:
     """A grid; rows come as plain data, text is never read as markup."""
     style = {"height": None if height == "auto" else height, "width": "100%"}
-    return dag.AgGrid(
+    drawn = dag.AgGrid(
         id=grid_id,
         columnDefs=list(columns),
         defaultColDef={
@@ -44,7 +53,8 @@ def grid(
             "cellFadeDuration": 0,
             "animateRows": False,
             "tooltipShowDelay": 300,
-            "localeText": {"noRowsToShow": "Nothing to show yet"},
+            "loadingOverlayComponent": "MaatLoading",
+            "suppressNoRowsOverlay": True,
             **({"domLayout": "autoHeight"} if height == "auto" else {}),
             **(options or {}),
         },
@@ -52,3 +62,4 @@ def grid(
         style=style,
         **more,
     )
+    return html.Div([html.Div(id=told(grid_id), className="grid-told"), drawn])

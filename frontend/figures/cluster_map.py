@@ -123,7 +123,7 @@ def _node(name: str, gpus: Sequence[Mapping[str, Any]]) -> NodeDrawing:
 
 
 def _stretches(gpus: Sequence[Mapping[str, Any]]) -> list[Stretch]:
-    """Neighbours differ in shade: a job's own follows from its id, and is the next one where the job at its left has the same."""
+    """A job's shade follows from its id, and is the next one where the job at its left has the same. assets/cluster_shades.js looks at those above and below."""
     found: list[Stretch] = []
     for (kind, name, job), side_by_side in groupby(
         enumerate(gpus), key=lambda item: _holder(item[1])

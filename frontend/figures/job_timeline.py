@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import empty_figure, thinned, whole_ticks
+from frontend.formatting import plural
 from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
 
 
@@ -126,6 +127,6 @@ def _batches(
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
         y += [span["total_batch_size"], span["total_batch_size"], None]
-        words = f"{span['total_batch_size']} samples = {span['gpu_count']} GPUs, {span['per_gpu_batch_size']} per GPU, {span['accumulation_steps']} accumulation steps"
+        words = f"{span['total_batch_size']} samples = {plural(span['gpu_count'], 'GPU')}, {span['per_gpu_batch_size']} per GPU, {plural(span['accumulation_steps'], 'accumulation step')}"
         text += [words, words, ""]
     return x, y, text

@@ -16,12 +16,14 @@ MAX_JOBS = 60
 MAX_COLUMNS = 120
 EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
+# Of labels that none overlaps another: upright ones, and a letter of those that lie; what stands beside the cells: names and the scale.
+UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 290
 
 
 def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0) -> go.Figure:
     """Heatmap: configuration (GPU type x GPU count) x job; colour = goodput relative to the job's best cell (0-1, cividis).
 
-    Shows `MAX_JOBS` jobs from `first`. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
+    Shows `MAX_JOBS` jobs from `first`; `meta.least_pixels` is the width at which every label can be read. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
     counts is one column each, as the policy saw them. Of another tenant's job the frame is all that there is.
     """
     names = [str(name) for name in record["job_names"]]
@@ -67,6 +69,10 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
             ]
         )
     labels = [_label(configurations[column]) for column in columns]
+    upright = sum(map(len, labels)) > LABEL_CHARACTERS
+    cells_pixels = len(labels) * (
+        UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
+    )
     rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
     drawn = figure(
         scheme,
@@ -108,7 +114,7 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
     drawn.update_xaxes(
         tickvals=list(range(len(columns))),
         ticktext=labels,
-        tickangle=-90 if sum(map(len, labels)) > LABEL_CHARACTERS else 0,
+        tickangle=-90 if upright else 0,
         showline=False,
         side="top",
         range=[-0.5, len(columns) - 0.5],
@@ -120,7 +126,11 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         showgrid=False,
     )
     drawn.update_layout(
-        hovermode="closest", meta={"chosen": sum(choice is not None for choice in record["chosen"])}
+        hovermode="closest",
+        meta={
+            "chosen": sum(choice is not None for choice in record["chosen"]),
+            "least_pixels": BESIDE_PIXELS + cells_pixels,
+        },
     )
     return drawn
 

@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, anything
 from frontend.api import Api, Failure, said
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
 from frontend.components.cluster_map import (
@@ -17,6 +18,7 @@ from frontend.components.cluster_map import (
     nodes_grid,
     register_cluster_map,
 )
+from frontend.components.grid import told
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.figures.cluster_map import Known, message
@@ -29,11 +31,13 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
-from frontend.routing import add_page, presses
+from frontend.routing import presses
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
 from maat.client.calls import Call
+
+ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
 
 
 def layout(**_query: Any) -> html.Div:
@@ -44,6 +48,7 @@ def layout(**_query: Any) -> html.Div:
                 html.Div(id="cluster-actions"),
                 note=html.Span(id="cluster-note", className="caption"),
             ),
+            html.Div(id="cluster-asked", className="address-note"),
             html.Div(
                 [
                     card(
@@ -74,7 +79,15 @@ def layout(**_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/cluster", name="Cluster", title="Cluster", order=1, layout=layout)
+    add_page(
+        __name__,
+        path="/cluster",
+        name="Cluster",
+        title="Cluster",
+        order=1,
+        layout=layout,
+        takes={"node": anything},
+    )
     register_reservations(app, api)
 
     register_cluster_map(app, "cluster", grid_id="cluster-nodes")
@@ -86,6 +99,7 @@ def register(app: Dash, api: Api) -> None:
         Output("cluster-actions", "children"),
         Output("cluster-reserved", "children"),
         Output("cluster-reserve", "children"),
+        Output(told("cluster-nodes"), "children"),
         Input("live", "data"),
         Input("cluster-select", "value"),
         Input("scheme", "data"),
@@ -96,10 +110,18 @@ def register(app: Dash, api: Api) -> None:
         _live: Any, cluster_id: str | None, scheme: str | None, _acted: Any, known: Known | None
     ) -> tuple[Any, ...]:
         if not cluster_id or not scheme:
-            return (no_update,) * 6
+            return (no_update,) * 7
         if cluster_id == NO_CLUSTER:
             said_so = ("No cluster yet", "Create one with POST /api/v1/clusters.")
-            return message(*said_so), "", empty_state(*said_so), None, "", None
+            return (
+                message(*said_so),
+                "",
+                empty_state(*said_so),
+                None,
+                "",
+                None,
+                empty_state(*said_so),
+            )
         try:
             async with api.visitor() as maat:
                 cluster, state, reserved, me = await asyncio.gather(
@@ -110,7 +132,15 @@ def register(app: Dash, api: Api) -> None:
                 )
         except Failure as error:
             failed = error_state(error)
-            return message(*said(error), failed=True), "", failed, no_update, failed, no_update
+            return (
+                message(*said(error), failed=True),
+                "",
+                failed,
+                no_update,
+                failed,
+                no_update,
+                failed,
+            )
         may = MAY_RESERVE in me["permissions"]
         pace = (
             "paused"
@@ -132,6 +162,7 @@ def register(app: Dash, api: Api) -> None:
             button,
             reservations_table(reserved, may=may),
             reserve_button(may),
+            None if state["gpus"] else empty_state("No node", ADD_NODES),
         )
 
     @app.callback(
@@ -168,7 +199,7 @@ def free_table(state: Mapping[str, Any]) -> Any:
     """Free GPUs per type, and the most that are free together on one node: what could be placed at once."""
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:
-        return empty_state("No node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+        return empty_state("No node", ADD_NODES)
     rows = [
         html.Tr(
             [

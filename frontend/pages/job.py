@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from frontend.addresses import add_page
 from frontend.api import Api, Failure, said
 from frontend.components.cards import (
     card,
@@ -35,10 +36,20 @@ from frontend.formatting import (
     number,
     parse_time,
     percent,
+    plural,
 )
 from frontend.others import is_other
 from frontend.pages.jobs import wanted
-from frontend.routing import add_page, aria, in_browser, one, path_to, presses
+from frontend.routing import (
+    aria,
+    cluster_output,
+    cluster_store,
+    in_browser,
+    one,
+    path_to,
+    presses,
+    register_cluster,
+)
 from maat.client import ApiError, calls
 
 EVENTS_SHOWN = 100
@@ -48,6 +59,7 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="job-id", data=one(job_id) or ""),
+            cluster_store("job"),
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),
             dmc.Group(
@@ -107,7 +119,10 @@ def layout(job_id: Any = "", **_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout)
+    register_cluster(app, "job")
+    add_page(
+        __name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout, takes={}
+    )
 
     @app.callback(
         Output("job-head", "children"),
@@ -118,6 +133,7 @@ def register(app: Dash, api: Api) -> None:
         Output("job-spec", "children"),
         Output("job-events", "children"),
         Output("job-over", "data"),
+        cluster_output("job"),
         Input("live", "data"),
         Input("scheme", "data"),
         Input("job-cancel-ask", "opened"),
@@ -128,9 +144,9 @@ def register(app: Dash, api: Api) -> None:
         _live: Any, scheme: str | None, _asked: bool | None, job_id: str, over: bool
     ) -> tuple[Any, ...]:
         if not scheme:
-            return (no_update,) * 8
+            return (no_update,) * 9
         if over and ctx.triggered_id == "live":
-            return (no_update,) * 8
+            return (no_update,) * 9
         try:
             async with api.visitor() as maat:
                 job, spans, events, explanation = await asyncio.gather(
@@ -173,6 +189,7 @@ def register(app: Dash, api: Api) -> None:
             _spec(job),
             events_table(events["items"], job["cluster_id"]),
             finished,
+            job["cluster_id"],
         )
 
     in_browser(
@@ -345,7 +362,7 @@ def _batch_words(batch: Mapping[str, Any]) -> str:
     if not batch:
         return ABSENT
     total, each = count(batch["total_batch_size"]), count(batch["per_gpu_batch_size"])
-    return f"{total} samples: {each} per GPU, {batch['accumulation_steps']} accumulation steps"
+    return f"{total} samples: {each} per GPU, {plural(batch['accumulation_steps'], 'accumulation step')}"
 
 
 def _spec(job: Mapping[str, Any]) -> html.Dl:
@@ -469,4 +486,5 @@ def _failed(error: Exception, scheme: str, job_id: str) -> tuple[Any, ...]:
         ABSENT,
         ABSENT,
         missing,
+        no_update,
     )

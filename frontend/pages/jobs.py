@@ -8,13 +8,14 @@ from typing import Any, cast
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, among, anything
 from frontend.api import Api, Failure
 from frontend.components.cards import empty_state, error_state, link_button, page_title
-from frontend.components.grid import RIGHT, grid
+from frontend.components.grid import RIGHT, grid, told
 from frontend.components.states import JOB_STATES, STATES, state_text
 from frontend.formatting import ABSENT, clock, count, duration, gpu_hours, gpus, plural
 from frontend.pages.overview import demo_jobs
-from frontend.routing import add_page, aria, in_browser, one, path_to, several
+from frontend.routing import aria, in_browser, one, path_to, several
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_colour
 from maat.client import AsyncClient, calls
@@ -22,6 +23,7 @@ from maat.client.calls import JobFilters
 
 BLOCK_ROWS = 100
 MAX_LIMIT = 500
+LOADING_ROWS = 12  # that stand there until the first have come
 NEWEST_FIRST = "-submitted_at"
 # Columns have the service's names of what it sorts by: `sort` of the address and of the list.
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
@@ -200,7 +202,6 @@ def layout(
                         className="legend",
                         style={"minHeight": "20px", "marginBottom": "8px"},
                     ),
-                    html.Div(id="jobs-problem"),
                     grid(
                         "jobs-grid",
                         columns_sorted(one(sort)),
@@ -210,7 +211,7 @@ def layout(
                         options={
                             "cacheBlockSize": BLOCK_ROWS,
                             "maxBlocksInCache": 20,
-                            "infiniteInitialRowCount": 1,
+                            "infiniteInitialRowCount": LOADING_ROWS,
                         },
                     ),
                 ],
@@ -233,7 +234,23 @@ def layout(
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/jobs", name="Jobs", title="Jobs", order=2, layout=layout)
+    takes = {
+        "q": anything,
+        "state": among("job state", JOB_STATES),
+        "model": anything,
+        "gpu_type": anything,
+        "sort": among("order", (sign + column for column in sorted(SORTS) for sign in ("", "-"))),
+    }
+    add_page(
+        __name__,
+        path="/jobs",
+        name="Jobs",
+        title="Jobs",
+        order=2,
+        layout=layout,
+        takes=takes,
+        all_of=("/jobs", "All jobs"),
+    )
 
     in_browser(
         app,
@@ -255,7 +272,7 @@ def register(app: Dash, api: Api) -> None:
     in_browser(
         app,
         "fitColumns",
-        Output("jobs-problem", "id"),
+        Output(told("jobs-grid"), "id"),
         Input("jobs-grid", "getRowsRequest"),
         State("jobs-grid-id", "data"),
     )
@@ -313,7 +330,7 @@ def register(app: Dash, api: Api) -> None:
         Output("jobs-counts", "children"),
         Output("jobs-total", "children"),
         Output("jobs-cursors", "data"),
-        Output("jobs-problem", "children"),
+        Output(told("jobs-grid"), "children"),
         Input("jobs-grid", "getRowsRequest"),
         State("jobs-filters", "data"),
         State("jobs-cursors", "data"),
@@ -360,7 +377,7 @@ def register(app: Dash, api: Api) -> None:
             ),
             _total_words(total, filters) if total is not None else "",
             cursors,
-            _nothing(filters) if total == 0 else None,
+            _nothing(filters, cluster_id) if total == 0 else None,
         )
 
     @app.callback(
@@ -467,8 +484,8 @@ def wanted(job: Mapping[str, Any]) -> str:
     )
 
 
-def _nothing(filters: Mapping[str, Any]) -> html.Div:
-    """Why the list is empty: nothing was submitted, or the filters leave nothing."""
+def _nothing(filters: Mapping[str, Any], cluster_id: str | None) -> html.Div:
+    """Why the list is empty: nothing was submitted, or the filters leave nothing. Its link has no id: Dash would still look for it when it is gone."""
     used = [
         f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}"
         for name, value in filters.items()
@@ -479,7 +496,11 @@ def _nothing(filters: Mapping[str, Any]) -> html.Div:
             "No job yet", "Submit one, or add demo jobs: the next round considers them."
         )
     return empty_state(
-        "No job matches", f"Filtered by {', '.join(used)}. Clear the filters to see all jobs."
+        "No job matches",
+        f"Filtered by {', '.join(used)}. Clear the filters to see all jobs.",
+        action=dcc.Link(
+            "All jobs", href=path_to("/jobs", cluster=cluster_id), className="button-link"
+        ),
     )
 
 

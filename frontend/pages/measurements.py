@@ -9,6 +9,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from frontend.addresses import add_page
 from frontend.api import Api, Failure
 from frontend.components.cards import (
     card,
@@ -23,7 +24,7 @@ from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import spread
-from frontend.routing import add_page, aria, presses, submits
+from frontend.routing import aria, presses, submits
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -125,6 +126,7 @@ def register(app: Dash, api: Api) -> None:
         title="Measurements",
         order=7,
         layout=layout,
+        takes={},
     )
     _register_form(app, api)
     _register_deleting(app, api)

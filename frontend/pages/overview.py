@@ -10,6 +10,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, said
 from frontend.components.cards import (
     card,
@@ -27,7 +28,7 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.cluster_map import Known, message
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.formatting import ABSENT, clock, count, duration, parse_time, percent, plural
-from frontend.routing import add_page, in_browser, one, path_to
+from frontend.routing import in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
 from maat.client import calls
 
@@ -103,7 +104,15 @@ def layout(**query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/", name="Overview", title="Overview", order=0, layout=layout)
+    add_page(
+        __name__,
+        path="/",
+        name="Overview",
+        title="Overview",
+        order=0,
+        layout=layout,
+        takes={"range": among("range", dict(RANGES))},
+    )
 
     register_cluster_map(app, "overview")
     in_browser(

@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, anything, counting
 from frontend.api import Api, Failure, said
 from frontend.components.cards import (
     card,
@@ -16,21 +17,24 @@ from frontend.components.cards import (
     graph,
     link_button,
     page_title,
+    scrolls,
     skeleton,
 )
-from frontend.components.grid import RIGHT, grid
+from frontend.components.grid import RIGHT, grid, told
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, count, number, percent
-from frontend.routing import add_page, in_browser, one, path_to
+from frontend.routing import in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, AsyncClient, calls
 
 ROUNDS_SHOWN = 200
 LATEST = "latest"
+MOST_PAGES = 99_999
+NO_ROUND = ("No round has run yet", "The worker runs one as soon as it is up.")
 
 COLUMNS = [
     {
@@ -82,6 +86,7 @@ ONE_ROUND = (
     Output("round-note", "children"),
     Output("round-facts", "children"),
     Output("round-matrix", "figure"),
+    Output("round-matrix-room", "style"),
     Output("round-page", "total"),
     Output("round-page", "style"),
     Output("round-shown", "data"),
@@ -90,7 +95,8 @@ HIDDEN = {"display": "none"}
 
 
 def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
-    shown = int(given) if (given := one(page) or "").isdecimal() and len(given) < 6 else 1
+    given = one(page) or ""
+    shown = int(given) if counting("page", MOST_PAGES)(given) is None else 1
     return html.Div(
         [
             dcc.Store(id="round-number", data=one(number) or LATEST),
@@ -110,7 +116,6 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
                                     "rounds-grid",
                                     COLUMNS,
                                     height="max(248px, calc((100vh - 250px) * 0.56))",
-                                    rowData=[],
                                     getRowId="params.data.number",
                                 ),
                             ),
@@ -130,7 +135,11 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
                             card(
                                 "Goodput matrix",
                                 [
-                                    html.Div(graph("round-matrix"), id="round-matrix-box"),
+                                    scrolls(
+                                        "round-matrix-box",
+                                        html.Div(graph("round-matrix"), id="round-matrix-room"),
+                                        label="Goodput matrix",
+                                    ),
                                     dmc.Pagination(
                                         id="round-page",
                                         total=max(shown, 1),
@@ -155,14 +164,22 @@ def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
     )
 
 
+def the_rounds(round: Any = None, page: Any = None, **_query: Any) -> html.Div:
+    """All rounds, with the latest of them or with the one that the address asks for."""
+    return layout(one(round) or LATEST, page)
+
+
 def register(app: Dash, api: Api) -> None:
+    takes = {"page": counting("page of the matrix", MOST_PAGES)}
+    latest = {"round": anything, **takes}
     add_page(
         "frontend.pages.rounds",
         path="/rounds",
         name="Rounds",
         title="Rounds",
         order=4,
-        layout=layout,
+        layout=the_rounds,
+        takes=latest,
     )
     add_page(
         "frontend.pages.round",
@@ -170,6 +187,7 @@ def register(app: Dash, api: Api) -> None:
         name="Round",
         title="Round",
         layout=layout,
+        takes=takes,
     )
 
     in_browser(
@@ -181,6 +199,7 @@ def register(app: Dash, api: Api) -> None:
     )
 
     @app.callback(
+        Output(told("rounds-grid"), "children"),
         Output("rounds-grid", "rowData"),
         Output("rounds-prices", "figure"),
         *ONE_ROUND,
@@ -196,7 +215,7 @@ def register(app: Dash, api: Api) -> None:
     ) -> tuple[Any, ...]:
         """The list and the round of one look at the service: the latest round is the first of the list."""
         if not cluster_id or not scheme:
-            return (no_update,) * (2 + len(ONE_ROUND))
+            return (no_update,) * (3 + len(ONE_ROUND))
         if cluster_id == NO_CLUSTER:
             return _nothing("No cluster yet", "Its rounds show here.", scheme)
         try:
@@ -207,15 +226,28 @@ def register(app: Dash, api: Api) -> None:
                 found = None if wanted == shown else await _one_round(maat, cluster_id, asked)
         except Failure as error:
             figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
-            return [], figure, "", error_state(error), figure, 1, HIDDEN, None
+            return (
+                error_state(error),
+                [],
+                figure,
+                "",
+                error_state(error),
+                figure,
+                {},
+                1,
+                HIDDEN,
+                None,
+            )
+        none_yet = None if rounds else empty_state(*NO_ROUND)
         listed = (
+            none_yet,
             [row_of(entry, cluster_id) for entry in rounds],
             prices_figure(rounds, scheme=scheme),
         )
         if found is None and wanted == shown:
             return (*listed, *(no_update,) * len(ONE_ROUND))
         drawn = (
-            _missing(number, scheme)
+            _missing(number, cluster_id, scheme)
             if found is None
             else _drawn(found, scheme, page, follows=number == LATEST)
         )
@@ -233,7 +265,7 @@ async def _one_round(maat: AsyncClient, cluster_id: str, number: str) -> Any:
 
 
 def _drawn(entry: Mapping[str, Any], scheme: str, page: int, *, follows: bool) -> tuple[Any, ...]:
-    """Note, facts, matrix, and how many pages it has."""
+    """Note, facts, matrix, the room that it needs, and how many pages it has."""
     record = entry.get("record")
     pages = max(1, -(-len(record["job_names"]) // MAX_JOBS)) if record else 1
     pruned = (
@@ -249,27 +281,52 @@ def _drawn(entry: Mapping[str, Any], scheme: str, page: int, *, follows: bool) -
     note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time" + (
         ", follows the latest" if follows else ""
     )
-    return note, _facts_of(entry), figure, pages, {} if pages > 1 else HIDDEN
+    room = (
+        {"minWidth": f"{pixels}px"}
+        if (pixels := (figure.layout.meta or {}).get("least_pixels"))
+        else {}
+    )
+    return note, _facts_of(entry), figure, room, pages, {} if pages > 1 else HIDDEN
 
 
 def _nothing(title: str, remedy: str, scheme: str) -> tuple[Any, ...]:
     figure = empty_figure(scheme, title, remedy, height=EMPTY_PIXELS)
-    return [], figure, "", empty_state(title, remedy), figure, 1, HIDDEN, None
+    return (
+        empty_state(title, remedy),
+        [],
+        figure,
+        "",
+        empty_state(title, remedy),
+        figure,
+        {},
+        1,
+        HIDDEN,
+        None,
+    )
 
 
-def _missing(number: str, scheme: str) -> tuple[Any, ...]:
-    title = "No round has run yet" if number == LATEST else f"There is no round {number}"
-    remedy = (
-        "The worker runs one as soon as it is up."
+def _missing(number: str, cluster_id: str, scheme: str) -> tuple[Any, ...]:
+    title, remedy = (
+        NO_ROUND
         if number == LATEST
-        else "It has not run yet, or it was pruned."
+        else (f"There is no round {number}", "It has not run yet, or it was pruned.")
     )
     if number != LATEST and not number.isdecimal():
         remedy = "Rounds are numbered from 1 up. Choose one from the list."
+    action = (
+        None
+        if number == LATEST
+        else dcc.Link(
+            "Show the latest round",
+            href=path_to("/rounds", cluster=cluster_id),
+            className="button-link",
+        )
+    )
     return (
         "",
-        empty_state(title, remedy),
+        empty_state(title, remedy, action=action),
         empty_figure(scheme, title, remedy, height=EMPTY_PIXELS),
+        {},
         1,
         HIDDEN,
     )

@@ -9,6 +9,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
+from frontend.addresses import add_page
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls
@@ -38,7 +39,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import parse_seeds
-from frontend.routing import add_page, submits
+from frontend.routing import submits
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -142,7 +143,15 @@ def layout(**_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/simulate", name="Simulate", title="Simulate", order=5, layout=layout)
+    add_page(
+        __name__,
+        path="/simulate",
+        name="Simulate",
+        title="Simulate",
+        order=5,
+        layout=layout,
+        takes={},
+    )
     register_trace_fields(app, "simulate")
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(

@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from frontend.addresses import add_page, among, anything
 from frontend.api import Api, Failure, said
 from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
@@ -23,6 +24,7 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.fairness_rule import RULES
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.figures.base import error_figure
@@ -37,8 +39,8 @@ from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT, column, number, percent, plural, rho_by
 from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.pages import contest, side_by_side
-from frontend.routing import add_page, one, several
-from frontend.runs import named_measurements, run_names
+from frontend.routing import cluster_output, cluster_store, one, register_cluster, several
+from frontend.runs import named_measurements, replayed_cluster, run_names
 from maat.api.simulations import DrawnRun
 from maat.client import ApiError, calls
 from maat.vocabulary import FairnessRule
@@ -99,6 +101,7 @@ def layout(
         [
             dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
+            cluster_store("simulation"),
             *cancel_stores("simulation"),
             dmc.Group(
                 [
@@ -193,12 +196,20 @@ def _beside(chooser: Any, button: Any) -> dmc.Group:
 
 
 def register(app: Dash, api: Api) -> None:
+    register_cluster(app, "simulation")
+    takes = {
+        "rule": among("rule of fairness", RULES),
+        "first": anything,
+        "second": anything,
+        "job": anything,
+    }
     add_page(
         __name__,
         path_template="/simulations/<simulation_id>",
         name="Simulation",
         title="Simulation",
         layout=layout,
+        takes=takes,
     )
     contest.register(app, api)
     side_by_side.register(app, api)
@@ -206,6 +217,7 @@ def register(app: Dash, api: Api) -> None:
     register_cancel(app, api, "simulation", calls.simulation, stays="What has finished stays.")
 
     @app.callback(
+        cluster_output("simulation"),
         Output("simulation-body", "style"),
         Output("simulation-head", "children"),
         Output("simulation-actions", "children"),
@@ -237,7 +249,7 @@ def register(app: Dash, api: Api) -> None:
     ) -> tuple[Any, ...]:
         """Progress on every beat; results only when another run has finished, or the colours or the rule of fairness changed."""
         if not scheme or (seen.startswith("over") and ctx.triggered_id == "live"):
-            return (no_update,) * (12 + len(FIGURES) + len(DEFINED))
+            return (no_update,) * (13 + len(FIGURES) + len(DEFINED))
         rule = fairness_rule.asked(chosen_rule)
         try:
             async with api.visitor() as maat:
@@ -269,6 +281,7 @@ def register(app: Dash, api: Api) -> None:
         )
         buttons = actions("simulation", operation, "New simulation", "/simulate")
         upper: tuple[Any, ...] = (
+            replayed_cluster(simulation["request"]),
             {},
             head,
             buttons,
@@ -456,11 +469,12 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
             "All simulations",
             "/simulate",
         )
-        texts = ({"display": "none"}, "", None, state, *("",) * 7)
+        texts = (no_update, {"display": "none"}, "", None, state, *("",) * 7)
         return (*texts, *(no_update,) * (len(FIGURES) + len(DEFINED)), "over:missing")
     title, remedy = said(error)
     figure = error_figure(scheme, title, remedy, height=HEIGHT)
     head: tuple[Any, ...] = (
+        no_update,
         {},
         html.H1(title, className="page-title"),
         link_button("All simulations", "/simulate"),

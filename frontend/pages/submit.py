@@ -12,6 +12,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, anything
 from frontend.api import Api, Failure
 from frontend.components import submit_preview
 from frontend.components.cards import card, error_state, page_title
@@ -40,7 +41,7 @@ from frontend.components.submit_fields import (
     named_model,
 )
 from frontend.formatting import count, plural
-from frontend.routing import add_page, in_browser, one
+from frontend.routing import in_browser, one
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import ApiError, calls
@@ -68,7 +69,15 @@ def layout(like: Any = None, remedy: Any = None, **_query: Any) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/submit", name="Submit", title="Submit", order=3, layout=layout)
+    add_page(
+        __name__,
+        path="/submit",
+        name="Submit",
+        title="Submit",
+        order=3,
+        layout=layout,
+        takes={"like": anything, "remedy": anything},
+    )
     in_browser(app, "focusOn", Output("submit-problem", "id"), Input("submit-name", "id"))
     _register_offers(app, api)
     submit_preview.register(app, api)

@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, said
 from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
@@ -21,14 +22,15 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.fairness_rule import RULES
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, metric_title, sweep_figure, value_text
 from frontend.formatting import number, percent
-from frontend.routing import add_page, aria, in_browser, one
-from frontend.runs import named_measurements
+from frontend.routing import aria, cluster_output, cluster_store, in_browser, one, register_cluster
+from frontend.runs import named_measurements, replayed_cluster
 from maat.client import ApiError, calls
 
 HEIGHT = 420
@@ -48,6 +50,7 @@ def layout(sweep_id: Any = "", metric: Any = None, rule: Any = None, **_query: A
     return html.Div(
         [
             dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            cluster_store("sweep"),
             *cancel_stores("sweep"),
             dmc.Group(
                 [
@@ -91,8 +94,17 @@ def layout(sweep_id: Any = "", metric: Any = None, rule: Any = None, **_query: A
 
 
 def register(app: Dash, api: Api) -> None:
+    register_cluster(app, "sweep")
     add_page(
-        __name__, path_template="/sweeps/<sweep_id>", name="Sweep", title="Sweep", layout=layout
+        __name__,
+        path_template="/sweeps/<sweep_id>",
+        name="Sweep",
+        title="Sweep",
+        layout=layout,
+        takes={
+            "metric": among("figure of merit", METRICS),
+            "rule": among("rule of fairness", RULES),
+        },
     )
     register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
     fairness_rule.keep_in_address(app, "sweep-rule")
@@ -105,6 +117,7 @@ def register(app: Dash, api: Api) -> None:
     )
 
     @app.callback(
+        cluster_output("sweep"),
         Output("sweep-head", "children"),
         Output("sweep-actions", "children"),
         Output("sweep-progress", "children"),
@@ -129,7 +142,7 @@ def register(app: Dash, api: Api) -> None:
         sweep_id: str,
     ) -> tuple[Any, ...]:
         if not scheme:
-            return (no_update,) * 8
+            return (no_update,) * 9
         rule = fairness_rule.asked(chosen_rule)
         try:
             async with api.visitor() as maat:
@@ -148,7 +161,18 @@ def register(app: Dash, api: Api) -> None:
         drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
         told = progress(operation, failed="A point failed")
         words = f"{caption(sweep)} {fairness_rule.meaning(rule)}"
-        return head, buttons, told, drawn, words, table(sweep), request_facts(sweep), {}
+        cluster = replayed_cluster(sweep["request"])
+        return (
+            cluster,
+            head,
+            buttons,
+            told,
+            drawn,
+            words,
+            table(sweep),
+            request_facts(sweep),
+            {},
+        )
 
 
 def caption(sweep: Mapping[str, Any]) -> str:
@@ -228,11 +252,13 @@ def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
             "All sweeps",
             "/sweeps",
         )
-        return "", None, state, no_update, "", "", "", {"display": "none"}
+        return no_update, "", None, state, no_update, "", "", "", {"display": "none"}
     title, remedy = said(error)
     drawn = error_figure(scheme, title, remedy, height=HEIGHT)
+    head = html.H1(title, className="page-title")
     return (
-        html.H1(title, className="page-title"),
+        no_update,
+        head,
         link_button("All sweeps", "/sweeps"),
         None,
         drawn,

@@ -10,6 +10,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
+from frontend.addresses import add_page
 from frontend.api import Api, Failure
 from frontend.components import conditions
 from frontend.components.cards import (
@@ -45,7 +46,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock
 from frontend.forms import parse_seeds
-from frontend.routing import add_page, in_browser, submits
+from frontend.routing import in_browser, submits
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -178,7 +179,9 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 
 
 def register(app: Dash, api: Api) -> None:
-    add_page(__name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout)
+    add_page(
+        __name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout, takes={}
+    )
     register_trace_fields(app, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")

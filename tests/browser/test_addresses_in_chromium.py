@@ -94,6 +94,36 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
     assert [href for href in without if not re.match(r"/(docs|measurements|jobs/job_)", href)] == []
 
 
+def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_the_visitor(
+    two: Any, open_tab: Any
+) -> None:
+    (job,) = two.client.jobs(q="bert of the second")["items"]
+    page = open_tab().open(f"{two.url}/jobs/{job['id']}")
+
+    expect(page.locator("#cluster-select")).to_have_value(SECOND)
+    page.locator(f".nav-link[href='/rounds?cluster={two.second}']").wait_for()
+
+    choose(page, "demo")
+    page.wait_for_url(re.compile(rf"/jobs\?cluster={two.cluster_id}$"))
+    page.go_back()
+    expect(page.locator(".page-title")).to_have_text("bert of the second")
+    expect(page.locator("#cluster-select")).to_have_value(SECOND)
+    page.goto(two.url + "/rounds")
+    expect(page.locator("#cluster-select")).to_have_value("demo")
+
+
+def test_a_simulation_of_what_a_cluster_did_shows_that_cluster(two: Any, open_tab: Any) -> None:
+    replayed = {"kind": "cluster", "cluster_id": two.second}
+    made = two.client.simulate(
+        name="again", traces=[replayed], cluster="a100=1x8", runs=[{"policy": "fifo"}]
+    )
+
+    page = open_tab().open(f"{two.url}/simulations/{made['id']}")
+
+    expect(page.locator(".page-title")).to_have_text("again")
+    expect(page.locator("#cluster-select")).to_have_value(SECOND)
+
+
 def test_a_count_narrows_the_list_and_keeps_its_search_its_filters_and_its_order(
     two: Any, open_tab: Any
 ) -> None:
@@ -188,3 +218,46 @@ def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: An
     other = open_tab().open(page.url)
 
     expect(other.locator("#round-page [data-active]")).to_have_text("2")
+
+
+@pytest.mark.parametrize(
+    ("address", "value", "way"),
+    [
+        ("/jobs?state=nope", "nope", "/jobs"),
+        ("/jobs?sort=nope", "nope", "/jobs"),
+        ("/jobs?colour=red", "red", "/jobs"),
+        ("/?range=nope", "nope", "/"),
+        ("/rounds?page=nope", "nope", "/rounds"),
+        ("/measurements?kind=nope", "nope", "/measurements"),
+    ],
+)
+def test_what_a_page_does_not_understand_of_its_address_is_named_with_the_way_out(
+    address: str, value: str, way: str, two: Any, tab: Any
+) -> None:
+    page = tab.open(two.url + address)
+
+    note = page.locator(".address-note")
+    expect(note).to_contain_text(f"“{value}”")
+    note.get_by_role("link").click()
+    expect(page.locator("#cluster-select")).not_to_have_value("")
+    expect(note).to_have_count(0)
+    assert re.match(rf"{re.escape(two.url + way)}(\?cluster=\w+)?$", page.url)
+
+
+def test_a_round_that_is_not_there_is_named_with_the_way_to_the_last_one(
+    two: Any, tab: Any
+) -> None:
+    page = tab.open(f"{two.url}/rounds?cluster={two.second}&round=999999")
+    expect(page.locator("#round-facts")).to_contain_text("There is no round 999999")
+
+    page.locator("#round-facts").get_by_role("link", name="latest round").click()
+
+    expect(page.locator("#round-note")).to_contain_text("follows the latest")
+    page.goto(f"{two.url}/rounds?cluster={two.second}&round=2")
+    expect(page.locator("#round-note")).to_contain_text("round 2,")
+
+
+def test_a_node_that_is_not_there_is_named(two: Any, tab: Any) -> None:
+    page = tab.open(f"{two.url}/cluster?cluster={two.second}&node=nope")
+
+    expect(page.locator("#cluster-asked")).to_contain_text("There is no node “nope”")

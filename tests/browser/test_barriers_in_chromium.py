@@ -74,6 +74,17 @@ def grave_ones_in_the_dialog(page: Page, scheme: str) -> list[str]:
     return barriers(page) if scheme == "light" else colour_barriers(page)
 
 
+@pytest.fixture(scope="module")
+def measured(server: Any) -> None:
+    """Measurements to delete."""
+    pairs = "".join(
+        f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
+    )
+    file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{pairs}"}
+    server.client.upload_measurement(kind="interference", name="in the dialog", files=[file])
+
+
+@pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_dialog_has_a_grave_barrier(scheme: str, server: Any, open_tab: Any) -> None:
     page = open_tab(color_scheme=scheme).open(f"{server.url}/cluster")
@@ -85,6 +96,10 @@ def test_no_dialog_has_a_grave_barrier(scheme: str, server: Any, open_tab: Any) 
 
     page.goto(f"{server.url}/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}")
     page.click("#job-cancel")
+    assert grave_ones_in_the_dialog(page, scheme) == []
+
+    page.goto(f"{server.url}/measurements")
+    page.get_by_role("button", name="Delete the measurements in the dialog").click()
     assert grave_ones_in_the_dialog(page, scheme) == []
 
 
@@ -158,3 +173,13 @@ def test_a_chart_tells_its_figures_in_words_and_as_a_table(server: Any, tab: Any
     )
     expect(table.get_by_role("row")).to_have_count(sum(plotted) + 1)
     assert barriers(page) == []
+
+
+def test_a_page_that_is_not_there_has_a_heading_and_the_documentation_a_main_part(
+    server: Any, tab: Any
+) -> None:
+    page = tab.open(f"{server.url}/no/such/page")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+
+    page.goto(f"{server.url}/docs")
+    expect(page.get_by_role("main").locator(".opblock-tag").first).to_be_visible()

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from conftest import wait_until
 from pages import wait_in_page
 from playwright.sync_api import Page, expect
 
@@ -115,3 +116,63 @@ def test_two_thousand_gpus_keep_the_page_small(server: Any, tab: Any) -> None:
     sent = beat.value.json()["response"] if beat.value.status == 200 else {}
     assert "cluster-drawing" not in sent
     assert page.evaluate("window.first.isConnected")
+
+
+NEIGHBOURS_ALIKE = """() => {
+    const all = [...document.querySelectorAll('#cluster-map .gpu-nodes')].map(place => [...place.querySelectorAll('.gpu-job')].map(link => {
+        const box = link.getBoundingClientRect();
+        return {fill: link.style.getPropertyValue('--fill'), top: box.top, bottom: box.bottom, left: box.left, right: box.right};
+    }));
+    const near = (one, other) => one.top === other.top
+        ? Math.max(one.left, other.left) - Math.min(one.right, other.right) <= 10
+        : Math.max(one.left, other.left) < Math.min(one.right, other.right) && Math.max(one.top, other.top) - Math.min(one.bottom, other.bottom) < 24;
+    let alike = 0, pairs = 0;
+    all.forEach(place => place.forEach((one, at) => place.slice(at + 1).forEach(other => {
+        if (near(one, other)) { pairs += 1; alike += one.fill === other.fill; }
+    })));
+    return {pairs, alike};
+}"""
+
+
+def test_no_two_neighbours_on_the_map_have_one_shade(server: Any, tab: Any) -> None:
+    nodes = [
+        {"gpu_type": "t4", "gpu_count": 4, "count": 30},
+        {"gpu_type": "a100", "gpu_count": 8, "count": 30},
+    ]
+    crowded = server.client.create_cluster(name="crowded", nodes=nodes, speed=6.0)["id"]
+    jobs = [
+        {
+            "name": f"one-of-many-{i}",
+            "model": "cifar10",
+            "cluster_id": crowded,
+            "max_gpus": 1 + i % 4,
+            "work_scale": 100.0,
+        }
+        for i in range(200)
+    ]
+    server.client.submit_jobs(jobs)
+    wait_until(
+        lambda: sum(gpu["held"] for gpu in server.client.cluster_state(crowded)["gpus"]) > 200,
+        "a crowded cluster",
+    )
+    server.client.send(calls.act_on_cluster(crowded, "pause"))
+
+    for width in (1280, 390):
+        tab.page.set_viewport_size({"width": width, "height": 800})
+        page = tab.open(f"{server.url}/cluster?cluster={crowded}")
+        page.locator("#cluster-map .gpu-job").first.wait_for()
+        found = page.evaluate(NEIGHBOURS_ALIKE)
+        assert found["pairs"] > 200
+        assert found["alike"] == 0
+
+
+def test_the_grids_of_the_page_have_nothing_to_complain_of(server: Any, tab: Any) -> None:
+    said: list[str] = []
+    tab.page.on(
+        "console",
+        lambda message: said.append(message.text) if message.type in ("warning", "error") else None,
+    )
+    page = tab.open(f"{server.url}/cluster")
+    page.locator("#cluster-nodes .ag-row .swatch").first.wait_for()
+
+    assert [text for text in said if "AG Grid" in text] == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from conftest import wait_until
-from pages import await_value
+from pages import await_value, wait_in_page
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.needs_chromium
@@ -404,3 +405,51 @@ def test_an_empty_chart_has_the_height_of_its_words(empty_server: Any, tab: Any)
 
     assert card["y"] < text["y"]
     assert text["y"] + text["height"] < card["y"] + card["height"]
+
+
+def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, tab: Any) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open(f"{server.url}/rounds")
+    page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
+
+    labels = page.locator("#round-matrix .xaxislayer-above .xtick text")
+    wait_in_page(
+        page,
+        "document.querySelector('#round-matrix-room').style.minWidth && document.querySelector('#round-matrix svg').clientWidth > 400",
+    )
+    boxes = sorted(
+        (box["x"], box["x"] + box["width"])
+        for box in (label.bounding_box() for label in labels.all())
+    )
+
+    assert len(boxes) > 5
+    assert [one for one, other in pairwise(boxes) if other[0] < one[1] - 1] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_long_names_of_jobs_are_told_apart_on_a_phone(server: Any, tab: Any) -> None:
+    names = [
+        f"vision-sweep-lr-{rate}-batch-{batch}-seed-0"
+        for rate in ("0.1", "0.2")
+        for batch in (64, 128)
+    ]
+    server.client.submit_jobs([{"name": name, "model": "cifar10"} for name in names])
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open(f"{server.url}/jobs?q=vision-sweep&sort=name")
+    links = page.locator(".ag-row a.cut-in-middle")
+    expect(links).to_have_text(sorted(names))
+
+    seen = page.evaluate(
+        """() => [...document.querySelectorAll('.ag-row a.cut-in-middle')].map(link => [...link.children].map(part => {
+            const letters = part.textContent.length * Math.min(1, part.clientWidth / part.scrollWidth || 1);
+            return part.textContent.slice(0, Math.floor(letters));
+        }).join('…'))"""
+    )
+    assert len(set(seen)) == len(names)
+    cell = page.locator(".ag-row [col-id='name']").first
+    assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight + 1")
+    cell.focus()
+    if page.evaluate(
+        "document.querySelector('.cut-begin').scrollWidth > document.querySelector('.cut-begin').clientWidth + 1"
+    ):
+        expect(page.locator("#name-tip")).to_have_text(sorted(names)[0])

@@ -11,11 +11,13 @@ import dash
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from plotly.offline import get_plotlyjs_version
 
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from frontend import app as composition
+from frontend.charts_script import PATH
 
 PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps")
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
@@ -169,6 +171,18 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(
     assert "content-encoding" not in plain.headers
     assert first.headers["cache-control"] == plain.headers["cache-control"]
     assert browser.get("/_dash-component-suites/dash/nope.v1m1.js").status_code != 200
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_charts_are_drawn_by_the_bundle_of_their_kinds_in_the_version_of_the_figures(
+    encoding: str, browser: TestClient
+) -> None:
+    answer = browser.get(PATH, headers={"Accept-Encoding": encoding})
+
+    assert answer.text.startswith(
+        f"/**\n* plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n"
+    )
+    assert browser.get(PATH, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])

@@ -192,7 +192,10 @@ class Page:
         return [
             [{"id": json.loads(found), "property": prop} for found in self._matching(component)]
             if _is_pattern(component)
-            else {"id": component, "property": prop}
+            else {
+                "id": json.loads(component) if component.startswith("{") else component,
+                "property": prop,
+            }
             for component, prop in pairs
         ]
 

@@ -1,0 +1,118 @@
+"""How a page gets its address, which parameters it takes, and what is said of those that it does not understand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from re import findall
+from typing import Any
+
+import dash
+from dash import dcc, html
+
+from frontend.routing import several
+
+# What is wrong with a value, as a sentence; None where it is understood.
+Check = Callable[[str], str | None]
+CLUSTER = "cluster"  # every page takes it: links carry it along
+MOST_CHARACTERS = 80
+
+
+def add_page(
+    module: str,
+    *,
+    title: str,
+    layout: Callable[..., Any],
+    takes: Mapping[str, Check] | None = None,
+    all_of: tuple[str, str] | None = None,
+    **where: Any,
+) -> None:
+    """Register a page: `path` or `path_template`, and `name` and `order` where it stands in the navigation.
+
+    `takes`: the parameters of its address; what is wrong in them is said above the page, with the way to `all_of`, path and words. None: no matter which.
+    """
+    template = where.get("path_template") or where["path"]
+    in_path = findall(r"<(\w+)>", template)
+
+    def answered(**asked: Any) -> Any:
+        page = layout(**asked)
+        query = {name: value for name, value in asked.items() if name not in in_path}
+        wrong = not_understood(takes, query) if takes is not None else []
+        path = template
+        for name in in_path:
+            path = path.replace(f"<{name}>", str(asked.get(name, "")))
+        return (
+            html.Div([_note(wrong, *(all_of or (path, f"{title} without it"))), page])
+            if wrong
+            else page
+        )
+
+    dash.register_page(module, title=f"{title} · Maat", layout=answered, **where)  # type: ignore[no-untyped-call]
+
+
+def anything(_value: str) -> str | None:
+    return None
+
+
+def among(noun: str, known: Iterable[str]) -> Check:
+    """One of some words."""
+    words = tuple(known)
+
+    def check(value: str) -> str | None:
+        return (
+            None
+            if value in words
+            else f"There is no {noun} {quoted(value)}. Choose one of {', '.join(words)}."
+        )
+
+    return check
+
+
+def counting(noun: str, most: int) -> Check:
+    """A whole number from 1 to `most`."""
+
+    def check(value: str) -> str | None:
+        fits = (
+            value.isascii()
+            and value.isdecimal()
+            and len(value) <= len(str(most))
+            and 1 <= int(value) <= most
+        )
+        return (
+            None if fits else f"There is no {noun} {quoted(value)}. Give a whole number from 1 up."
+        )
+
+    return check
+
+
+def quoted(value: str) -> str:
+    return f"“{value if len(value) <= MOST_CHARACTERS else value[: MOST_CHARACTERS - 1] + '…'}”"
+
+
+def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list[str]:
+    """Sentences on what the page leaves out of account, in the order of the address."""
+    found = []
+    for name, given in query.items():
+        if name == CLUSTER:
+            continue
+        for value in several(given):
+            if name not in takes:
+                known = ", ".join([CLUSTER, *takes])
+                found.append(
+                    f"This page has no parameter {quoted(name)} (here {quoted(value)}). Its address takes {known}."
+                )
+            elif wrong := takes[name](value):
+                found.append(wrong)
+    return found
+
+
+def _note(sentences: Iterable[str], path: str, words: str) -> html.Div:
+    """Above the page: what of its address it could not follow, and the way to the page without it."""
+    lines = [html.Div(sentence) for sentence in sentences]
+    remedy = html.Div(
+        [
+            "It is left out of what this page shows. ",
+            dcc.Link(words, href=path, id={"to": path, "words": words}),
+        ]
+    )
+    title = html.Div("⚠ Not all of this address is understood", className="state-title")
+    return html.Div([title, *lines, remedy], className="address-note", role="alert")

@@ -1,0 +1,86 @@
+"""Loading, emptiness and failure are told apart: none looks like another. In a real browser."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+pytestmark = pytest.mark.needs_chromium
+
+EMPTY_WORDS = ("No cluster yet", "Nothing to show yet", "No round has run yet", "No job yet")
+STRANGER = {
+    "X-Forwarded-For": "192.0.2.1"
+}  # who comes through a proxy is not local, and has no token
+
+
+def holding(page: Page, output: str) -> list[Route]:
+    """From now on the answers that draw `output` do not come."""
+    held: list[Route] = []
+
+    def ask(route: Route) -> None:
+        asked = json.loads(route.request.post_data or "{}").get("output", "")
+        held.append(route) if output in asked else route.continue_()
+
+    page.route("**/_dash-update-component*", ask)
+    return held
+
+
+def words_of_emptiness(page: Page) -> list[str]:
+    return [
+        words for words in EMPTY_WORDS if page.get_by_text(words).locator("visible=true").count()
+    ]
+
+
+@pytest.mark.parametrize("path", ["/", "/cluster", "/jobs", "/rounds"])
+def test_a_visitor_who_may_not_read_the_clusters_is_told_so_and_not_that_there_is_none(
+    path: str, server: Any, open_tab: Any
+) -> None:
+    page = open_tab(extra_http_headers=STRANGER).open(server.url + path)
+
+    expect(page.locator("#frame-problem").get_by_role("alert")).to_contain_text("token")
+    assert words_of_emptiness(page) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "output", "place"),
+    [
+        ("/cluster", "cluster-drawing", "#cluster-nodes"),
+        ("/cluster", "cluster-drawing", "#cluster-map"),
+        ("/rounds", "rounds-grid.rowData", "#rounds-grid"),
+        ("/jobs", "jobs-grid.getRowsResponse", "#jobs-grid"),
+    ],
+)
+def test_what_has_not_come_yet_looks_like_loading(
+    path: str, output: str, place: str, server: Any, tab: Any
+) -> None:
+    held = holding(tab.page, output)
+    page = tab.open(server.url + path)
+
+    expect(page.locator(f"{place} .loading, {place}.loading").first).to_be_visible()
+    assert words_of_emptiness(page) == []
+
+    for route in held:
+        route.continue_()
+    tab.page.unroute_all()
+    expect(page.locator(f"{place} a").first).to_be_visible()
+    expect(
+        page.locator(f"{place} .loading, {place}.loading").locator("visible=true")
+    ).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "grid"), [("/cluster", "#cluster-nodes"), ("/rounds", "#rounds-grid")]
+)
+def test_a_list_that_could_not_be_read_says_why_and_not_that_it_is_empty(
+    path: str, grid: str, server: Any, tab: Any
+) -> None:
+    page = tab.open(f"{server.url}{path}?cluster=nope")
+
+    expect(page.locator(".card", has=page.locator(grid)).get_by_role("alert")).to_contain_text(
+        "nope"
+    )
+    expect(page.locator(grid)).to_be_hidden()
+    assert words_of_emptiness(page) == []
