@@ -181,12 +181,12 @@ def with_scores(scenario: Scenario, sequence: random.Random | None = None) -> Sc
 class DrawsOn(Protocol):
     """A placer whose chance may go on where that of the scores ended."""
 
-    def going_on_from(self, sequence: random.Random, /) -> PolicyState: ...
+    def state_after(self, sequence: random.Random, /) -> PolicyState: ...
 
 
 def first_state_of(placer: Placer, sequence: random.Random) -> PolicyState:
     """What a placer remembers before the first round of a run, whose chance stands at `sequence`."""
-    return placer.going_on_from(sequence) if isinstance(placer, DrawsOn) else PolicyState()
+    return placer.state_after(sequence) if isinstance(placer, DrawsOn) else PolicyState()
 
 
 def _penalty(scenario: Scenario, model: str) -> float:

@@ -27,6 +27,7 @@ from maat.scheduling.policies.pollux.homogeneous_view import (
 )
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem
 from maat.scheduling.policies.pollux.search import MOST_CELLS, Found, SearchOptions, search
+from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
@@ -159,14 +160,16 @@ class Pollux:
         return problem, known
 
     def _change_factor(self, jobs: Sequence[Job], now: float) -> FloatArray:
-        """REALLOC_FACTOR = max(T - R delta, 0) / (T + delta) of each job, a start never quite worthless, shape (J,)."""
-        age = np.array([job.age_seconds(now) for job in jobs])
-        restarts = np.array([float(job.restarts) for job in jobs])
-        starts = np.array([job.allocation is None for job in jobs], dtype=bool)
-        delta = self.reallocation_seconds
-        factor: FloatArray = np.maximum(age - restarts * delta, 0.0) / np.maximum(
-            age + delta, 1e-12
+        """Return REALLOC_FACTOR (Sia eq. 3 with S = delta) of each job, shape (J,).
+
+        A start counts for at least `LEAST_START`.
+        """
+        factor = restart_factor(
+            np.array([job.age_seconds(now) for job in jobs]),
+            np.array([float(job.restarts) for job in jobs]),
+            np.asarray(self.reallocation_seconds),
         )
+        starts = np.array([job.allocation is None for job in jobs], dtype=bool)
         return np.maximum(factor, np.where(starts, LEAST_START, 0.0))
 
 
