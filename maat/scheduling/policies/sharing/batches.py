@@ -1,4 +1,4 @@
-"""How jobs that may share GPUs run their batches, and which way each running job started with."""
+"""How jobs that may share GPUs run their batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HALVINGS = "halvings"
 
 
 class Batches:
-    """By row of a round: GPU types, ways to run the batch on each, halvings of running jobs."""
+    """GPU types, ways to run the batch and halvings, by row of a round."""
 
     def __init__(self, wanted: Requests, memory: PolicyState) -> None:
         self._input, self.wanted = wanted.round_input, wanted
@@ -74,7 +74,7 @@ class Batches:
         return ways[min(halvings, len(ways) - 1)] if ways else None
 
     def start(self, job_id: JobId, halvings: int) -> None:
-        """Note that a job starts with its per-GPU batch halved so many times."""
+        """Note how often the per-GPU batch of a job that starts was halved."""
         self._halvings[job_id] = halvings
 
     def remembered(self, holding: Collection[JobId]) -> dict[str, object]:

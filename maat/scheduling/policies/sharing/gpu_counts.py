@@ -1,4 +1,4 @@
-"""How many GPUs of each type are idle, and how many each job holds alone. Knows no GPU numbers."""
+"""Counts of GPUs that are idle, or held by one job alone, by type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maat.scheduling.job import JobId
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A job with GPUs of one type, of which it holds `alone` without a partner."""
+    """A job and its GPUs of one type; it holds `alone` of them without a partner."""
 
     job_id: JobId
     gpu_type: int
@@ -19,7 +19,7 @@ class Holder:
 
 
 class GpuCounts:
-    """Idle GPUs by type, and the GPUs that a newcomer may join: those held by one job alone.
+    """Counts of idle GPUs, and of GPUs held by one job alone, by type.
 
     `changes` grows whenever a job starts. With `shareable` False no GPU may be joined.
     """
@@ -52,7 +52,7 @@ class GpuCounts:
         self.changes += 1
 
     def start(self, holder: Holder, shared: Mapping[JobId, int]) -> None:
-        """Start a job on idle GPUs, which it holds alone, and on `shared` GPUs of partners."""
+        """Start a job on idle GPUs and on `shared` GPUs of partners."""
         for partner, count in shared.items():
             known = self._holders[partner]
             self._holders[partner] = replace(known, alone=known.alone - count)

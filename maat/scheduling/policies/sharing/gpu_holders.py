@@ -1,4 +1,4 @@
-"""The idle GPUs and the holders of all others, for a policy that grants GPUs by number."""
+"""The holders of every GPU, for a policy that grants GPUs by number."""
 
 from __future__ import annotations
 

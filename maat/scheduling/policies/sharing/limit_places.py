@@ -8,7 +8,7 @@ from maat.scheduling.rounds import RoundInput
 
 
 class LimitPlaces:
-    """The places left under each limit, after the pinned grants and the jobs taken since.
+    """The places left under each limit, after pinned grants and started jobs.
 
     Rows are jobs of the round. Every job takes the GPUs that it requests.
     """

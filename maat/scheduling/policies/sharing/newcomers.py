@@ -22,7 +22,7 @@ from maat.scheduling.rounds import Grant, RoundInput
 
 @dataclass(frozen=True)
 class Start:
-    """How a job would start: its type, its grant, its batch halvings, GPUs shared by partner."""
+    """How a job would start: its type, grant, halvings, and GPUs shared by partner."""
 
     gpu_type: int
     grant: Grant
@@ -40,7 +40,7 @@ class SharingRule:
 
 @dataclass(frozen=True)
 class Newcomers:
-    """What newcomers can get beside the jobs that run. `holders`: None if grants name no GPUs."""
+    """What newcomers can get. `holders` is None if grants name no GPUs."""
 
     round_input: RoundInput
     rule: SharingRule
@@ -51,7 +51,7 @@ class Newcomers:
     search: PartnerSearch
 
     def start(self, row: int) -> Start | None:
-        """Return how a job starts: alone if idle GPUs suffice, else shared; None if it waits."""
+        """Return how a job starts: alone, else shared; None if it waits."""
         alone = self._alone(row)
         return self._shared(row) if alone is None else alone
 
@@ -74,7 +74,7 @@ class Newcomers:
         return None
 
     def _shared(self, row: int) -> Start | None:
-        """Return a start beside partners on the fastest type where the offers suffice."""
+        """Return a start with partners, on the fastest type where they suffice."""
         for t in self.sharing_types(row):
             if self.holders is None:
                 start = self._beside_first_offers(row, t)
@@ -92,7 +92,7 @@ class Newcomers:
     # ---- by counts: the placer chooses the GPUs
 
     def _beside_first_offers(self, row: int, t: int) -> Start | None:
-        """Return a start beside the first partners offered that have enough GPUs together."""
+        """Return a start with the first partners offered that suffice."""
         ways, needed = self.batches.ways(row, t), self._to_share(row, t)
         waiting = ways[0].solo_seconds if ways else math.inf
         partners = self.search.partners(self.round_input.jobs[row].spec, t)
@@ -127,7 +127,8 @@ class Newcomers:
         if not ways:
             return None
         partners, count = self.search.partners(spec, t), spec.requested_gpus
-        idle = holders.idle(self.round_input.cluster.type_names[t])
+        name = self.round_input.cluster.type_names[t]
+        idle = holders.idle(name) if self._uses_idle(t) else []
         found = []
         for apart in (False, True) if count > 1 else (False,):
             ways_there = tuple(way.apart() for way in ways) if apart else ways
@@ -140,7 +141,7 @@ class Newcomers:
                 for number, offer in enumerate(offers)
                 for gpu in holders.alone(offer.partner.job_id)
             )
-            gpus = OpenGpus.of(idle if self._uses_idle(t) else (), offered, holders.node_of)
+            gpus = OpenGpus.of(idle, offered, holders.node_of)
             sets = gpus.across_nodes(count) if apart else gpus.within_nodes(count)
             found.append(best_site(sets, offers, ways_there))
         return min(
@@ -172,7 +173,7 @@ class Newcomers:
 
 
 def _enough(offers: Sequence[Offer], needed: int) -> list[Offer]:
-    """Return the first offers that have `needed` GPUs together; none if all have fewer."""
+    """Return the first offers with `needed` GPUs in total, or none."""
     taken: list[Offer] = []
     for offer in offers:
         taken.append(offer)

@@ -1,4 +1,4 @@
-"""Find the jobs whose GPUs a newcomer may join."""
+"""Search for the jobs that a newcomer may share GPUs with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PartnerSearch:
         self._found_at = counts.changes
 
     def partners(self, spec: JobSpec, t: int) -> Partners:
-        """Return the jobs that hold GPUs of a type alone and that the newcomer fits beside.
+        """Return the jobs that hold GPUs of a type alone and leave room.
 
         The interference table says which jobs do not fit on one GPU.
         """
@@ -71,7 +71,7 @@ def may_share(job: Job) -> bool:
 
 
 def _fits(partner: Partner) -> bool:
-    """Return False if the interference table says that the two jobs do not fit on one GPU."""
+    """Return False if the interference table says that the two never fit."""
     if partner.xi is None or partner.xi_newcomer is None:
         return True
     return math.isfinite(partner.xi + partner.xi_newcomer)

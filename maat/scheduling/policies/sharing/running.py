@@ -17,7 +17,9 @@ Staying = Mapping[JobId, Allocation]
 
 
 def staying_jobs(round_input: RoundInput, batches: Batches, places: LimitPlaces) -> Staying:
-    """Return what each job holds that keeps its GPUs, and take the places of those not pinned.
+    """Return the allocations of jobs that keep their GPUs; take their places.
+
+    The places of pinned jobs are taken already.
 
     A job keeps its GPUs if all are in service and it is pinned, or if they are what it requests
     and the limits leave places.
@@ -62,7 +64,7 @@ def counts_beside(round_input: RoundInput, staying: Staying) -> GpuCounts:
 def holders_beside(
     round_input: RoundInput, staying: Staying
 ) -> tuple[GpuHolders, dict[JobId, Grant]]:
-    """Return the holder of every GPU, and grants that name GPUs for pinned jobs that must move."""
+    """Return the holders of GPUs, and grants for pinned jobs that must move."""
     holders = GpuHolders(
         round_input.cluster, {job_id: held.gpus for job_id, held in staying.items()}
     )

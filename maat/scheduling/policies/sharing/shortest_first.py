@@ -1,7 +1,7 @@
-"""The loop of SJF-FFS and SJF-BSBF (SJF-BSBF Algorithm 1): shortest job first, idle GPUs first.
+"""SJF-FFS and SJF-BSBF: shortest job first, idle GPUs before shared ones.
 
-No job is preempted or moved for another. At most two jobs share a GPU, even if the cluster allows
-more: the pair rule knows two.
+The loop of SJF-BSBF Algorithm 1. No job is preempted or moved for another. At most two jobs share a
+GPU, even if the cluster allows more: the pair rule knows two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def share(
     idle_first: bool,
     by_placement: bool = False,
 ) -> Decision:
-    """Keep running jobs, then start waiting ones, shortest first, alone or beside partners.
+    """Keep running jobs, then start waiting ones, shortest first.
 
     A job starts on idle GPUs if there are enough, else on GPUs of the partners that `judge`
     offers. If several partners are joined, the one that leaves least memory sets the newcomer's
@@ -42,8 +42,8 @@ def share(
         idle_first: If True, a job that shares takes all idle GPUs, and only the missing ones from
             partners (the authors' code). If False, it takes GPUs of partners alone (the paper).
         by_placement: If True, times are those on the GPUs that a job would get, including the cost
-            of several nodes. The job gets the set of GPUs with the least added seconds whose
-            partners are all offered, and its grant names them.
+            of several nodes. The job gets the set of GPUs with the least added seconds among those
+            with offered partners only, and its grant names them.
     """
     batches, places = Batches(requests(round_input), memory), LimitPlaces(round_input)
     staying = staying_jobs(round_input, batches, places)
