@@ -12,7 +12,7 @@ from maat.scheduling.rounds import Decision, RoundInput
 
 @dataclass(frozen=True)
 class Fifo:
-    """Jobs in order of submission; what runs stays."""
+    """Start jobs in order of submission; running jobs stay."""
 
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BLOCK,

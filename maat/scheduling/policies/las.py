@@ -1,4 +1,4 @@
-"""Least attained service first: preemptive at rounds, without queues (tiresias.py has them)."""
+"""Least attained service first, without queues: preemptive at rounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maat.scheduling.rounds import Decision, RoundInput
 
 @dataclass(frozen=True)
 class Las:
-    """Jobs by the service that they have had, least first; ties by submission."""
+    """Run jobs by attained service, least first; ties by submission."""
 
     service: ServiceUnit = knob(
         ServiceUnit.GPU_SECONDS,
