@@ -19,7 +19,7 @@ from maat.scheduling.policies.ordering import (
 )
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
-_SOONER = 1e-3  # seconds by which a decision is said to end early: service is a sum of floats
+_SOONER = 1e-3  # seconds by which a decision ends early: service is a sum of floats
 _SLACK = (
     1e-6  # GPU-seconds or seconds by which a threshold counts as met: service is a sum of floats
 )
