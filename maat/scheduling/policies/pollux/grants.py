@@ -23,9 +23,9 @@ def grants_of(
 ) -> tuple[dict[JobId, Grant], Mapping[JobId, float | None]]:
     """Return the grants of one individual, and the goodput of each.
 
-    A job keeps its GPUs of one type: the type that it has most of, at a tie the one with the highest
-    estimated goodput (Sia section 4.3). Of these it gets as many as it may have and every limit has
-    places for. Grants are in order of priority.
+    A job keeps its GPUs of one type: the type that it has most of, at a tie the one with the
+    highest estimated goodput (Sia section 4.3). Of these it gets as many as it may have and every
+    limit has places for. Grants are in order of priority.
     """
     cluster = round_input.cluster
     by_node = individual.astype(np.int64) @ (
@@ -123,8 +123,8 @@ class _Rows:
     def most_usable(self, j: int, t: int, within: int) -> int:
         """Return the largest useful count of at most `within` GPUs, or 0.
 
-        A count is useful unless it is known to give no goodput. For a job that promises a latency it is
-        the smallest useful count: more GPUs would not keep the promise better.
+        A count is useful unless it is known to give no goodput. For a job that promises a latency
+        it is the smallest useful count: more GPUs would not keep the promise better.
         """
         total = sum(n for _, n in self._sorted[j].get(t, ()))
         counts = [

@@ -29,9 +29,9 @@ SPREAD_LOSS = 1e-3  # what a latency kept on several nodes is worth less than on
 class AllocationOptions:
     """The goodput of J jobs by GPU count, on one node and on several.
 
-    `goodput` (J, C + 1, 2): zero if the job cannot run so. `allowed` (J, C + 1): counts that a job may
-    have this round; zero is always allowed. `fair` (J,): goodput of an equal share of the cluster.
-    `linear` (J,): jobs without any model; their goodput is their GPU count.
+    `goodput` (J, C + 1, 2): zero if the job cannot run so. `allowed` (J, C + 1): counts that a job
+    may have this round; zero is always allowed. `fair` (J,): goodput of an equal share of the
+    cluster. `linear` (J,): jobs without any model; their goodput is their GPU count.
     """
 
     goodput: FloatArray
@@ -175,8 +175,8 @@ def _pairs_to_evaluate(legal: BoolArray, *, largest: int) -> tuple[IntArray, Int
 def as_homogeneous(job: Job, cluster: Cluster) -> Job:
     """Return the job as it would be on a cluster of one GPU type.
 
-    The job itself on a cluster of one type, and if it promises a latency: no mixture of types can tell
-    whether it is kept.
+    The job itself on a cluster of one type, and if it promises a latency: no mixture of types can
+    tell whether it is kept.
     """
     if len(types_in_service(cluster)) <= 1 or job.spec.promised_seconds is not None:
         return job

@@ -25,8 +25,8 @@ CROSSED_SHARE = 0.9  # pairs that are crossed, not copied
 def repair(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
     """Return individuals near the given ones that keep every rule.
 
-    The rules are: interference avoidance, counts, nodes per job, room, quotas. If jobs need more than
-    a node has, those of higher priority keep their GPUs.
+    The rules are: interference avoidance, counts, nodes per job, room, quotas. If jobs need more
+    than a node has, those of higher priority keep their GPUs.
     """
     repaired = np.minimum(population, problem.most_on_node)
     if problem.avoid_interference:
@@ -126,8 +126,8 @@ def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
 def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
     """Mutate: reset rows, empty entries, and raise entries where nodes have room.
 
-    A reset row is what the job holds at present. About one entry is raised for a job on the node, and
-    one for any job.
+    A reset row is what the job holds at present. About one entry is raised for a job on the node,
+    and one for any job.
     """
     many, jobs, _ = population.shape
     changed = population.copy()
@@ -198,8 +198,8 @@ def made_room(
 ) -> CountArray:
     """Empty the taker for the worst-off; then the taker and giver take rows.
 
-    The worst-off job takes its best row of the GPUs that the taker leaves. Then the giver is reduced to
-    `kept` GPUs (P,), and taker and giver take their best rows of what is free.
+    The worst-off job takes its best row of the GPUs that the taker leaves. Then the giver is
+    reduced to `kept` GPUs (P,), and taker and giver take their best rows of what is free.
     """
     work = _Workbench(problem, population)
     work.put(taker, np.zeros_like(work.rows(taker)))
@@ -246,8 +246,9 @@ class _Workbench:
     def best_rows(self, job: IntArray) -> CountArray:
         """Return one job's best row if all others keep theirs, shape (P, N).
 
-        The GPUs are on the tightest node that has enough, else on the nodes with most room. What the job
-        holds at present is kept if it is free and worth as much after the discount of a change.
+        The GPUs are on the tightest node that has enough, else on the nodes with most room. What
+        the job holds at present is kept if it is free and worth as much after the discount of a
+        change.
         """
         problem, own = self._problem, self.rows(job)
         free = np.minimum(np.maximum(self._free + own, 0), problem.most_on_node[job])

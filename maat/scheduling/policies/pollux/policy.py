@@ -190,7 +190,7 @@ def _free_gpus(
 ) -> tuple[IntArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
     """Return the GPUs not pinned on each node, and nodes of spanning pins.
 
-    Shapes (N,): GPUs beside those of pinned jobs, and True where a pinned job spans several nodes.
+    Shapes (N,): the GPUs that no pinned job holds, and True where a pinned job spans several nodes.
     """
     held: set[int] = set()
     taken = np.zeros(len(nodes.size), dtype=bool)

@@ -31,10 +31,10 @@ class SearchProblem:
     """What to allocate to J jobs on N nodes; C is the largest count.
 
     `room` (N,): free GPUs on each node. `most_on_node` (J, N): how many of them a job may take.
-    `speedup` (J, C + 1, 2): speedup of a job by GPU count, on one node and on several; zero if it may
-    not or cannot have them. `allowed` (J, C + 1): counts that a job may have; zero is always allowed.
-    `present` (J, N): what jobs hold. `change_factor` (J,): discount of every row other than the present
-    one. `taken` (N,): nodes where a job outside this search spans several nodes.
+    `speedup` (J, C + 1, 2): speedup of a job by GPU count, on one node and on several; zero if it
+    may not or cannot have them. `allowed` (J, C + 1): counts that a job may have; zero is always
+    allowed. `present` (J, N): what jobs hold. `change_factor` (J,): discount of every row other
+    than the present one. `taken` (N,): nodes where a job outside this search spans several nodes.
     """
 
     room: IntArray

@@ -23,8 +23,8 @@ def reasons_of(
 ) -> dict[JobId, Reasons]:
     """Return why each job got what it got.
 
-    `evolved`: whether the search may run any generation. Exchanges alone find nothing if no job holds
-    GPUs.
+    `evolved`: whether the search may run any generation. Exchanges alone find nothing if no job
+    holds GPUs.
     """
     reasons = {
         job_id: Reasons(
@@ -63,8 +63,8 @@ def _waiting(
 ) -> Reasons:
     """Return why a job got nothing.
 
-    It never fits, a limit has no places for its smallest count, nothing was searched, or others gain
-    more. `promise_broken`: no allocation here would keep the latency that the job promises.
+    It never fits, a limit has no places for its smallest count, nothing was searched, or others
+    gain more. `promise_broken`: no allocation here would keep the latency that the job promises.
     """
     needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
     cluster = round_input.cluster

@@ -23,8 +23,8 @@ MOST_CELLS = 2_000_000  # entries of a population that is evaluated at once
 class SearchOptions:
     """The limits of a search.
 
-    `population` and `generations` are upper bounds. Evolution ends after `patience` generations without
-    a better individual.
+    `population` and `generations` are upper bounds. Evolution ends after `patience` generations
+    without a better individual.
     """
 
     population: int = 100
@@ -49,7 +49,8 @@ def search(
     """Evolve `start`, shape (P, J, N); deterministic given `rng`.
 
     The present allocation always takes part. It and the best individual are improved by exchanges
-    before evolution, since a good answer is often few changes away, and the best once more after it.
+    before evolution, since a good answer is often few changes away, and the best once more after
+    it.
     """
     first = repair(problem, np.concatenate((problem.present[None], start)), rng)
     population, value = _survivors(first, fitness(problem, first), options.population)
@@ -87,9 +88,9 @@ def improved(
 ) -> CountArray:
     """Improve one individual, shape (J, N), by exchanges while any helps.
 
-    Steepest ascent: take the best exchange between any two jobs, after which the worst-off job takes
-    what it can of the rest. If none helps and a job has no GPUs, try exchanges in which a third job
-    makes room first.
+    Steepest ascent: take the best exchange between any two jobs, after which the worst-off job
+    takes what it can of the rest. If none helps and a job has no GPUs, try exchanges in which a
+    third job makes room first.
     """
     value = float(fitness(problem, individual[None])[0])
     for _ in range(MOST_EXCHANGES):
@@ -152,8 +153,8 @@ def _exchanges(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return (giver, taker, GPUs that the giver keeps) of the moves to try.
 
-    The giver keeps one GPU less, or none. All pairs of jobs are tried, or a random sample of as many as
-    memory allows.
+    The giver keeps one GPU less, or none. All pairs of jobs are tried, or a random sample of as
+    many as memory allows.
     """
     count = individual.sum(axis=1, dtype=np.int64)
     holders = np.flatnonzero(count)
@@ -189,7 +190,7 @@ def _survivors(
 ) -> tuple[CountArray, FloatArray]:
     """Return the fittest, best first, one of each fitness.
 
-    Individuals of equal fitness are mostly equal but for the order of nodes.
+    Individuals of equal fitness mostly differ only in the order of nodes.
     """
     _, first = np.unique(-value, return_index=True)
     kept = first[:most]

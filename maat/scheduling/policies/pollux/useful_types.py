@@ -18,9 +18,10 @@ from maat.scheduling.rounds import RoundInput
 def restrict_to_useful_types(jobs: Sequence[Job], round_input: RoundInput) -> tuple[Job, ...]:
     """Restrict each job to GPU types on which it makes progress.
 
-    A type is kept if some allowed GPU count may have goodput above 0 there; a job without such a type
-    is unchanged. This concerns jobs with a fixed count, a fixed batch or a promised latency: a job's
-    one model treats all types alike. A job that keeps its latency where it runs stays on that type.
+    A type is kept if some allowed GPU count may have goodput above 0 there; a job without such a
+    type is unchanged. This concerns jobs with a fixed count, a fixed batch or a promised latency: a
+    job's one model treats all types alike. A job that keeps its latency where it runs stays on that
+    type.
     """
     at = [
         j
@@ -89,7 +90,8 @@ def is_legal(spec: JobSpec, name: str, count: int) -> bool:
 def model_types_of(jobs: Sequence[Job], round_input: RoundInput) -> IntArray:
     """Return the type of each job's one model, shape (J,); -1 if none.
 
-    For a job that promises a latency it is the type that needs most GPUs to keep it, -1 if none can.
+    For a job that promises a latency it is the type that needs most GPUs to keep it, -1 if none
+    can.
     """
     cluster = round_input.cluster
     model_types = np.full(len(jobs), reference_type(cluster), dtype=np.int64)

@@ -21,8 +21,8 @@ from maat.scheduling.rounds import RoundInput
 class VirtualNodes:
     """The N virtual nodes of a cluster.
 
-    `node` (N,): the physical node that each is part of. `of_gpu` (G,): the virtual node of each GPU, -1
-    if out of service.
+    `node` (N,): the physical node that each is part of. `of_gpu` (G,): the virtual node of each
+    GPU, -1 if out of service.
     """
 
     cluster: Cluster
