@@ -1,4 +1,4 @@
-"""Gandiva as Gavel compares with it: equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance."""
+"""Gandiva as Gavel implements it: time slices, and random pairs of jobs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ Unit = tuple[Job, ...]
 
 @dataclass(frozen=True)
 class Gandiva:
-    """Whoever has used up a slice goes to the end of the queue; a pair takes its turns as one job.
+    """Run jobs in turn, by equal slices of time; a pair takes turns as one job.
 
-    Pairs are formed while more GPUs are asked for than there are, if a GPU may hold two jobs and it was measured how they slow each other;
-    one whose summed speeds, each relative to running alone, fall below the least is dropped. Profiling, migration for locality and growth,
-    which the original does besides, are not part of Gavel's version.
+    A job with a used-up slice goes to the end of the queue. Pairs are formed while jobs request
+    more GPUs than there are, if a GPU may hold two jobs and their slowdowns are known. A pair with
+    summed speeds, relative to running alone, below the least is dropped. Profiling, migration for
+    locality and growth, which the original does, are not part of Gavel's version.
     """
 
     slice_seconds: float = knob(
         360.0,
-        "Time on GPUs after which the next in the queue has a turn.",
+        "Time on GPUs after which the next job in the queue has its turn.",
         unit="s",
         source="Gavel: its rounds; Gandiva: about a minute",
         minimum=1.0,
@@ -71,7 +72,11 @@ class Gandiva:
     # ---- pairs
 
     def _pairs(self, round_input: RoundInput, data: Mapping[str, Any]) -> dict[JobId, JobId]:
-        """Partner by job, both ways: those remembered that still hold, and new ones by chance while GPUs lack."""
+        """Return the partner of each job: pairs kept, and new ones drawn at random.
+
+        Both ways. Pairs of the state are kept while they hold; new ones are drawn while GPUs are
+        scarce.
+        """
         jobs = round_input.job_by_id
         kept = [
             (a, b)
@@ -87,7 +92,7 @@ class Gandiva:
         return partner
 
     def _drawn(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
-        """Each with the next one that suits it."""
+        """Pair each job with the next one that suits it."""
         partner: dict[JobId, JobId] = {}
         for i, one in enumerate(shuffled):
             if one.id not in partner:
@@ -102,7 +107,7 @@ class Gandiva:
         return partner
 
     def _suit(self, one: Job, other: Job, round_input: RoundInput) -> bool:
-        """Whether two jobs ask for as many GPUs and are known to be fast enough beside each other."""
+        """Return whether two jobs can be a pair: equal counts, fast enough together."""
         count = one.spec.requested_gpus
         if other.spec.requested_gpus != count or (
             _fixed(one, round_input)
@@ -123,7 +128,10 @@ class Gandiva:
     # ---- turns
 
     def _walk(self, round_input: RoundInput, units: Sequence[Unit]) -> Decision:
-        """Grant along the queue; the second of a pair takes places, not GPUs."""
+        """Grant along the queue; the second job of a pair takes no GPUs.
+
+        It takes places, under the limits that count places.
+        """
         second = tuple(unit[1].id for unit in units if len(unit) == 2)
         inner = replace(round_input, limits=round_input.limits + _one_each(round_input, second))
         walker = Walker(inner, Requests(inner))
@@ -152,7 +160,7 @@ class Gandiva:
 
 
 def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
-    """The grants, partners naming each other."""
+    """Return the grants; partners name each other."""
     grants, reasons = walker.grants, walker.reasons
     for one, other in ((unit[i], unit[1 - i]) for unit in together for i in (0, 1)):
         grants[one.id] = replace(grants[one.id], share_with=(other.id,))
@@ -163,7 +171,7 @@ def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
 
 
 def _is_crowded(round_input: RoundInput) -> bool:
-    """Whether more GPUs are asked for than there are."""
+    """Return whether jobs request more GPUs than there are."""
     return sum(job.spec.requested_gpus for job in round_input.jobs) > int(
         round_input.cluster.usable_gpus.sum()
     )
@@ -174,7 +182,10 @@ def _fixed(job: Job, round_input: RoundInput) -> bool:
 
 
 def _bound(round_input: RoundInput) -> dict[JobId, JobId]:
-    """Pinned jobs that hold the same GPUs, both ways: they share them, crowded or not."""
+    """Return pinned jobs that hold the same GPUs, both ways.
+
+    They share GPUs already, whether GPUs are scarce or not.
+    """
     by_gpus: dict[tuple[int, ...], list[JobId]] = {}
     for job_id in round_input.pinned if round_input.cluster.jobs_per_gpu > 1 else ():
         held = round_input.job_by_id[job_id].allocation
@@ -192,7 +203,10 @@ def _share_already(one: Job, other: Job) -> bool:
 
 
 def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit, ...]:
-    """Rows by which a GPU is one pair's or one job's, where it has places for more."""
+    """Return limits that give each GPU to one pair or one job.
+
+    None if GPUs hold one job each.
+    """
     cluster = round_input.cluster
     if cluster.jobs_per_gpu < 2:
         return ()
@@ -203,7 +217,7 @@ def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit
 
 
 def _turns(round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float) -> list[JobId]:
-    """The queue: as it was, newcomers at its end, and behind them those that have used up their slice."""
+    """Return the queue: known jobs, new ones, then those with a used-up slice."""
     jobs = round_input.job_by_id
     known = [job_id for job_id in data.get("queue", ()) if job_id in jobs]
     queue = known + [job.id for job in round_input.jobs if job.id not in set(known)]
@@ -225,7 +239,7 @@ def _is_over(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float
 def _slices(
     round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float, decision: Decision
 ) -> dict[JobId, float]:
-    """When the present slice of everybody with a grant began."""
+    """Return when the present slice of each granted job began."""
     since, now = data.get("since", {}), round_input.now
     goes_on = {
         job.id
@@ -240,7 +254,10 @@ def _slices(
 def _units(
     queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: RoundInput
 ) -> list[Unit]:
-    """Jobs and pairs in order of whoever of a pair stands first; of two, one that is pinned leads."""
+    """Return jobs and pairs in queue order of their first member.
+
+    In a pair, a pinned job comes first.
+    """
     units: list[Unit] = []
     seen: set[JobId] = set()
     for job in queue:

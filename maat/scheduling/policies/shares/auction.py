@@ -40,8 +40,9 @@ def auction(
 ) -> Outcome:
     """maximise  prod_j V_j  over one bundle or none per job:  the sum of log gains of the chosen bids, GPUs and limits kept.
 
-    `log_gain`: shape (V,), log(V_j(bundle) / V_j(nothing)) of every candidate; `bids`: those that are offered; `free`: shape (R,). Winner i
-    keeps c_i = prod_{j != i} V_j in this outcome over the same product in the best one without i: what its presence costs the others.
+    `log_gain`: shape (V,), log(V_j(bundle) / V_j(nothing)) of every candidate; `bids`: those that
+    are offered; `free`: shape (R,). Winner i keeps c_i = prod_{j != i} V_j in this outcome over the
+    same product in the best one without i: what its presence costs the others.
     """
     book = _Book(
         round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options

@@ -1,6 +1,7 @@
 """Gavel's objectives as linear programmes over shares of time. Who runs in which round is time_shares.py's.
 
-maximise  an objective of  sum_v rate_jv x_v   with  sum of a job's shares <= 1,  GPUs and places of every limit kept,  x >= 0
+maximise  an objective of  sum_v rate_jv x_v   with  sum of a job's shares <= 1,  GPUs and places of
+every limit kept,  x >= 0
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Themis: auctions free GPUs among the jobs whose finish-time fairness is worst; winners hold them for a lease (Mahajan et al., NSDI 2020).
 
-Written from the paper's description; the share of jobs, the lease and the round are unverified and therefore parameters. What other papers
-run under this name is mostly Gavel's objective finish-time-fairness (gavel.py).
+Written from the paper's description; the share of jobs, the lease and the round are unverified and
+therefore parameters. What other papers run under this name is mostly Gavel's objective
+finish-time-fairness (gavel.py).
 """
 
 from __future__ import annotations
@@ -149,8 +150,9 @@ class Themis:
 class Bids:
     """What candidates are worth to their jobs. log_gain: (V,), log(rho without / rho with): values are 1 / rho; rho: (J,), without any GPU.
 
-    With a bundle a job runs on it for a lease, without it waits for one; afterwards it runs on its fastest type in either case. The paper
-    counts a bundle as if it were kept to the end: nothing would then be worth nothing, and so would any product with it.
+    With a bundle a job runs on it for a lease, without it waits for one; afterwards it runs on its
+    fastest type in either case. The paper counts a bundle as if it were kept to the end: nothing
+    would then be worth nothing, and so would any product with it.
     """
 
     log_gain: FloatArray

@@ -1,7 +1,8 @@
 """Gavel's round mechanism: shares of time become rounds. Which shares are best is the policy's affair (share_programmes.py).
 
-A share x of a candidate (a job on a GPU type, or two jobs that share GPUs) is the fraction of the time that it should run so. Who got least of
-what is due, by x over the fraction received, goes first; whoever fits runs this round (Gavel section 5; the published simulator).
+A share x of a candidate (a job on a GPU type, or two jobs that share GPUs) is the fraction of the
+time that it should run so. Who got least of what is due, by x over the fraction received, goes
+first; whoever fits runs this round (Gavel section 5; the published simulator).
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ Key = tuple[tuple[JobId, ...], str]  # the jobs of a candidate, and its GPU type
 START = 0.5  # of a round: what every job counts as having received from the beginning (published simulator)
 
 
-# ---- who could run where ----------------------------------------------------------------------------------------------------------
+# ---- who could run where
 
 
 @dataclass(frozen=True)
 class Candidates:
     """V ways in which a job, or two of equal GPU count on the same GPUs, may run on one type.
 
-    members: (V, 2) rows of jobs, -1 for no second one; gpu_type, gpu_count, runs: (V,); rate: (V, 2), of each member there, in any unit.
-    `runs` is False where a rate stands for something that no round can grant. usage: (V, R) and free: (R,), of the round's limits in their
-    order: GPUs under capacity, places under every other limit.
+    members: (V, 2) rows of jobs, -1 for no second one; gpu_type, gpu_count, runs: (V,); rate: (V,
+    2), of each member there, in any unit. `runs` is False where a rate stands for something that no
+    round can grant. usage: (V, R) and free: (R,), of the round's limits in their order: GPUs under
+    capacity, places under every other limit.
     """
 
     members: IntArray
@@ -65,8 +67,9 @@ def candidates_of(
 ) -> Candidates:
     """Every job that is not pinned on every type, and with `sharing` every pair of them that gains by sharing.
 
-    `rate`: shape (J, T), of each job alone, zero where it cannot run; `unfit_rate` stands in for that zero. A pair needs equal GPU counts and
-    a known slowdown of both, and is left out where taking turns is no slower: 1/xi + 1/xi' <= 1.
+    `rate`: shape (J, T), of each job alone, zero where it cannot run; `unfit_rate` stands in for
+    that zero. A pair needs equal GPU counts and a known slowdown of both, and is left out where
+    taking turns is no slower: 1/xi + 1/xi' <= 1.
     """
     can = wanted.goodput > 0
     loose = np.array([job.id not in round_input.pinned for job in wanted.jobs], dtype=bool)
@@ -174,15 +177,16 @@ def _has_room(candidates: Candidates) -> BoolArray:
     return roomy
 
 
-# ---- what everybody received ------------------------------------------------------------------------------------------------------
+# ---- what everybody received
 
 
 @dataclass(frozen=True)
 class Ledger:
     """Seconds received since the last reset, by candidate, and by everybody together on each type; and what is still owed.
 
-    A candidate that is not in `received` has START of a round. `owed`: due less received since it was first seen; breaks ties. `shares`: the
-    last ones. `stale`: jobs came or went since the last reset; `reset_at`: when that was, None before the first; `fresh`: in this round.
+    A candidate that is not in `received` has START of a round. `owed`: due less received since it
+    was first seen; breaks ties. `shares`: the last ones. `stale`: jobs came or went since the last
+    reset; `reset_at`: when that was, None before the first; `fresh`: in this round.
     """
 
     jobs: frozenset[JobId] = frozenset()
@@ -298,7 +302,7 @@ def _of(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]
     return {key: value for key, value in values.items() if jobs.issuperset(key[0])}
 
 
-# ---- who runs this round ----------------------------------------------------------------------------------------------------------
+# ---- who runs this round
 
 
 @dataclass(frozen=True)
