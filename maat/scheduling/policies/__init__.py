@@ -105,8 +105,8 @@ POLICIES: Registry[Policy] = Registry(
     Entry(
         "pollux",
         "Pollux",
-        "Chooses GPUs by node, and batch size, for fair goodput by a genetic search; ignores GPU "
-        "types.",
+        "Chooses GPUs by node and batch size for fair goodput, by a genetic search; ignores "
+        "GPU types.",
         "maat.scheduling.policies.pollux.policy:Pollux",
         "as-decided",
     ),

@@ -80,7 +80,9 @@ def _rates(round_input: RoundInput, sizes: Sequence[Sequence[int | None]]) -> li
     0 if it can run on no type, NaN if it has no model.
     """
     variants = [
-        _at(job, size) for job, own in zip(round_input.jobs, sizes, strict=True) for size in own
+        _at_batch_size(job, size)
+        for job, own in zip(round_input.jobs, sizes, strict=True)
+        for size in own
     ]
     wanted = requests(replace(round_input, jobs=tuple(variants)))
     names = round_input.cluster.type_names
@@ -96,7 +98,7 @@ def _rates(round_input: RoundInput, sizes: Sequence[Sequence[int | None]]) -> li
     return np.split(best, np.cumsum([len(own) for own in sizes])[:-1]) if sizes else []
 
 
-def _at(job: Job, size: int | None) -> Job:
+def _at_batch_size(job: Job, size: int | None) -> Job:
     """Return the job as it would be with that size throughout.
 
     Its owner counts epochs, so a sample is worth the same in any batch.
@@ -138,9 +140,9 @@ def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
         return done, done * whole, whole, job.remaining_work / float(rate[0])
     sizes, one = job.spec.regimes.batch_sizes, job.spec.regimes.epoch_work
     seconds = dict(zip(sizes, (one / rate).tolist(), strict=True))
-    begun = dict(job.epochs_begun) or {_first(job): 1}
+    begun = dict(job.epochs_begun) or {_first_regime(job): 1}
     left = expected_epochs(sizes, begun, epochs=work / one, left=job.remaining_work / one)
-    pace = _mean(begun, seconds)
+    pace = _mean_epoch_seconds(begun, seconds)
     return (
         done,
         done * work / one * pace,
@@ -149,13 +151,13 @@ def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
     )
 
 
-def _first(job: Job) -> int:
+def _first_regime(job: Job) -> int:
     """Return the first regime of the job, as declared."""
     sizes = job.spec.regimes.batch_sizes if job.spec.regimes is not None else ()
     return job.spec.batch_size if job.spec.batch_size in sizes else sizes[0]
 
 
-def _mean(begun: Mapping[int, int], seconds: Mapping[int, float]) -> float:
+def _mean_epoch_seconds(begun: Mapping[int, int], seconds: Mapping[int, float]) -> float:
     """Return the mean seconds of the epochs begun."""
     return sum(many * seconds[size] for size, many in begun.items()) / sum(begun.values())
 

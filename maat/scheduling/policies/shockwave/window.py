@@ -91,7 +91,8 @@ class Window:
 def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
     """Return the rounds of every job, shape (J, T) of 0 and 1, in any order.
 
-        maximise  sum_j weight_j U_j(done_j + planned_j / paced_j) - k max_j (remaining_j - planned_j)+
+        maximise  sum_j weight_j U_j(done_j + planned_j / paced_j)
+                  - k max_j (remaining_j - planned_j)+
         with  least_j <= planned_j <= sum_r x_jr,  sum_j n_j x_jr <= G in every round.
 
     U is the logarithm, linear between its breakpoints: concave, so that its convex combination
