@@ -96,8 +96,8 @@ POLICIES: Registry[Policy] = Registry(
     Entry(
         "sjf-bsbf",
         "SJF-BSBF",
-        "Shortest job first, no preemption; if idle GPUs are too few, a job shares those of running "
-        "jobs if that beats waiting, best pair first.",
+        "Shortest job first, no preemption; if idle GPUs are too few, a job shares GPUs of "
+        "running jobs if that beats waiting, best pair first.",
         "maat.scheduling.policies.sharing.sjf_bsbf:SjfBsbf",
         "shared",
         Needs.SHARED_GPUS,

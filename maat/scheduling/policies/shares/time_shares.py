@@ -75,15 +75,15 @@ def candidates_of(
         unfit_rate: The rate that replaces such a zero.
         sharing: If True, pairs are candidates too.
     """
-    can = wanted.goodput > 0
-    loose = np.array([job.id not in round_input.pinned for job in wanted.jobs], dtype=bool)
-    shown = (can | (unfit_rate > 0)) & loose[:, None] if len(wanted.jobs) else can
+    can_run = wanted.goodput > 0
+    unpinned = np.array([job.id not in round_input.pinned for job in wanted.jobs], dtype=bool)
+    shown = (can_run | (unfit_rate > 0)) & unpinned[:, None] if len(wanted.jobs) else can_run
     row, kind = (axis.astype(np.int64) for axis in np.nonzero(shown))
-    alone = np.where(can[row, kind], rate[row, kind], unfit_rate)
+    alone = np.where(can_run[row, kind], rate[row, kind], unfit_rate)
     members = np.stack((row, np.full(len(row), -1)), axis=1)
     rates = np.stack((alone, np.zeros(len(row))), axis=1)
     if sharing:
-        pairs = [_pair_rates(round_input, wanted, rate, t) for t in range(can.shape[1])]
+        pairs = [_pair_rates(round_input, wanted, rate, t) for t in range(can_run.shape[1])]
         members = np.concatenate((members, *(m for m, _ in pairs)))
         rates = np.concatenate((rates, *(r for _, r in pairs)))
         kind = np.concatenate((kind, *(np.full(len(m), t) for t, (m, _) in enumerate(pairs))))
@@ -140,7 +140,7 @@ def _with_usage(
     rows = membership(
         round_input.limits, wanted.jobs, names, job=first, gpu_type=kind, count=count
     ).astype(np.int64)
-    beside = (
+    second_rows = (
         membership(
             round_input.limits,
             wanted.jobs,
@@ -154,7 +154,7 @@ def _with_usage(
     capacity = np.array(
         [limit.kind is LimitKind.CAPACITY for limit in round_input.limits], dtype=bool
     )
-    usage = (rows + np.where(capacity, 0, beside)) * count[:, None]
+    usage = (rows + np.where(capacity, 0, second_rows)) * count[:, None]
     runs = np.array(
         [wanted.goodput[r, t] > 0 for r, t in zip(first, kind, strict=True)], dtype=bool
     )
@@ -258,9 +258,9 @@ class Ledger:
         known = replace(
             self,
             jobs=jobs,
-            received=_of(jobs, self.received),
-            owed=_of(jobs, self.owed),
-            shares=_of(jobs, self.shares),
+            received=_with_jobs(jobs, self.received),
+            owed=_with_jobs(jobs, self.owed),
+            shares=_with_jobs(jobs, self.shares),
         )
         start, names = START * round_input.round_seconds, round_input.cluster.type_names
         fresh = stale and (
@@ -313,7 +313,7 @@ class Ledger:
         return replace(self, received=received, owed=owed, shares=last, totals=totals)
 
 
-def _of(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
+def _with_jobs(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
     """Return the values of candidates with these jobs only."""
     return {key: value for key, value in values.items() if jobs.issuperset(key[0])}
 
