@@ -57,12 +57,12 @@ class Gandiva:
         pairs = self._pairs(round_input, memory.data)
         active = {
             **(pairs if self.pairing and _is_crowded(round_input) else {}),
-            **_bound(round_input),
+            **_pinned_pairs(round_input),
         }
-        queue = _turns(round_input, memory.data, self.slice_seconds)
+        queue = _next_queue(round_input, memory.data, self.slice_seconds)
         units = _units([round_input.job_by_id[job_id] for job_id in queue], active, round_input)
         decision = self._walk(round_input, units)
-        since = _slices(round_input, memory.data, self.slice_seconds, decision)
+        since = _slice_starts(round_input, memory.data, self.slice_seconds, decision)
         kept = sorted([a, b] for a, b in pairs.items() if a < b)
         state = PolicyState(
             memory.owner, memory.parameter_hash, {"queue": queue, "since": since, "pairs": kept}
@@ -86,12 +86,12 @@ class Gandiva:
         partner = {one: other for a, b in kept for one, other in ((a, b), (b, a))}
         if self.pairing and round_input.cluster.jobs_per_gpu > 1 and _is_crowded(round_input):
             lonely = [job for job in round_input.jobs if job.id not in partner]
-            partner |= self._drawn(
+            partner |= self._random_pairs(
                 [lonely[i] for i in round_input.rng.permutation(len(lonely))], round_input
             )
         return partner
 
-    def _drawn(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
+    def _random_pairs(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
         """Pair each job with the next one that suits it."""
         partner: dict[JobId, JobId] = {}
         for i, one in enumerate(shuffled):
@@ -107,11 +107,14 @@ class Gandiva:
         return partner
 
     def _suit(self, one: Job, other: Job, round_input: RoundInput) -> bool:
-        """Return whether two jobs can be a pair: equal counts, fast enough together."""
+        """Return whether two jobs can be a pair: equal counts, fast enough together.
+
+        Two pinned jobs can only be a pair if they share GPUs already.
+        """
         count = one.spec.requested_gpus
         if other.spec.requested_gpus != count or (
-            _fixed(one, round_input)
-            and _fixed(other, round_input)
+            _is_pinned(one, round_input)
+            and _is_pinned(other, round_input)
             and not _share_already(one, other)
         ):
             return False
@@ -133,7 +136,9 @@ class Gandiva:
         It takes places, under the limits that count places.
         """
         second = tuple(unit[1].id for unit in units if len(unit) == 2)
-        inner = replace(round_input, limits=round_input.limits + _one_each(round_input, second))
+        inner = replace(
+            round_input, limits=round_input.limits + _one_unit_per_gpu(round_input, second)
+        )
         walker = Walker(inner, Requests(inner))
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
         together = []
@@ -177,11 +182,11 @@ def _is_crowded(round_input: RoundInput) -> bool:
     )
 
 
-def _fixed(job: Job, round_input: RoundInput) -> bool:
+def _is_pinned(job: Job, round_input: RoundInput) -> bool:
     return job.id in round_input.pinned
 
 
-def _bound(round_input: RoundInput) -> dict[JobId, JobId]:
+def _pinned_pairs(round_input: RoundInput) -> dict[JobId, JobId]:
     """Return pinned jobs that hold the same GPUs, both ways.
 
     They share GPUs already, whether GPUs are scarce or not.
@@ -202,7 +207,7 @@ def _share_already(one: Job, other: Job) -> bool:
     return one.allocation is not None and one.allocation == other.allocation
 
 
-def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit, ...]:
+def _one_unit_per_gpu(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit, ...]:
     """Return limits that give each GPU to one pair or one job.
 
     None if GPUs hold one job each.
@@ -216,27 +221,31 @@ def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit
     )
 
 
-def _turns(round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float) -> list[JobId]:
+def _next_queue(
+    round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float
+) -> list[JobId]:
     """Return the queue: known jobs, new ones, then those with a used-up slice."""
     jobs = round_input.job_by_id
     known = [job_id for job_id in data.get("queue", ()) if job_id in jobs]
     queue = known + [job.id for job in round_input.jobs if job.id not in set(known)]
     over = {
-        job_id for job_id in queue if _is_over(jobs[job_id], data, round_input.now, slice_seconds)
+        job_id
+        for job_id in queue
+        if _has_used_slice(jobs[job_id], data, round_input.now, slice_seconds)
     }
     return [job_id for job_id in queue if job_id not in over] + [
         job_id for job_id in queue if job_id in over
     ]
 
 
-def _is_over(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float) -> bool:
+def _has_used_slice(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float) -> bool:
     return (
         job.allocation is not None
         and now - data.get("since", {}).get(job.id, now) >= slice_seconds - _SLACK
     )
 
 
-def _slices(
+def _slice_starts(
     round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float, decision: Decision
 ) -> dict[JobId, float]:
     """Return when the present slice of each granted job began."""
@@ -246,7 +255,7 @@ def _slices(
         for job in round_input.jobs
         if job.allocation is not None
         and job.id in since
-        and not _is_over(job, data, now, slice_seconds)
+        and not _has_used_slice(job, data, now, slice_seconds)
     }
     return {job_id: since[job_id] if job_id in goes_on else now for job_id in decision.grants}
 
@@ -270,5 +279,5 @@ def _units(
             else (job, other)
         )
         seen.update(member.id for member in pair)
-        units.append(tuple(sorted(pair, key=lambda member: not _fixed(member, round_input))))
+        units.append(tuple(sorted(pair, key=lambda member: not _is_pinned(member, round_input))))
     return units

@@ -52,7 +52,7 @@ def attained_service(job: Job, unit: ServiceUnit) -> float:
     return gpu_seconds if unit is ServiceUnit.GPU_SECONDS else gpu_seconds / job.spec.requested_gpus
 
 
-def asked_for(spec: JobSpec, _gpu_type: str, /) -> int:
+def requested_gpus_of(spec: JobSpec, _gpu_type: str, /) -> int:
     """Return the GPUs that a job requests, of any type."""
     return spec.requested_gpus
 
@@ -66,7 +66,7 @@ class Requests:
     """
 
     round_input: RoundInput
-    gpus_of: Callable[[JobSpec, str], int] = asked_for
+    gpus_of: Callable[[JobSpec, str], int] = requested_gpus_of
     _declared: dict[tuple[int, int], BatchPlan | None] = field(default_factory=dict)
     _counts: dict[tuple[int, int], int] = field(default_factory=dict)
 

@@ -19,10 +19,10 @@ from maat.scheduling.policies.ordering import (
 )
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
-_SOONER = 1e-3  # seconds by which a decision ends early: service is a sum of floats
-_SLACK = (
-    1e-6  # GPU-seconds or seconds by which a threshold counts as met: service is a sum of floats
-)
+# Service is a sum of floats: a decision ends this many seconds early, and a threshold counts as met
+# when this much service is missing.
+_EARLY_SECONDS = 1e-3
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Tiresias:
                 reached.append(
                     (levels[level] - attained_service(job, self.service)) / served_per_second
                 )
-        return round_input.now + min(reached, default=math.inf) - _SOONER
+        return round_input.now + min(reached, default=math.inf) - _EARLY_SECONDS
 
     def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
         served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
@@ -158,7 +158,7 @@ class _Queues:
     """Jobs by queue, in order of entry.
 
     `level`: the queue of each job; `forgiven`: service before a promotion, which no longer counts;
-    `waiting`: since when each demoted job waits.
+    `waiting`: since when each preempted job waits.
     """
 
     queues: list[list[JobId]]

@@ -104,7 +104,7 @@ def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None
     by_counts = SolveReport()
     if window.demands_divide:
         count, by_counts = share_counts(window, options)
-        table = None if count is None else spread(window, count)
+        table = None if count is None else spread_rounds(window, count)
         if count is None or table is not None:
             return table, by_counts
     table, report = _solve(window, window.rounds, options)
@@ -173,7 +173,7 @@ def fair_is_possible(window: Window) -> bool:
     return window.is_fair(np.full(len(window), window.rounds))
 
 
-def spread(window: Window, count: IntArray) -> IntArray | None:
+def spread_rounds(window: Window, count: IntArray) -> IntArray | None:
     """Return rounds (J, T) for counts (J,), each in the rounds with most room.
 
     Jobs with the largest demand come first, of these those with most rounds. None if a job finds
