@@ -77,7 +77,7 @@ class Newcomers:
         """Return a start with partners, on the fastest type where they suffice."""
         for t in self.sharing_types(row):
             if self.holders is None:
-                start = self._beside_first_offers(row, t)
+                start = self._with_first_offers(row, t)
             else:
                 start = self._at_best_site(row, t, self.holders)
             if start is not None:
@@ -91,7 +91,7 @@ class Newcomers:
 
     # ---- by counts: the placer chooses the GPUs
 
-    def _beside_first_offers(self, row: int, t: int) -> Start | None:
+    def _with_first_offers(self, row: int, t: int) -> Start | None:
         """Return a start with the first partners offered that suffice."""
         ways, needed = self.batches.ways(row, t), self._to_share(row, t)
         waiting = ways[0].solo_seconds if ways else math.inf
@@ -104,7 +104,7 @@ class Newcomers:
             shared[offer.partner.job_id] = min(offer.partner.alone, needed)
             needed -= shared[offer.partner.job_id]
         split = max((offer.split for offer in offers), key=lambda split: split.halvings)
-        return self._beside(row, t, shared, split)
+        return self._sharing(row, t, shared, split)
 
     # ---- by placement: the grant names the GPUs
 
@@ -116,7 +116,7 @@ class Newcomers:
             offer.partner.job_id: len(set(holders.alone(offer.partner.job_id)) & set(site.gpus))
             for offer in site.offers
         }
-        return self._beside(row, t, shared, site.split, site.gpus)
+        return self._sharing(row, t, shared, site.split, site.gpus)
 
     def _best_site(self, row: int, t: int, holders: GpuHolders) -> Site | None:
         """Return the set of GPUs with the least added seconds, on one node or on several.
@@ -153,7 +153,7 @@ class Newcomers:
     def _uses_idle(self, t: int) -> bool:
         return self.rule.idle_first and self.counts.idle(t) > 0
 
-    def _beside(
+    def _sharing(
         self,
         row: int,
         t: int,
