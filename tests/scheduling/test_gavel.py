@@ -24,7 +24,7 @@ from maat.scheduling.job import Allocation, Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.policies.isolated import IsolatedRule, Speeds, ThroughputUnit
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shares.gavel import Gavel, Objective
 from maat.scheduling.policies.shares.programmes import ShareProblem
 from maat.scheduling.policies.shares.time_shares import candidates_of

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, in_order, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, Requests, Walker
+from maat.scheduling.policies.ordering import HeadOfLine, Walker
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
 

@@ -12,7 +12,7 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.matrix import NO_LOSS
-from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import PolicyState, RoundInput
 
 

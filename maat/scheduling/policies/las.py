@@ -10,9 +10,9 @@ from maat.scheduling.policies.ordering import (
     ServiceUnit,
     attained_service,
     in_order,
-    requests,
     walk,
 )
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 

@@ -17,7 +17,8 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import Requests, Walker, declared_plans
+from maat.scheduling.policies.ordering import Walker
+from maat.scheduling.policies.requests import Requests, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.throughput import pass_seconds, step_seconds

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 

@@ -10,13 +10,8 @@ from typing import Any
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import (
-    HeadOfLine,
-    ServiceUnit,
-    attained_service,
-    requests,
-    walk,
-)
+from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
 # Service is a sum of floats: a decision ends this many seconds early, and a threshold counts as met

@@ -14,7 +14,8 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.explain import Reasons
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
-from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
+from maat.scheduling.policies.ordering import grant_chosen
+from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.programmes import ShareProblem, Shares
 from maat.scheduling.policies.shares.time_shares import (
     Chosen,

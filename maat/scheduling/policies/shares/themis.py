@@ -18,7 +18,8 @@ from maat.scheduling.explain import Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds
-from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
+from maat.scheduling.policies.ordering import grant_chosen
+from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.auction import Outcome, auction
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput

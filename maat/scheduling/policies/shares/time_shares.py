@@ -16,7 +16,7 @@ from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import LimitKind, membership
-from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import PolicyState, RoundInput
 
 Key = tuple[tuple[JobId, ...], str]  # the jobs of a candidate, and its GPU type

@@ -9,7 +9,7 @@ from typing import cast
 from maat.scheduling.batch_split import Split, job_halved, splits
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import JobId
-from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import PolicyState
 
 HALVINGS = "halvings"

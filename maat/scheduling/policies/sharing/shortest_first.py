@@ -12,7 +12,8 @@ from dataclasses import replace
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.policies.ordering import in_order, requests
+from maat.scheduling.policies.ordering import in_order
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.sharing.batches import Batches
 from maat.scheduling.policies.sharing.gpu_counts import Holder
 from maat.scheduling.policies.sharing.limit_places import LimitPlaces

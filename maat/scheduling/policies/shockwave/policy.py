@@ -17,7 +17,8 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shockwave.packing import earliest, share_packed
 from maat.scheduling.policies.shockwave.regime_forecast import Forecast, forecast, longest_first
 from maat.scheduling.policies.shockwave.window import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.job import Job
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import RoundInput
 
 
