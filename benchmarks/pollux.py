@@ -19,10 +19,11 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies.pollux.homogeneous_view import virtual_nodes
-from maat.scheduling.policies.pollux.policy import Pollux, in_priority, recalled
+from maat.scheduling.policies.pollux.memory import recalled
+from maat.scheduling.policies.pollux.policy import Pollux, in_priority
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness
 from maat.scheduling.policies.pollux.search import search
+from maat.scheduling.policies.pollux.virtual_nodes import virtual_nodes
 from maat.scheduling.rounds import Changes, ClusterState, RoundInput, RoundResult, StoredState
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor

@@ -16,7 +16,7 @@ from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobSpec
 from maat.scheduling.policies import suiting_placer
-from maat.scheduling.policies.ordering import declared_plan
+from maat.scheduling.policies.requests import declared_plan
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity

@@ -35,7 +35,7 @@ Scores = Mapping[str, tuple[float, ...]]
 class ContinuesDraws(Protocol):
     """A placer whose random draws may continue the sequence that drew the GPU scores."""
 
-    def going_on_from(self, sequence: random.Random, /) -> PolicyState: ...
+    def state_after(self, sequence: random.Random, /) -> PolicyState: ...
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class World:
         """
         _, sequence = self._drawn_scores
         if isinstance(self.placer, ContinuesDraws):
-            return self.placer.going_on_from(sequence)
+            return self.placer.state_after(sequence)
         return PolicyState()
 
     @cached_property

@@ -13,7 +13,7 @@ from scheduling.examples import belief, job, spec
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shares.gavel import Gavel, Objective
 from maat.scheduling.policies.shares.programmes import ShareProblem
 from maat.scheduling.policies.shares.time_shares import candidates_of

@@ -20,7 +20,7 @@ from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.placement.lowest_numbered import LowestNumbered
 from maat.scheduling.policies.isolated import Speeds
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shares.gavel import Objective
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod

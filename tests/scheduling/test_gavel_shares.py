@@ -16,7 +16,7 @@ from maat.scheduling.belief import Belief, GradientStatistics
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import MemoryLimits
 from maat.scheduling.policies.isolated import IsolatedRule, Speeds, ThroughputUnit
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shares.gavel import Objective
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod

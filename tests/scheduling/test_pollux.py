@@ -17,8 +17,9 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.policies.pollux.homogeneous_view import virtual_nodes
-from maat.scheduling.policies.pollux.policy import MOST_STATE_NUMBERS, Pollux, in_priority
+from maat.scheduling.policies.pollux.memory import MOST_STATE_NUMBERS
+from maat.scheduling.policies.pollux.policy import Pollux, in_priority
+from maat.scheduling.policies.pollux.virtual_nodes import virtual_nodes
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.vocabulary import Adaptivity, WorkloadKind
 

@@ -16,7 +16,7 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shares import auction as auctions
 from maat.scheduling.policies.shares.auction import auction
 from maat.scheduling.policies.shares.themis import Payment, Themis

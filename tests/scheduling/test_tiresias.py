@@ -142,5 +142,5 @@ def test_the_declared_batch_is_trained_with_before_anything_is_known() -> None:
 
 @pytest.mark.parametrize("thresholds", ["", "soon", "0", "-1", "700,300", "5,5", "inf", "nan"])
 def test_thresholds_that_do_not_ascend_are_refused(thresholds: str) -> None:
-    with pytest.raises(ParameterError, match="thresholds: are no ascending numbers above zero"):
+    with pytest.raises(ParameterError, match="thresholds: are not ascending numbers above zero"):
         Tiresias(thresholds=thresholds)

@@ -1,16 +1,17 @@
-"""What placers that follow the order of the grants share: who keeps its GPUs, whose turn it is, who gives way. Chooses no GPU itself."""
+"""Place grants one by one in a given order; the caller's rule chooses the GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.placement.outcome import outcome
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
-# Takes GPUs for a job's grant and names them; None, with nothing taken, where there are not enough.
+# Takes GPUs for a job's grant and returns them; None, with nothing taken, if there are too few.
 Choose = Callable[[FreeGpus, Job, Grant], Sequence[int] | None]
 
 
@@ -22,15 +23,17 @@ def place_along(
     sticky: bool,
     order: Iterable[JobId] | None = None,
 ) -> PlacementResult:
-    """Place grants one after the other in `order` (that of the decision where none is given).
+    """Place grants one after the other with `choose`.
 
-    Sticky: a job that holds just what it was granted keeps it; where a job finds no room, those behind it give way, the last of the order first,
-    and look for room again at their own turn. Not sticky: only pinned jobs keep their GPUs.
+    Args:
+        order: Jobs in order of placement; by default the order of the decision.
+        sticky: If True, a job that holds exactly what it was granted keeps it. If a job finds no
+            room, later jobs lose their GPUs, the last of the order first, until it does; they
+            look for GPUs again at their own turn. If False, only pinned jobs keep their GPUs.
     """
     free = FreeGpus(round_input.cluster)
     turn = list(decision.grants if order is None else order)
     found = _kept(decision.grants, round_input, free, sticky=sticky)
-    unplaced = {}
     for position, job_id in enumerate(turn):
         if job_id in found:
             continue
@@ -43,16 +46,9 @@ def place_along(
                 if other in found and other not in round_input.pinned
             ]
             gpus = _evicting(free, found, behind, partial(choose, free, job, grant))
-        if gpus is None:
-            unplaced[job_id] = Reasons(
-                ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count}
-            )
-        else:
+        if gpus is not None:
             found[job_id] = gpus
-    return PlacementResult(
-        Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
-        unplaced,
-    )
+    return outcome(decision.grants, found)
 
 
 def _kept(
@@ -60,16 +56,11 @@ def _kept(
 ) -> dict[JobId, Sequence[int]]:
     kept: dict[JobId, Sequence[int]] = {}
     for job_id, grant in grants.items():
-        held = round_input.job_by_id[job_id].allocation
+        held = held_as_granted(round_input, job_id, grant)
         stays = sticky or job_id in round_input.pinned
-        if (
-            stays
-            and held is not None
-            and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
-            and free.are_free(held.gpus)
-        ):
-            free.take(held.gpus)
-            kept[job_id] = held.gpus
+        if stays and held is not None and free.are_free(held):
+            free.take(held)
+            kept[job_id] = held
     return kept
 
 
@@ -79,7 +70,7 @@ def _evicting(
     victims: Sequence[JobId],
     attempt: Callable[[], Sequence[int] | None],
 ) -> Sequence[int] | None:
-    """Try again after each victim in turn gave its GPUs back; nobody loses any where it does not help."""
+    """Evict victims one by one until the attempt succeeds; restore all if it fails."""
     evicted: dict[JobId, Sequence[int]] = {}
     for victim in victims:
         evicted[victim] = found.pop(victim)

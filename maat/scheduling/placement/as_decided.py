@@ -1,4 +1,4 @@
-"""Placement for policies that decide nodes themselves (Pollux): each job's GPUs are taken on just the nodes that its grant names."""
+"""Placement for policies that choose the nodes themselves (Pollux)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
+from maat.scheduling.placement.outcome import outcome
 from maat.scheduling.placement.packed import pack
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 @dataclass(frozen=True)
 class AsDecided:
-    """Jobs keep their GPUs where the decision leaves them as many on the same nodes. A grant that names no nodes is packed."""
+    """Place each job on the nodes that its grant names.
+
+    A job keeps its GPUs if the grant names the same count on the same nodes. A grant that names
+    no nodes is packed.
+    """
 
     name: str = "as-decided"
 
@@ -27,34 +32,28 @@ class AsDecided:
             if held is not None and free.are_free(held):
                 free.take(held)
                 found[job_id] = held
-        unplaced = {}
         for job_id, grant in decision.grants.items():
             if job_id not in found:
                 gpus = _on_its_nodes(free, grant, round_input) or pack(free, grant)
-                if gpus is None:
-                    unplaced[job_id] = Reasons(
-                        ReasonCode.FRAGMENTED,
-                        {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count},
-                    )
-                else:
+                if gpus is not None:
                     found[job_id] = gpus
-        return PlacementResult(
-            Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
-            unplaced,
-        )
+        return outcome(decision.grants, found)
 
 
 def _kept(job_id: JobId, grant: Grant, round_input: RoundInput) -> tuple[int, ...] | None:
-    """The GPUs that the job holds, if they are what it was granted, node for node."""
-    held, cluster = round_input.job_by_id[job_id].allocation, round_input.cluster
-    if held is None or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count):
-        return None
-    by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held.gpus)].tolist())
-    return held.gpus if grant.gpus_by_node is None or by_node == grant.gpus_by_node else None
+    """Return the GPUs that the job holds, if its grant names the same nodes."""
+    held, cluster = held_as_granted(round_input, job_id, grant), round_input.cluster
+    if held is None or grant.gpus_by_node is None:
+        return held
+    by_node = Counter(cluster.nodes[node].id for node in cluster.gpu_node[list(held)].tolist())
+    return held if by_node == grant.gpus_by_node else None
 
 
 def _on_its_nodes(free: FreeGpus, grant: Grant, round_input: RoundInput) -> list[int] | None:
-    """The lowest free GPUs of the nodes that the grant names; None where it names none, or one of them lacks room."""
+    """Take the lowest free GPUs of the nodes that the grant names.
+
+    Returns None, with nothing taken, if it names no nodes or one of them has too few free GPUs.
+    """
     if grant.gpus_by_node is None:
         return None
     number = {node.id: n for n, node in enumerate(round_input.cluster.nodes)}

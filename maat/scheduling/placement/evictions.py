@@ -1,6 +1,7 @@
-"""Who has to move so that everybody finds room on the nodes of one type: as few jobs as can be found, and of these the cheapest to restart.
+"""Find which jobs to move so that all parts fit on the nodes of one GPU type.
 
-Works on counts by node; which GPUs of a node are taken is whole_node.py's affair.
+Seeks the fewest moves, and of these the cheapest restarts. Works on counts by node; `whole_node.py`
+chooses the GPUs.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ from itertools import combinations
 
 from maat.scheduling.job import JobId
 
-_MOST_STEPS = 400  # times that somebody is put somewhere by evicting others
-_MOST_WAYS = 12  # ways to make room that are tried for one part, the cheapest first
-_MOST_ON_A_NODE = 10  # movable jobs of a node whose combinations are looked at, the largest of them
+_MOST_STEPS = 400  # evictions tried in one search
+_MOST_WAYS = 12  # ways to make room that are tried for one part, cheapest first
+_MOST_ON_A_NODE = 10  # movable jobs of a node that are combined, the largest ones
 
 Part = tuple[int, JobId]
-"""GPUs on one node, and of whom."""
+"""A GPU count that goes to one node, and the job that it belongs to."""
 
 
 @dataclass(frozen=True)
 class Resident:
-    """A running job that may be moved: GPUs by node, its parts if it is placed elsewhere, and what restarting it wastes, in GPU-seconds."""
+    """A running job that may be moved.
+
+    `by_node`: its GPUs on each node; `parts`: its parts if it is placed elsewhere;
+    `restart_gpu_seconds`: what its restart wastes.
+    """
 
     by_node: Mapping[int, int]
     parts: tuple[int, ...]
@@ -31,7 +36,7 @@ class Resident:
 
 @dataclass(frozen=True)
 class Moves:
-    """Jobs to evict, and the node of every part of theirs and of those that had no place."""
+    """The jobs to evict, and the node of each part of theirs and of each wanted part."""
 
     evicted: frozenset[JobId]
     nodes: tuple[tuple[Part, int], ...]
@@ -40,7 +45,10 @@ class Moves:
 def fewest_moves(
     free: Sequence[int], residents: Mapping[JobId, Resident], wanted: Sequence[Part]
 ) -> Moves | None:
-    """The cheapest way found to place all `wanted` parts. `free`: GPUs to be had on every node beside the residents. None where none was found."""
+    """Return the cheapest way found to place all `wanted` parts, or None.
+
+    `free`: free GPUs on each node while all residents stay.
+    """
     search = _Search(residents)
     search.go(_State(list(free), _sorted(wanted)))
     return search.best
@@ -52,7 +60,11 @@ _NO_COST: Cost = (0, 0.0)
 
 @dataclass
 class _State:
-    """Free GPUs by node, the parts still to be placed (largest last), who was evicted and what that costs, and where parts were put."""
+    """A partial answer.
+
+    `free`: free GPUs by node; `queue`: parts not yet placed, largest last; `evicted` and `cost`:
+    the jobs evicted and what that costs; `put`: the parts placed, with their nodes.
+    """
 
     free: list[int]
     queue: list[Part]
@@ -61,7 +73,7 @@ class _State:
     put: list[tuple[Part, int]] = field(default_factory=list)
 
     def settle(self) -> Part | None:
-        """Put the largest parts on the tightest nodes that hold them; the first for which there is none, if any."""
+        """Put parts, largest first, on the tightest nodes; return the first misfit."""
         while self.queue:
             size = self.queue[-1][0]
             room = min((free for free in self.free if free >= size), default=None)
@@ -81,7 +93,7 @@ class _Search:
     steps: int = 0
 
     def go(self, state: _State) -> None:
-        """Finish this state in every way that may still be cheaper than the best."""
+        """Complete this state in every way that may be cheaper than the best so far."""
         stuck = state.settle()
         if stuck is None:
             self.best, self.best_cost = Moves(state.evicted, tuple(state.put)), state.cost
@@ -92,7 +104,7 @@ class _Search:
                 self.go(self._without(state, evicted, cost))
 
     def _ways(self, state: _State, size: int) -> list[tuple[Cost, int, tuple[JobId, ...]]]:
-        """Sets of residents of one node without whom it has room for the part, the cheapest first."""
+        """Return the sets of residents of one node that can make room, cheapest first."""
         ways = []
         for node, free in enumerate(state.free):
             there = [
@@ -129,7 +141,7 @@ def _sum(one: Cost, other: Cost) -> Cost:
 
 
 def _just_enough(there: Sequence[tuple[int, JobId]], lacking: int) -> list[tuple[JobId, ...]]:
-    """Every set of these jobs that gives up at least `lacking` GPUs, and none of whose members could stay."""
+    """Return every minimal set of jobs that frees `lacking` GPUs."""
     found = []
     for many in range(1, len(there) + 1):
         for chosen in combinations(there, many):

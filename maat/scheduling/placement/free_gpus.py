@@ -1,4 +1,4 @@
-"""Free places while a placer works: which GPUs of which node are still to be had. Knows no rule of placement."""
+"""The free places on GPUs while a placer works. Knows no placement rule."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from maat.scheduling.cluster import Cluster
 
 
 class FreeGpus:
-    """Usable GPUs with a free place, by node, lowest number first. A job takes one place on each of its GPUs.
+    """The usable GPUs with a free place, by node.
 
-    `places`: of one GPU; as many as jobs may share it where left out. Counts by node stand in arrays, so that looking for a node costs one
-    pass of numpy and not one of Python.
+    A job takes one place on each of its GPUs. `places`: places on each GPU; by default as many as
+    jobs may share it. Counts by node are arrays, so that the search for a node is one numpy pass.
     """
 
     def __init__(self, cluster: Cluster, *, places: int | None = None) -> None:
@@ -36,24 +36,27 @@ class FreeGpus:
         self.counts: IntArray = cluster.node_available.copy()
 
     def nodes_of_type(self, gpu_type: str) -> IntArray:
-        """Node numbers of a type, ascending."""
+        """Return the node numbers of a type, ascending."""
         return self._nodes[gpu_type]
 
     def of_type(self, gpu_type: str) -> IntArray:
-        """Free GPUs of a type, ascending."""
+        """Return the free GPUs of a type, ascending."""
         return np.array(
             [gpu for node in self._nodes[gpu_type].tolist() for gpu in sorted(self._places[node])],
             dtype=np.int64,
         )
 
     def idle_nodes(self, gpu_type: str) -> IntArray:
-        """Nodes with usable GPUs of which nobody holds one."""
+        """Return the nodes that have usable GPUs, none of them taken."""
         nodes = self._nodes[gpu_type]
         idle: IntArray = nodes[(self._taken[nodes] == 0) & (self.whole[nodes] > 0)]
         return idle
 
     def tightest(self, gpu_type: str, count: int, besides: Collection[int] = ()) -> int | None:
-        """The node with the fewest free GPUs that still has `count` of them for a job which has `besides` already."""
+        """Return the node with fewest free GPUs that has `count` for a job, or None.
+
+        The GPUs `besides`, which the job has already, do not count as free.
+        """
         nodes = self._nodes[gpu_type]
         room = self.counts[nodes]
         for gpu in besides:
@@ -77,7 +80,10 @@ class FreeGpus:
                 self.counts[node] -= 1
 
     def take_from(self, node: int, count: int, besides: Collection[int] = ()) -> list[int]:
-        """The `count` lowest free GPUs of a node for a job which has `besides` already; one place of each is taken."""
+        """Take one place on each of the `count` lowest free GPUs of a node; return them.
+
+        The GPUs `besides`, which the job has already, are left out.
+        """
         taken = sorted(gpu for gpu in self._places[node] if gpu not in besides)[:count]
         self.take(taken)
         return taken

@@ -1,47 +1,38 @@
-"""Gavel's placement: the largest jobs first, each on the GPUs that it held, else on the free ones of the lowest numbers."""
+"""Gavel's placement: largest jobs first, on the free GPUs of the lowest numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.placement.outcome import outcome
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 @dataclass(frozen=True)
 class LowestNumbered:
-    """Jobs may straddle nodes. Of jobs of one size, those that keep their GPUs are placed before the others.
+    """Place jobs by size, largest first, on the free GPUs of the lowest numbers.
 
-    Who is granted nothing but the GPUs of one other job of its size goes where that one goes; nobody else shares a GPU.
+    Nodes do not matter. Jobs that keep their GPUs come before others of their size. A job granted
+    only shared GPUs of one partner of equal size is placed on that partner's GPUs. No other job
+    shares a GPU.
     """
 
     name: str = "lowest-numbered"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        floor = _Floor(decision.grants, round_input)
-        floor.keep_pinned()
+        placing = _Placing(decision.grants, round_input)
+        placing.keep_pinned()
         for size in sorted({grant.gpu_count for grant in decision.grants.values()}, reverse=True):
-            floor.place(size)
-        unplaced = {
-            job_id: Reasons(
-                ReasonCode.FRAGMENTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count}
-            )
-            for job_id, grant in decision.grants.items()
-            if job_id not in floor.found
-        }
-        return PlacementResult(
-            Placement.of(
-                {job_id: floor.found[job_id] for job_id in decision.grants if job_id in floor.found}
-            ),
-            unplaced,
-        )
+            placing.place(size)
+        return outcome(decision.grants, placing.found)
 
 
-class _Floor:
-    """Free GPUs and who was found which, while a round is placed."""
+class _Placing:
+    """The free GPUs, and the GPUs found by job, while a round is placed."""
 
     def __init__(self, grants: Mapping[JobId, Grant], round_input: RoundInput) -> None:
         self._grants, self._input = grants, round_input
@@ -54,19 +45,15 @@ class _Floor:
         self.found: dict[JobId, Sequence[int]] = {}
 
     def keep_pinned(self) -> None:
-        """Leave pinned jobs on their GPUs; two of them may have shared one."""
+        """Leave pinned jobs on their GPUs; two of them may share one."""
         for job_id in self._input.pinned:
-            held = self._held(job_id)
-            if (
-                job_id in self._grants
-                and held
-                and self._input.cluster.gpu_available[list(held)].all()
-            ):
+            held = self._held(job_id) if job_id in self._grants else None
+            if held is not None:
                 self._free.take(gpu for gpu in held if self._free.are_free([gpu]))
                 self.found[job_id] = held
 
     def place(self, size: int) -> None:
-        """Place the jobs of one size, and beside them who shares their GPUs."""
+        """Place the jobs of one size, and with each the jobs that share its GPUs."""
         grants = self._grants
         groups = [
             [job_id, *(other for other, host in self._host.items() if host == job_id)]
@@ -94,24 +81,21 @@ class _Floor:
         self._free.take(gpu for gpu in gpus if self._free.are_free([gpu]))
         self.found.update(dict.fromkeys(group, gpus))
 
-    def _held(self, job_id: JobId) -> tuple[int, ...]:
-        """What the job holds, if it is just what it was granted; else nothing."""
-        held, grant = self._input.job_by_id[job_id].allocation, self._grants[job_id]
-        return (
-            held.gpus
-            if held is not None
-            and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
-            else ()
-        )
+    def _held(self, job_id: JobId) -> tuple[int, ...] | None:
+        """Return what the job holds, if it is what it was granted and usable."""
+        return held_as_granted(self._input, job_id, self._grants[job_id])
 
     def _lowest(self, grant: Grant) -> list[int] | None:
-        """Free GPUs of the type, lowest number first; None where there are not enough."""
+        """Return the lowest free GPUs of the type; None if there are too few."""
         free = self._free.of_type(grant.gpu_type)
         return free[: grant.gpu_count].tolist() if len(free) >= grant.gpu_count else None
 
 
 def _follows(grant: Grant, grants: Mapping[JobId, Grant], round_input: RoundInput) -> bool:
-    """Whether all of a grant is to be on one other's GPUs, of which there are as many, and a GPU has room for both."""
+    """Return whether a grant takes all GPUs of one partner with an equal grant.
+
+    False if GPUs of the cluster hold one job each.
+    """
     host = grants.get(grant.share_with[0]) if len(grant.share_with) == 1 else None
     if host is None or host.share_with or round_input.cluster.jobs_per_gpu < 2:
         return False

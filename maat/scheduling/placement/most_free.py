@@ -1,4 +1,4 @@
-"""Placement as in the published Pollux simulator: who is granted what it holds stays; others take GPUs from the node with most free."""
+"""Placement of the published Pollux simulator: the node with most free GPUs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.placement.outcome import outcome
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 @dataclass(frozen=True)
 class MostFree:
-    """Few nodes for large jobs, and no node kept whole for them: a small job, too, goes where most GPUs are free."""
+    """Place jobs on the nodes with most free GPUs; unchanged jobs keep their GPUs.
+
+    Large jobs span few nodes, but no node is kept whole for them: small jobs, too, go where most
+    GPUs are free.
+    """
 
     name: str = "most-free"
 
@@ -23,33 +28,23 @@ class MostFree:
         free = FreeGpus(round_input.cluster)
         found: dict[JobId, Sequence[int]] = {}
         for job_id, grant in decision.grants.items():
-            held = round_input.job_by_id[job_id].allocation
-            if (
-                held is not None
-                and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
-                and free.are_free(held.gpus)
-            ):
-                free.take(held.gpus)
-                found[job_id] = held.gpus
-        unplaced = {}
+            held = held_as_granted(round_input, job_id, grant)
+            if held is not None and free.are_free(held):
+                free.take(held)
+                found[job_id] = held
         for job_id, grant in decision.grants.items():
             if job_id not in found:
                 gpus = from_most_free(free, grant)
-                if gpus is None:
-                    unplaced[job_id] = Reasons(
-                        ReasonCode.FRAGMENTED,
-                        {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count},
-                    )
-                else:
+                if gpus is not None:
                     found[job_id] = gpus
-        return PlacementResult(
-            Placement.of({job_id: found[job_id] for job_id in decision.grants if job_id in found}),
-            unplaced,
-        )
+        return outcome(decision.grants, found)
 
 
 def from_most_free(free: FreeGpus, grant: Grant) -> list[int] | None:
-    """GPUs for a grant, node after node from the one with most free GPUs on (the first of several); None where there are not enough."""
+    """Take GPUs for a grant from the node with most free GPUs, then from the next.
+
+    Of equal nodes the first is taken. Returns None, with nothing taken, if there are too few.
+    """
     nodes = free.nodes_of_type(grant.gpu_type)
     if free.counts[nodes].sum() < grant.gpu_count:
         return None

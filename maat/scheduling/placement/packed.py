@@ -1,4 +1,4 @@
-"""Packed placement (PAL's baselines): as few nodes as possible; sticky keeps a job's GPUs, the other places everybody again each round."""
+"""Packed placement on as few nodes as possible (PAL's baselines)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 @dataclass(frozen=True)
 class PackedSticky:
-    """An exact-fit node, else the tightest that fits, else the nodes with most free GPUs; jobs keep their GPUs until they end or are preempted."""
+    """Pack new jobs; jobs keep their GPUs until they end or are preempted.
+
+    A job goes to the node that it fits most tightly, else to the nodes with most free GPUs.
+    """
 
     name: str = "packed-sticky"
 
@@ -24,7 +27,7 @@ class PackedSticky:
 
 @dataclass(frozen=True)
 class Packed:
-    """The same rule, applied to everybody again each round."""
+    """Pack all jobs again each round, by the rule of `PackedSticky`."""
 
     name: str = "packed"
 
@@ -37,7 +40,7 @@ def _pack(free: FreeGpus, _job: Job, grant: Grant) -> list[int] | None:
 
 
 def pack(free: FreeGpus, grant: Grant) -> list[int] | None:
-    """GPUs for a grant on as few nodes as possible; None where there are not enough."""
+    """Take GPUs for a grant on as few nodes as possible; None if there are too few."""
     node = free.tightest(grant.gpu_type, grant.gpu_count)
     if node is not None:
         return free.take_from(node, grant.gpu_count)

@@ -1,4 +1,8 @@
-"""PAL (section III-C): the smallest product of locality penalty and PM score first, found by walking the L x V matrix of the job's class."""
+"""PAL (section III-C): weighs locality penalty against PM score.
+
+A job gets the GPUs with the smallest product of the two, found by walking the L x V matrix of its
+class.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,10 @@ from maat.scheduling.variability import BinRule, Entry, traversal
 
 @dataclass(frozen=True)
 class Pal:
-    """Jobs by class, A first; each takes the GPUs of the first entry of its L x V matrix that has enough, everybody again each round.
+    """Place all jobs again each round, by class, A first.
 
-    A job that fits no node, or needs but one GPU, is placed as by PM-First.
+    Each job takes the GPUs of the first entry of its L x V matrix that has enough. A job of one
+    GPU, or one that fits no node, is placed as by PM-First.
     """
 
     binning: BinRule = knob(
@@ -59,7 +64,7 @@ class Pal:
 def _at(
     entry: Entry, gpus: IntArray, scores: FloatArray, count: int, node: IntArray
 ) -> list[int] | None:
-    """GPUs of at most the entry's score: on one node, or the fastest wherever they are."""
+    """Return GPUs of at most the entry's score, on one node or the fastest on any."""
     good = scores <= entry.score
     if np.count_nonzero(good) < count:
         return None
@@ -68,8 +73,11 @@ def _at(
 
 
 def _together(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> list[int] | None:
-    """`count` GPUs of one node whose largest score is the lowest that any node can offer; of equal nodes the one with most GPUs of at most the
-    entry's score, of these the last, as the published code has them with the libraries that it pins."""
+    """Return `count` GPUs of the node that offers the lowest worst score.
+
+    Of equal nodes the one with most of `gpus` is taken, and of these the last, as the published
+    code does with the library versions that it pins. None if no node has `count` of `gpus`.
+    """
     best: tuple[float, int, list[int]] | None = None
     at = node[gpus]
     for one in np.unique(at).tolist():

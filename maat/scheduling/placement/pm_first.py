@@ -1,4 +1,7 @@
-"""PM-First (PAL section III-B): who suffers most from slow GPUs chooses first, and takes the fastest. Where they are does not matter."""
+"""PM-First (PAL section III-B): the most sensitive jobs take the fastest GPUs.
+
+Nodes do not matter.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from maat.scheduling.variability import BinRule, bins_of
 
 @dataclass(frozen=True)
 class PmFirst:
-    """Jobs by class, A first, in the policy's order within a class; each takes the free GPUs of the lowest PM scores, everybody again each round."""
+    """Place all jobs again each round, by class, A first.
+
+    Within a class the policy's order holds. Each job takes the free GPUs of the lowest PM scores.
+    """
 
     binning: BinRule = knob(
         BinRule.SILHOUETTE,
@@ -45,7 +51,7 @@ class PmFirst:
 
 
 class Scores:
-    """Binned PM scores of a cluster's GPUs for a class of jobs, computed type by type."""
+    """Binned PM scores of a cluster's GPUs by class of jobs and GPU type."""
 
     def __init__(self, cluster: Cluster, rule: BinRule) -> None:
         self._cluster, self._rule = cluster, rule
@@ -53,14 +59,17 @@ class Scores:
         self.node = cluster.gpu_node
 
     def of(self, job: Job, gpu_type: str) -> FloatArray:
-        """Shape (G,): the score of every GPU of the type for the job; 1 for those of other types, and for all where its class has no scores."""
+        """Return the score of every GPU of the type for the job, shape (G,).
+
+        GPUs of other types score 1, and so do all GPUs if the job's class has no scores.
+        """
         key = (job.spec.variability_class, gpu_type)
         if key not in self._known:
             self._known[key] = self._binned(*key)
         return self._known[key]
 
     def distinct(self, job: Job, gpu_type: str) -> tuple[float, ...]:
-        """The scores that the type's GPUs have, ascending."""
+        """Return the distinct scores of the type's GPUs, ascending."""
         mine = self._cluster.gpu_type_of == self._cluster.type_index[gpu_type]
         return tuple(np.unique(self.of(job, gpu_type)[mine]).tolist())
 
@@ -76,7 +85,7 @@ class Scores:
 
 
 def by_class(decision: Decision, round_input: RoundInput) -> list[JobId]:
-    """Granted jobs by class, those of none last, in the decision's order within a class."""
+    """Return the granted jobs by class, jobs without one last; else in grant order."""
 
     def rank(job_id: JobId) -> tuple[bool, str]:
         name = round_input.job_by_id[job_id].spec.variability_class
@@ -86,9 +95,15 @@ def by_class(decision: Decision, round_input: RoundInput) -> list[JobId]:
 
 
 def fastest(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> list[int] | None:
-    """The `count` of the lowest scores among `gpus` (F,), whose scores are `scores` (F,); None where there are fewer.
+    """Return the `count` GPUs of lowest score; None if there are fewer.
 
-    Of equal ones those first that stand in a group of that score and node whose size is closest to `count`, as in the published code.
+    GPUs of one score are grouped by node; the groups of a size closest to `count` come first, as
+    in the published code.
+
+    Args:
+        gpus: The GPUs to choose from, shape (F,).
+        scores: Their scores, shape (F,).
+        node: The node of every GPU of the cluster, shape (G,).
     """
     if len(gpus) < count:
         return None
@@ -101,6 +116,7 @@ def fastest(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> l
 
 
 def taken(free: FreeGpus, gpus: list[int] | None) -> list[int] | None:
+    """Take the GPUs, if any, and return them."""
     if gpus is not None:
         free.take(gpus)
     return gpus

@@ -1,4 +1,4 @@
-"""Random placement (PAL's baselines): any free GPUs alike; sticky keeps a job's GPUs, the other draws for everybody again each round."""
+"""Random placement: free GPUs drawn uniformly (PAL's baselines)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ Sample = Callable[[list[int], int], Sequence[int]]
 
 
 class Chance(StrEnum):
-    """Where chance comes from: of each round its own, so that a round that is planned twice is placed alike; or one sequence of Python's
-    `random` for the whole run, remembered from round to round, as in PAL's published code."""
+    """Where random numbers come from.
+
+    ROUND: a generator for each round, so that a round planned twice is placed alike. RUN: one
+    sequence of Python's `random` for the whole run, kept in the state, as in PAL's published code.
+    """
 
     ROUND = "round"
     RUN = "run"
@@ -27,17 +30,17 @@ class Chance(StrEnum):
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What both placers share: where chance comes from, and what is remembered of it."""
+    """The random numbers of both placers, and their state between rounds."""
 
     chance: Chance = knob(
         Chance.ROUND,
-        "Whether every round has chance of its own, or the run one sequence.",
+        "Random numbers: a new generator each round, or one sequence for the whole run.",
         source="PAL's code: run",
     )
     name: str = ""
 
-    def going_on_from(self, sequence: random.Random) -> PolicyState:
-        """What to remember before the first round so that the run's chance goes on where `sequence` is; nothing where rounds have their own."""
+    def state_after(self, sequence: random.Random) -> PolicyState:
+        """Return the state that continues `sequence` next round; empty for ROUND."""
         if self.chance is Chance.ROUND:
             return PolicyState()
         version, words, gauss = sequence.getstate()
@@ -63,12 +66,12 @@ class _Drawing:
             round_input.placer_state.for_owner(self.name, parameter_hash(self)), round_input.seed
         )
         placed = place_along(decision, round_input, _choosing(sequence.sample), sticky=sticky)
-        return replace(placed, by_chance=True, state=self.going_on_from(sequence))
+        return replace(placed, by_chance=True, state=self.state_after(sequence))
 
 
 @dataclass(frozen=True)
 class RandomSticky(_Drawing):
-    """Free GPUs drawn uniformly; jobs keep them until they end or are preempted."""
+    """Draw free GPUs uniformly; jobs keep them until they end or are preempted."""
 
     name: str = "random-sticky"
 
@@ -78,7 +81,7 @@ class RandomSticky(_Drawing):
 
 @dataclass(frozen=True)
 class Random(_Drawing):
-    """Free GPUs drawn uniformly for everybody again each round."""
+    """Draw free GPUs uniformly for all jobs each round."""
 
     name: str = "random"
 

@@ -1,4 +1,7 @@
-"""Placement for policies that share GPUs (SJF-BSBF Algorithm 1): idle GPUs, and beside them the GPUs of chosen partners. Chooses no partner."""
+"""Placement for policies that share GPUs (SJF-BSBF Algorithm 1).
+
+A job gets idle GPUs, and GPUs of the partners that the policy chose.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,21 @@ from dataclasses import dataclass
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
+from maat.scheduling.placement.outcome import in_grant_order, unplaced
 from maat.scheduling.placement.packed import pack
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Jobs keep their GPUs. A new one gets GPUs that nobody holds, on few nodes; and on partners' GPUs what its grant says is to be there.
+    """Place new jobs on idle GPUs and on GPUs of partners; jobs keep their GPUs.
 
-    A GPU is shared by two jobs at most, and only where a grant names the one who is on it: who names no partner never gets one. Where a grant names
-    the GPUs themselves, the job gets these or none.
+    Idle GPUs are taken on few nodes.
+
+    At most two jobs share a GPU, and only if the grant of one names the other as a partner. If a
+    grant names GPUs, the job gets exactly those or none.
     """
 
     name: str = "shared"
@@ -27,30 +34,28 @@ class Shared:
         board = _Board(round_input)
         found: dict[JobId, Sequence[int]] = {}
         for job_id, grant in decision.grants.items():
-            if board.may_keep(job_id, grant):
-                held = round_input.job_by_id[job_id].allocation
-                found[job_id] = board.take(held.gpus if held is not None else ())
-        unplaced = {}
+            held = board.kept(job_id, grant)
+            if held is not None:
+                found[job_id] = board.take(held)
+        without: dict[JobId, Reasons] = {}
         for job_id, grant in decision.grants.items():
             if job_id not in found:
                 gpus = board.find(grant, found)
                 if gpus is None:
-                    evidence: dict[str, float | int | str | None] = {
-                        "gpu_type": grant.gpu_type,
-                        "gpu_count": grant.gpu_count,
-                        "idle_gpus": board.idle_count(grant.gpu_type),
-                    }
-                    unplaced[job_id] = Reasons(ReasonCode.WAITING_CAPACITY, evidence)
+                    without[job_id] = _too_few_idle(grant, board.idle_count(grant.gpu_type))
                 else:
                     found[job_id] = board.take(gpus)
-        placement = Placement.of(
-            {job_id: found[job_id] for job_id in decision.grants if job_id in found}
-        )
-        return PlacementResult(placement, unplaced, as_named=True)
+        return PlacementResult(in_grant_order(decision.grants, found), without, as_named=True)
+
+
+def _too_few_idle(grant: Grant, idle_gpus: int) -> Reasons:
+    return Reasons(
+        ReasonCode.WAITING_CAPACITY, {**unplaced(grant).evidence, "idle_gpus": idle_gpus}
+    )
 
 
 class _Board:
-    """Which GPUs are idle and how many jobs hold each of the others, while a round is placed."""
+    """The idle GPUs, and how many jobs hold each other GPU, while a round is placed."""
 
     def __init__(self, round_input: RoundInput) -> None:
         self._input = round_input
@@ -58,19 +63,13 @@ class _Board:
         self._holders: Counter[int] = Counter()
         self._node = round_input.cluster.gpu_node
 
-    def may_keep(self, job_id: JobId, grant: Grant) -> bool:
-        """Whether the job holds just what it was granted, on GPUs that may be used and have a place for it."""
-        held = self._input.job_by_id[job_id].allocation
-        if (
-            held is None
-            or (held.gpu_type, held.gpu_count) != (grant.gpu_type, grant.gpu_count)
-            or grant.gpus not in (None, held.gpus)
-        ):
-            return False
-        cluster = self._input.cluster
-        return bool(cluster.gpu_available[list(held.gpus)].all()) and all(
-            self._holders[g] < cluster.jobs_per_gpu for g in held.gpus
-        )
+    def kept(self, job_id: JobId, grant: Grant) -> tuple[int, ...] | None:
+        """Return what the job holds, if it was granted, is usable, and has a place."""
+        held = held_as_granted(self._input, job_id, grant)
+        if held is None or grant.gpus not in (None, held):
+            return None
+        most = self._input.cluster.jobs_per_gpu
+        return held if all(self._holders[gpu] < most for gpu in held) else None
 
     def take(self, gpus: Sequence[int]) -> Sequence[int]:
         self._idle.take(gpu for gpu in gpus if not self._holders[gpu])
@@ -78,9 +77,12 @@ class _Board:
         return gpus
 
     def find(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> list[int] | None:
-        """GPUs for a grant, none of them taken yet; None where idle or partners' GPUs do not suffice, or named ones are taken."""
+        """Return GPUs for a grant, without taking them.
+
+        None if there are too few idle GPUs or GPUs of partners, or if a named GPU is taken.
+        """
         if grant.gpus is not None:
-            return list(grant.gpus) if self._to_be_had(grant, placed) else None
+            return list(grant.gpus) if self._are_open(grant, placed) else None
         shared = self._from_partners(grant, placed)
         if len(shared) < grant.shared_gpus:
             return None
@@ -91,8 +93,8 @@ class _Board:
         self._idle.give_back(idle)
         return idle + shared
 
-    def _to_be_had(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> bool:
-        """Whether each of the named GPUs is idle, or held by one of the named partners alone."""
+    def _are_open(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> bool:
+        """Return whether each named GPU is idle or held by a named partner alone."""
         partners = {gpu for partner in grant.share_with for gpu in placed.get(partner, ())}
         most = min(self._input.cluster.jobs_per_gpu, 2)
         return all(
@@ -101,7 +103,10 @@ class _Board:
         )
 
     def _from_partners(self, grant: Grant, placed: dict[JobId, Sequence[int]]) -> list[int]:
-        """GPUs that partners hold alone, in the partners' order; of the last one no more than are needed, together on few nodes."""
+        """Return GPUs that partners hold alone, in order of the partners.
+
+        Of the last partner only as many as are needed, on few nodes.
+        """
         taken: list[int] = []
         if self._input.cluster.jobs_per_gpu < 2:
             return taken
@@ -111,11 +116,14 @@ class _Board:
                 for gpu in placed.get(partner, ())
                 if self._holders[gpu] == 1 and self._usable(gpu, grant)
             ]
-            taken += self._together(alone, taken)[: grant.shared_gpus - len(taken)]
+            taken += self._by_node(alone, taken)[: grant.shared_gpus - len(taken)]
         return taken
 
-    def _together(self, gpus: Sequence[int], besides: Sequence[int]) -> list[int]:
-        """These GPUs, nodes first of which some are taken already, then those with most of them; by number within a node."""
+    def _by_node(self, gpus: Sequence[int], besides: Sequence[int]) -> list[int]:
+        """Return `gpus` sorted so that the first ones are on few nodes.
+
+        Nodes of the GPUs `besides` come first, then nodes with most of `gpus`.
+        """
         used = set(self._node[list(besides)].tolist())
         many = Counter(self._node[list(gpus)].tolist())
         return sorted(

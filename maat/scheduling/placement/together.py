@@ -1,24 +1,31 @@
-"""Placement of pairs: jobs that name each other share one set of GPUs; everybody else has GPUs alone. Chooses no pair."""
+"""Placement of pairs: two jobs that name each other share one set of GPUs.
+
+Other jobs share no GPU. The policy chooses the pairs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
+from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement.free_gpus import FreeGpus
+from maat.scheduling.placement.outcome import outcome
 from maat.scheduling.placement.packed import pack
-from maat.scheduling.rounds import Decision, Placement, PlacementResult, RoundInput
+from maat.scheduling.rounds import Decision, PlacementResult, RoundInput
 
 Unit = tuple[JobId, ...]
+"""The two jobs of a pair, or a job that shares with none."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """GPUs that a member holds, where they are what was granted and nobody else's; else as few nodes as possible, the tightest that fits.
+    """Place pairs and single jobs on GPUs of their own.
 
-    A pair that is formed joins on the GPUs of its first member that holds any; of one that is dissolved, the first keeps them.
+    A unit keeps the GPUs that a member holds, if they are what was granted and no other unit has
+    them; else it is packed. A new pair meets on the GPUs of its first member that holds any. If
+    a pair is dissolved, its first member keeps the GPUs.
     """
 
     name: str = "together"
@@ -34,30 +41,21 @@ class Together:
             if held is not None:
                 free.take(held)
                 found[unit] = held
-        unplaced: dict[JobId, Reasons] = {}
         for unit in units:
             if unit not in found:
-                grant = decision.grants[unit[0]]
-                gpus = pack(free, grant)
-                if gpus is None:
-                    told: dict[str, float | int | str | None] = {
-                        "gpu_type": grant.gpu_type,
-                        "gpu_count": grant.gpu_count,
-                    }
-                    unplaced |= {job_id: Reasons(ReasonCode.FRAGMENTED, told) for job_id in unit}
-                else:
+                gpus = pack(free, decision.grants[unit[0]])
+                if gpus is not None:
                     found[unit] = gpus
         by_job = {job_id: gpus for unit, gpus in found.items() for job_id in unit}
-        return PlacementResult(
-            Placement.of(
-                {job_id: by_job[job_id] for job_id in decision.grants if job_id in by_job}
-            ),
-            unplaced,
-        )
+        return outcome(decision.grants, by_job)
 
 
 def pairs_and_singles(decision: Decision, round_input: RoundInput) -> list[Unit]:
-    """Who shares GPUs, in order of the grants: two that name each other and have like grants, where a GPU may hold two jobs."""
+    """Return the pairs and the jobs that share with none, in order of the grants.
+
+    A pair is two jobs that name each other and have grants of one type and count. There are none
+    if GPUs of the cluster hold one job each.
+    """
     units: list[Unit] = []
     seen: set[JobId] = set()
     for job_id, grant in decision.grants.items():
@@ -91,14 +89,10 @@ def _agree(one: JobId, other: JobId, decision: Decision) -> bool:
 def _kept(
     unit: Unit, free: FreeGpus, decision: Decision, round_input: RoundInput
 ) -> Sequence[int] | None:
-    """What a member holds, pinned ones first, if the unit may have it."""
+    """Return the GPUs that a member holds, if free; pinned members come first."""
     grant = decision.grants[unit[0]]
     for job_id in sorted(unit, key=lambda job_id: job_id not in round_input.pinned):
-        held = round_input.job_by_id[job_id].allocation
-        if (
-            held is not None
-            and (held.gpu_type, held.gpu_count) == (grant.gpu_type, grant.gpu_count)
-            and free.are_free(held.gpus)
-        ):
-            return held.gpus
+        held = held_as_granted(round_input, job_id, grant)
+        if held is not None and free.are_free(held):
+            return held
     return None

@@ -1,4 +1,8 @@
-"""Sia's placement rules (section 3.1): a) part of a node stays on one node, b) larger allocations take whole nodes, c) evict and try again."""
+"""Sia's placement rules (section 3.1).
+
+a) An allocation smaller than a node is on one node. b) A larger one takes whole nodes.
+c) If the rest does not fit, some jobs are evicted and placed again.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,19 @@ from enum import StrEnum
 
 import numpy as np
 
-from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.packing import NodeRoom, pack
 from maat.scheduling.parameters import knob
 from maat.scheduling.placeable import held_as_granted, room_beside
 from maat.scheduling.placement.evictions import Part, Resident, fewest_moves
 from maat.scheduling.placement.free_gpus import FreeGpus
+from maat.scheduling.placement.outcome import outcome
 from maat.scheduling.placement.packed import pack as spread
-from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundInput
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
 class Eviction(StrEnum):
-    """Who gives way where GPUs are scattered: as few as possible, or everybody of the type who may move."""
+    """Which jobs move if free GPUs are scattered: the fewest, or all of the type."""
 
     FEWEST = "fewest"
     EVERYBODY = "everybody"
@@ -28,26 +32,26 @@ class Eviction(StrEnum):
 
 @dataclass(frozen=True)
 class WholeNode:
-    """Jobs keep their GPUs where that is possible; where the rest does not fit, others of that type are moved.
+    """Keep jobs on their GPUs if all grants fit so; else move jobs of that type.
 
-    A job that fits a node is on one node. A larger one takes whole nodes; what is over (rigid jobs) goes to one more node, beside others.
+    A job that fits a node is on one node. A larger one takes whole nodes; the remainder of a
+    rigid job goes to one more node, which other jobs may use too.
     """
 
     evict: Eviction = knob(
         Eviction.FEWEST,
-        "Who is placed again where GPUs are scattered.",
-        source="Sia section 3.1, rule c: some jobs; published simulator: everybody, every round",
+        "Which jobs move where free GPUs are scattered.",
+        source="Sia section 3.1, rule c: some jobs; published simulator: all, every round",
     )
     spread: bool = knob(
         False,
-        "Spread a job over any nodes where it fits no other way, even one that a node could hold.",
+        "Spread a job over any nodes if it fits no other way, even if one node could hold it.",
         source="published simulator: yes",
     )
     name: str = "whole-node"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
         gpus: dict[JobId, Sequence[int]] = {}
-        unplaced: dict[JobId, Reasons] = {}
         for gpu_type in round_input.cluster.type_names:
             wanted = {
                 job_id: grant
@@ -55,26 +59,16 @@ class WholeNode:
                 if grant.gpu_type == gpu_type
             }
             if wanted:
-                floor = _Floor(round_input, gpu_type, wanted)
-                found = floor.placed(self.evict, spread_rest=self.spread)
-                gpus.update(found)
-                for job_id in wanted.keys() - found.keys():
-                    unplaced[job_id] = Reasons(
-                        ReasonCode.FRAGMENTED,
-                        {"gpu_type": gpu_type, "gpu_count": wanted[job_id].gpu_count},
-                    )
-        in_order = {job_id: gpus[job_id] for job_id in decision.grants if job_id in gpus}
-        return PlacementResult(
-            Placement.of(in_order),
-            {job_id: unplaced[job_id] for job_id in decision.grants if job_id in unplaced},
-        )
+                placing = _OneType(round_input, gpu_type, wanted)
+                gpus.update(placing.placed(self.evict, spread_rest=self.spread))
+        return outcome(decision.grants, gpus)
 
 
 Found = dict[JobId, Sequence[int]]
 
 
-class _Floor:
-    """The grants of one type, and who may stay where he is."""
+class _OneType:
+    """The grants of one GPU type, and the jobs that may keep their GPUs."""
 
     def __init__(
         self, round_input: RoundInput, gpu_type: str, wanted: Mapping[JobId, Grant]
@@ -92,14 +86,17 @@ class _Floor:
         ]
 
     def placed(self, evict: Eviction, *, spread_rest: bool) -> Found:
-        """Everybody who keeps GPUs stays and the others are placed; else (rule c) some move: where most GPUs find a place, then fewest jobs move."""
+        """Return GPUs by job: jobs stay if the others fit too, else some move (rule c).
+
+        Of several ways the best is the one that places most GPUs, then moves fewest jobs.
+        """
         best = self._fill(self._kept)
         if len(best) < len(self._wanted):
             best = min((best, *self._with_moves(evict)), key=self._badness)
         return self._spread(best) if spread_rest and len(best) < len(self._wanted) else best
 
     def _badness(self, found: Found) -> tuple[int, int, float]:
-        """GPUs placed, less than zero; jobs that had to move; what restarting these wastes, in GPU-seconds."""
+        """Return (-GPUs placed, jobs moved, GPU-seconds that their restarts waste)."""
         moved = [
             job_id
             for job_id, gpus in self._kept.items()
@@ -115,11 +112,11 @@ class _Floor:
         if len(self._kept) > len(self._pinned):
             yield self._fill(self._pinned)
         if evict is Eviction.FEWEST and self._input.cluster.jobs_per_gpu == 1:
-            yield from self._moved()
-            yield from self._anew()
+            yield from self._with_fewest_moves()
+            yield from self._with_all_repacked()
 
     def _fill(self, kept: Mapping[JobId, tuple[int, ...]]) -> Found:
-        """Keep `kept` where it is and place the others, largest first."""
+        """Keep the GPUs of `kept` and place the other jobs, largest first."""
         free = FreeGpus(self._input.cluster)
         found: Found = {}
         for job_id, gpus in kept.items():
@@ -134,10 +131,10 @@ class _Floor:
                 found[job_id] = place
         return found
 
-    def _moved(self) -> Iterator[Found]:
-        """Only some of those who keep GPUs move."""
+    def _with_fewest_moves(self) -> Iterator[Found]:
+        """Yield the way in which fewest jobs move, if one is found."""
         room = self._room(self._pinned)
-        beside = self._room(self._kept)
+        room_if_all_stay = self._room(self._kept)
         residents = {
             job_id: self._resident(job_id, room)
             for job_id in self._kept
@@ -149,7 +146,7 @@ class _Floor:
             if job_id not in self._kept
             for part in self._parts(job_id, room)
         ]
-        moves = fewest_moves(beside.free, residents, wanted)
+        moves = fewest_moves(room_if_all_stay.free, residents, wanted)
         if moves is not None:
             yield self._on_nodes(
                 {
@@ -160,8 +157,8 @@ class _Floor:
                 moves.nodes,
             )
 
-    def _anew(self) -> Iterator[Found]:
-        """Everybody but pinned jobs, wherever they can be packed."""
+    def _with_all_repacked(self) -> Iterator[Found]:
+        """Yield a packing of all jobs but the pinned ones, if one is found."""
         room = self._room(self._pinned)
         parts = [
             (part, job_id)
@@ -202,7 +199,7 @@ class _Floor:
         return dict(found)
 
     def _spread(self, found: Found) -> Found:
-        """The others on whatever is left, on as few nodes as possible."""
+        """Place the remaining jobs on any free GPUs, each on as few nodes as possible."""
         free = FreeGpus(self._input.cluster)
         for gpus in found.values():
             free.take(gpus)
@@ -217,13 +214,17 @@ class _Floor:
 def _part_of_node(
     free: FreeGpus, gpu_type: str, count: int, besides: Collection[int] = ()
 ) -> list[int] | None:
-    """Rule a: the tightest node that holds it all, for a job which has `besides` already."""
+    """Rule a: take GPUs of the tightest node, besides those that the job has."""
     node = free.tightest(gpu_type, count, besides)
     return None if node is None else free.take_from(node, count, besides)
 
 
 def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
-    """Rule b: idle nodes for all parts of a grant but what is over, which goes to one more node, idle or not."""
+    """Rule b: take idle nodes for a grant larger than a node.
+
+    The remainder goes to one more node, idle or not. Returns None, with nothing taken, if there
+    are too few such nodes or the grant fits a node.
+    """
     nodes = free.nodes_of_type(grant.gpu_type)
     room = NodeRoom(tuple(free.whole[nodes].tolist()), tuple(free.counts[nodes].tolist()))
     if grant.gpu_count <= max(room.whole, default=0):
@@ -231,10 +232,10 @@ def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
     taken: list[int] = []
     parts = room.parts_of(grant.gpu_count, grant.node_count)
     for number, part in enumerate(parts, start=1):
-        is_over = number == len(parts) and part < parts[0]
+        is_remainder = number == len(parts) and part < parts[0]
         found = (
             _part_of_node(free, grant.gpu_type, part, taken)
-            if is_over
+            if is_remainder
             else _idle_node(free, grant.gpu_type, part)
         )
         if found is None:
@@ -245,7 +246,7 @@ def _whole_nodes(free: FreeGpus, grant: Grant) -> list[int] | None:
 
 
 def _idle_node(free: FreeGpus, gpu_type: str, count: int) -> list[int] | None:
-    """GPUs of the smallest idle node that has as many."""
+    """Take GPUs of the smallest idle node that has at least `count`."""
     idle = free.idle_nodes(gpu_type)
     large = idle[free.whole[idle] >= count]
     return free.take_from(int(large[np.argmin(free.whole[large])]), count) if len(large) else None

@@ -1,4 +1,4 @@
-"""Every policy that Maat has: one file and one line here for each."""
+"""The registry of policies: one file and one line here for each."""
 
 from collections.abc import Mapping
 
@@ -10,79 +10,85 @@ POLICIES: Registry[Policy] = Registry(
     Entry(
         "sia",
         "Sia",
-        "Chooses GPU type, count and batch size for the most goodput, fairly, as an integer programme.",
+        "Chooses GPU type, count and batch size for fair goodput by an integer programme.",
         "maat.scheduling.policies.sia:Sia",
         "whole-node",
     ),
     Entry(
         "fifo",
         "FIFO",
-        "First come, first served; every job gets the GPUs it asked for and keeps them to its end.",
+        "First come, first served; each job gets the GPUs that it requests and keeps them.",
         "maat.scheduling.policies.fifo:Fifo",
     ),
     Entry(
         "srtf",
         "SRTF",
-        "Shortest remaining time first; preempts at rounds; every job gets the GPUs it asked for.",
+        "Shortest remaining time first; preempts at rounds; each job gets the GPUs it requests.",
         "maat.scheduling.policies.srtf:Srtf",
     ),
     Entry(
         "sjf",
         "SJF",
-        "Shortest job first; every job gets the GPUs it asked for and keeps them to its end.",
+        "Shortest job first; each job gets the GPUs that it requests and keeps them.",
         "maat.scheduling.policies.sjf:Sjf",
     ),
     Entry(
         "las",
         "LAS",
-        "Least attained service first; preempts at rounds; every job gets the GPUs it asked for.",
+        "Least attained service first; preempts at rounds; each job gets the GPUs it requests.",
         "maat.scheduling.policies.las:Las",
     ),
     Entry(
         "shockwave",
         "Shockwave",
-        "Plans a window of rounds for social welfare and finish-time fairness, predicting jobs that adapt.",
+        "Plans a window of rounds for social welfare and finish-time fairness; predicts how jobs "
+        "adapt.",
         "maat.scheduling.policies.shockwave.policy:Shockwave",
     ),
     Entry(
         "tiresias",
         "Tiresias",
-        "Least attained service first, in queues by thresholds; preempts at rounds; every job gets the GPUs it asked for.",
+        "Least attained service first, in queues by thresholds; preempts at rounds; each job gets "
+        "the GPUs that it requests.",
         "maat.scheduling.policies.tiresias:Tiresias",
         "most-free",
     ),
     Entry(
         "optimus",
         "Optimus",
-        "A GPU for everybody, then one by one to the job whose remaining time it shortens most, at its own batch size.",
+        "One GPU per job, then GPU by GPU to the job that saves most time by it; jobs keep their "
+        "batch size.",
         "maat.scheduling.policies.optimus:Optimus",
         "most-free",
     ),
     Entry(
         "gavel",
         "Gavel",
-        "Shares of time on each GPU type that are best for a chosen objective, carried out round by round.",
+        "Computes the best share of time of each job on each GPU type for an objective, and runs "
+        "the shares round by round.",
         "maat.scheduling.policies.shares.gavel:Gavel",
         "lowest-numbered",
     ),
     Entry(
         "themis",
         "Themis",
-        "Auctions free GPUs among the jobs that are treated worst; winners hold them for a lease.",
+        "Auctions free GPUs among the worst-off jobs; winners hold them for a lease.",
         "maat.scheduling.policies.shares.themis:Themis",
         "shared",
     ),
     Entry(
         "gandiva",
         "Gandiva",
-        "Equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance.",
+        "Equal slices of time in turn; if GPUs are scarce, random pairs of jobs of one size share "
+        "them.",
         "maat.scheduling.policies.gandiva:Gandiva",
         "together",
     ),
     Entry(
         "sjf-ffs",
         "SJF-FFS",
-        "Shortest job first, no preemption; where idle GPUs lack, beside the first running jobs that leave memory.",
+        "Shortest job first, no preemption; if idle GPUs are too few, a job shares those of the "
+        "first running jobs that leave memory.",
         "maat.scheduling.policies.sharing.sjf_ffs:SjfFfs",
         "shared",
         Needs.SHARED_GPUS,
@@ -90,7 +96,8 @@ POLICIES: Registry[Policy] = Registry(
     Entry(
         "sjf-bsbf",
         "SJF-BSBF",
-        "Shortest job first, no preemption; where idle GPUs lack, beside the running jobs with which sharing beats waiting, best pair first.",
+        "Shortest job first, no preemption; if idle GPUs are too few, a job shares GPUs of "
+        "running jobs if that beats waiting, best pair first.",
         "maat.scheduling.policies.sharing.sjf_bsbf:SjfBsbf",
         "shared",
         Needs.SHARED_GPUS,
@@ -98,7 +105,8 @@ POLICIES: Registry[Policy] = Registry(
     Entry(
         "pollux",
         "Pollux",
-        "Chooses GPUs by node and batch size for fair goodput by a genetic search; blind to types.",
+        "Chooses GPUs by node and batch size for fair goodput, by a genetic search; ignores "
+        "GPU types.",
         "maat.scheduling.policies.pollux.policy:Pollux",
         "as-decided",
     ),
@@ -106,11 +114,17 @@ POLICIES: Registry[Policy] = Registry(
 
 
 def suiting_placer(policy: str) -> str:
-    """The placer that a policy's line names, else packed-sticky: its counts are no configurations. Raises UnknownNameError."""
+    """Return the policy's placer, by default packed-sticky.
+
+    The default suits policies with counts other than Sia's configurations. Raises UnknownNameError.
+    """
     return POLICIES.entry(policy).placer or "packed-sticky"
 
 
 def parameters_beside(placer: Entry[Placer], policy: str) -> Mapping[str, object]:
-    """What the placer has a policy be where nobody says otherwise. Raises UnknownNameError."""
+    """Return the parameters that a placer sets in a policy by default.
+
+    They hold unless the user sets them. Raises UnknownNameError.
+    """
     known = {parameter.name for parameter in POLICIES.entry(policy).parameters}
     return {name: value for name, value in placer.of_policy.items() if name in known}

@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, in_order, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 
 @dataclass(frozen=True)
 class Fifo:
-    """Jobs in order of submission; what runs stays."""
+    """Start jobs in order of submission; running jobs stay."""
 
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BLOCK,

@@ -1,4 +1,4 @@
-"""Gandiva as Gavel compares with it: equal slices of time in turn; where GPUs lack, jobs of one size share them in pairs chosen by chance."""
+"""Gandiva as Gavel implements it: time slices, and random pairs of jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, Requests, Walker
+from maat.scheduling.policies.ordering import HeadOfLine, Walker
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
@@ -20,16 +21,17 @@ Unit = tuple[Job, ...]
 
 @dataclass(frozen=True)
 class Gandiva:
-    """A job that has used up a slice goes to the end of the queue; a pair takes its turns as one job.
+    """Run jobs in turn, by equal slices of time; a pair takes turns as one job.
 
-    Pairs are formed while more GPUs are asked for than there are, if a GPU may hold two jobs and it was measured how they slow each other;
-    one whose summed speeds, each relative to running alone, fall below the least is dropped. Profiling, migration for locality and growth,
-    which the original does besides, are not part of Gavel's version.
+    A job with a used-up slice goes to the end of the queue. Pairs are formed while jobs request
+    more GPUs than there are, if a GPU may hold two jobs and their slowdowns are known. A pair with
+    summed speeds, relative to running alone, below the least is dropped. Profiling, migration for
+    locality and growth, which the original does, are not part of Gavel's version.
     """
 
     slice_seconds: float = knob(
         360.0,
-        "Time on GPUs after which the next in the queue has a turn.",
+        "Time on GPUs after which the next job in the queue has its turn.",
         unit="s",
         source="Gavel: its rounds; Gandiva: about a minute",
         minimum=1.0,
@@ -56,12 +58,12 @@ class Gandiva:
         pairs = self._pairs(round_input, memory.data)
         active = {
             **(pairs if self.pairing and _is_crowded(round_input) else {}),
-            **_bound(round_input),
+            **_pinned_pairs(round_input),
         }
-        queue = _turns(round_input, memory.data, self.slice_seconds)
+        queue = _next_queue(round_input, memory.data, self.slice_seconds)
         units = _units([round_input.job_by_id[job_id] for job_id in queue], active, round_input)
         decision = self._walk(round_input, units)
-        since = _slices(round_input, memory.data, self.slice_seconds, decision)
+        since = _slice_starts(round_input, memory.data, self.slice_seconds, decision)
         kept = sorted([a, b] for a, b in pairs.items() if a < b)
         state = PolicyState(
             memory.owner, memory.parameter_hash, {"queue": queue, "since": since, "pairs": kept}
@@ -71,7 +73,11 @@ class Gandiva:
     # ---- pairs
 
     def _pairs(self, round_input: RoundInput, data: Mapping[str, Any]) -> dict[JobId, JobId]:
-        """Partner by job, both ways: those remembered that still hold, and new ones by chance while GPUs lack."""
+        """Return the partner of each job: pairs kept, and new ones drawn at random.
+
+        Both ways. Pairs of the state are kept while they hold; new ones are drawn while GPUs are
+        scarce.
+        """
         jobs = round_input.job_by_id
         kept = [
             (a, b)
@@ -81,13 +87,13 @@ class Gandiva:
         partner = {one: other for a, b in kept for one, other in ((a, b), (b, a))}
         if self.pairing and round_input.cluster.jobs_per_gpu > 1 and _is_crowded(round_input):
             lonely = [job for job in round_input.jobs if job.id not in partner]
-            partner |= self._drawn(
+            partner |= self._random_pairs(
                 [lonely[i] for i in round_input.rng.permutation(len(lonely))], round_input
             )
         return partner
 
-    def _drawn(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
-        """Each with the next one that suits it."""
+    def _random_pairs(self, shuffled: Sequence[Job], round_input: RoundInput) -> dict[JobId, JobId]:
+        """Pair each job with the next one that suits it."""
         partner: dict[JobId, JobId] = {}
         for i, one in enumerate(shuffled):
             if one.id not in partner:
@@ -102,11 +108,14 @@ class Gandiva:
         return partner
 
     def _suit(self, one: Job, other: Job, round_input: RoundInput) -> bool:
-        """Whether two jobs ask for as many GPUs and are known to be fast enough beside each other."""
+        """Return whether two jobs can be a pair: equal counts, fast enough together.
+
+        Two pinned jobs can only be a pair if they share GPUs already.
+        """
         count = one.spec.requested_gpus
         if other.spec.requested_gpus != count or (
-            _fixed(one, round_input)
-            and _fixed(other, round_input)
+            _is_pinned(one, round_input)
+            and _is_pinned(other, round_input)
             and not _share_already(one, other)
         ):
             return False
@@ -123,9 +132,14 @@ class Gandiva:
     # ---- turns
 
     def _walk(self, round_input: RoundInput, units: Sequence[Unit]) -> Decision:
-        """Grant along the queue; the second of a pair takes places, not GPUs."""
+        """Grant along the queue; the second job of a pair takes no GPUs.
+
+        It takes places, under the limits that count places.
+        """
         second = tuple(unit[1].id for unit in units if len(unit) == 2)
-        inner = replace(round_input, limits=round_input.limits + _one_each(round_input, second))
+        inner = replace(
+            round_input, limits=round_input.limits + _one_unit_per_gpu(round_input, second)
+        )
         walker = Walker(inner, Requests(inner))
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
         together = []
@@ -152,7 +166,7 @@ class Gandiva:
 
 
 def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
-    """The grants, partners naming each other."""
+    """Return the grants; partners name each other."""
     grants, reasons = walker.grants, walker.reasons
     for one, other in ((unit[i], unit[1 - i]) for unit in together for i in (0, 1)):
         grants[one.id] = replace(grants[one.id], share_with=(other.id,))
@@ -163,18 +177,21 @@ def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
 
 
 def _is_crowded(round_input: RoundInput) -> bool:
-    """Whether more GPUs are asked for than there are."""
+    """Return whether jobs request more GPUs than there are."""
     return sum(job.spec.requested_gpus for job in round_input.jobs) > int(
         round_input.cluster.usable_gpus.sum()
     )
 
 
-def _fixed(job: Job, round_input: RoundInput) -> bool:
+def _is_pinned(job: Job, round_input: RoundInput) -> bool:
     return job.id in round_input.pinned
 
 
-def _bound(round_input: RoundInput) -> dict[JobId, JobId]:
-    """Pinned jobs that hold the same GPUs, both ways: they share them, crowded or not."""
+def _pinned_pairs(round_input: RoundInput) -> dict[JobId, JobId]:
+    """Return pinned jobs that hold the same GPUs, both ways.
+
+    They share GPUs already, whether GPUs are scarce or not.
+    """
     by_gpus: dict[tuple[int, ...], list[JobId]] = {}
     for job_id in round_input.pinned if round_input.cluster.jobs_per_gpu > 1 else ():
         held = round_input.job_by_id[job_id].allocation
@@ -191,8 +208,11 @@ def _share_already(one: Job, other: Job) -> bool:
     return one.allocation is not None and one.allocation == other.allocation
 
 
-def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit, ...]:
-    """Rows by which a GPU is one pair's or one job's, where it has places for more."""
+def _one_unit_per_gpu(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit, ...]:
+    """Return limits that give each GPU to one pair or one job.
+
+    None if GPUs hold one job each.
+    """
     cluster = round_input.cluster
     if cluster.jobs_per_gpu < 2:
         return ()
@@ -202,37 +222,41 @@ def _one_each(round_input: RoundInput, second: tuple[JobId, ...]) -> tuple[Limit
     )
 
 
-def _turns(round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float) -> list[JobId]:
-    """The queue: as it was, newcomers at its end, and behind them those that have used up their slice."""
+def _next_queue(
+    round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float
+) -> list[JobId]:
+    """Return the queue: known jobs, new ones, then those with a used-up slice."""
     jobs = round_input.job_by_id
     known = [job_id for job_id in data.get("queue", ()) if job_id in jobs]
     queue = known + [job.id for job in round_input.jobs if job.id not in set(known)]
     over = {
-        job_id for job_id in queue if _is_over(jobs[job_id], data, round_input.now, slice_seconds)
+        job_id
+        for job_id in queue
+        if _has_used_slice(jobs[job_id], data, round_input.now, slice_seconds)
     }
     return [job_id for job_id in queue if job_id not in over] + [
         job_id for job_id in queue if job_id in over
     ]
 
 
-def _is_over(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float) -> bool:
+def _has_used_slice(job: Job, data: Mapping[str, Any], now: float, slice_seconds: float) -> bool:
     return (
         job.allocation is not None
         and now - data.get("since", {}).get(job.id, now) >= slice_seconds - _SLACK
     )
 
 
-def _slices(
+def _slice_starts(
     round_input: RoundInput, data: Mapping[str, Any], slice_seconds: float, decision: Decision
 ) -> dict[JobId, float]:
-    """When the present slice of everybody with a grant began."""
+    """Return when the present slice of each granted job began."""
     since, now = data.get("since", {}), round_input.now
     goes_on = {
         job.id
         for job in round_input.jobs
         if job.allocation is not None
         and job.id in since
-        and not _is_over(job, data, now, slice_seconds)
+        and not _has_used_slice(job, data, now, slice_seconds)
     }
     return {job_id: since[job_id] if job_id in goes_on else now for job_id in decision.grants}
 
@@ -240,7 +264,10 @@ def _slices(
 def _units(
     queue: Sequence[Job], partner: Mapping[JobId, JobId], round_input: RoundInput
 ) -> list[Unit]:
-    """Jobs and pairs in the order of the first of each pair; of two, one that is pinned leads."""
+    """Return jobs and pairs in queue order of their first member.
+
+    In a pair, a pinned job comes first.
+    """
     units: list[Unit] = []
     seen: set[JobId] = set()
     for job in queue:
@@ -253,5 +280,5 @@ def _units(
             else (job, other)
         )
         seen.update(member.id for member in pair)
-        units.append(tuple(sorted(pair, key=lambda member: not _fixed(member, round_input))))
+        units.append(tuple(sorted(pair, key=lambda member: not _is_pinned(member, round_input))))
     return units

@@ -1,4 +1,4 @@
-"""What each job makes of its own request on each GPU type, and how long it would take alone on its equal part of the cluster."""
+"""The speed of each job's request by GPU type, and its time on an equal share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import efficiency
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.matrix import NO_LOSS
-from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import PolicyState, RoundInput
 
 
 class ThroughputUnit(StrEnum):
-    """What a sum of throughputs adds up: optimiser steps, samples, or each job's part of its own best."""
+    """What a sum of throughputs adds up.
+
+    STEPS: optimiser steps. SAMPLES: samples. RELATIVE: each job's share of its own best goodput.
+    """
 
     STEPS = "steps"
     SAMPLES = "samples"
@@ -25,7 +28,11 @@ class ThroughputUnit(StrEnum):
 
 
 class IsolatedRule(StrEnum):
-    """How long a job would have taken alone on its equal part: computed as it went along, or for the whole job as things are now."""
+    """How the time that a job takes alone on its equal share is computed.
+
+    CUMULATIVE: summed over the rounds, with the share of each. WHOLE_JOB: for the whole job with
+    the share of now.
+    """
 
     CUMULATIVE = "cumulative"
     WHOLE_JOB = "whole-job"
@@ -33,10 +40,14 @@ class IsolatedRule(StrEnum):
 
 @dataclass(frozen=True)
 class Speeds:
-    """Of J jobs at their own requests on T types, shapes (J, T): steps/s, samples/s, effective samples/s; zero where a job cannot run.
+    """The speed of J jobs at their own requests on T types, shapes (J, T).
 
-    Of a job that asks for no batch, which is given another on each type, steps are those of the largest by samples: small ones are worth less.
-    Of a type that nothing is known of, a job counts as fast as the fastest that is known, so that somebody finds out.
+    `steps`: steps/s; `samples`: samples/s; `goodput`: effective samples/s. Zero if the job cannot
+    run.
+
+    A job without a requested batch size gets another on each type: its steps count in units of its
+    largest batch. On a type without a model, a job counts as fast as the fastest known one, so that
+    it is tried there.
     """
 
     steps: FloatArray
@@ -45,7 +56,7 @@ class Speeds:
 
     @classmethod
     def of(cls, round_input: RoundInput, wanted: Requests) -> Speeds:
-        """As measured where just this request was measured on that type, else as the models say."""
+        """Return measured speeds where the request was measured, else modelled ones."""
         pairs, shape = wanted.pairs, wanted.goodput.shape
         total = np.maximum(pairs.plans.total_batch_size, 1).astype(np.float64)
         worth = _worth_of_a_sample(wanted, total)
@@ -71,7 +82,7 @@ class Speeds:
         return cls(*found)
 
     def in_unit(self, unit: ThroughputUnit) -> FloatArray:
-        """Shape (J, T)."""
+        """Return the speeds in a unit, shape (J, T)."""
         match unit:
             case ThroughputUnit.STEPS:
                 return self.steps
@@ -86,7 +97,10 @@ class Speeds:
 
 
 def _part_of_a_step(wanted: Requests, total: FloatArray) -> FloatArray:
-    """What a step of each pair counts for, shape (P,): one, or its part of the job's largest where the job asked for no batch."""
+    """Return how much a step of each pair counts, shape (P,).
+
+    1, or the part of the job's largest batch if the job requests no batch size.
+    """
     at = wanted.pairs.job
     largest = np.zeros(len(wanted.jobs))
     np.maximum.at(largest, at, total)
@@ -95,7 +109,7 @@ def _part_of_a_step(wanted: Requests, total: FloatArray) -> FloatArray:
 
 
 def _worth_of_a_sample(wanted: Requests, total: FloatArray) -> FloatArray:
-    """Progress per sample of each pair's batch relative to the initial one, shape (P,)."""
+    """Return progress per sample relative to the initial batch, shape (P,)."""
     at = wanted.pairs.job
     phi = [
         job.belief.noise_scale(job.spec.initial_batch_size) if job.spec.learns else NO_LOSS
@@ -112,7 +126,10 @@ def _worth_of_a_sample(wanted: Requests, total: FloatArray) -> FloatArray:
 
 
 def _measured(round_input: RoundInput, wanted: Requests, modelled: FloatArray) -> FloatArray:
-    """Steps/s of each pair, shape (P,): from the sample of its very nodes, replicas and batch, where there is one."""
+    """Return steps/s of each pair, shape (P,), measured if possible.
+
+    A sample counts if it has the same nodes, replicas and batch size.
+    """
     pairs, names = wanted.pairs, round_input.cluster.type_names
     steps = modelled.copy()
     for p, (j, t) in enumerate(zip(pairs.job.tolist(), pairs.gpu_type.tolist(), strict=True)):
@@ -135,10 +152,11 @@ def _measured(round_input: RoundInput, wanted: Requests, modelled: FloatArray) -
 
 @dataclass(frozen=True)
 class IsolatedTimes:
-    """How J jobs would do alone on an equal part of the cluster, of which every job has W_t / J GPUs of each type.
+    """How J jobs would run alone on an equal share: W_t / J GPUs of each type.
 
-    isolated_rate, equal_rate: effective samples/s with those GPUs, or with an equal split of the time on all types; so_far: seconds in which
-    it would alone have done what it has done until now. Shapes (J,).
+    `isolated_rate`: effective samples/s with those GPUs; `equal_rate`: with an equal split of the
+    time on all types; `so_far`: seconds that its work until now would have taken alone;
+    `remaining`: remaining work. Shapes (J,).
     """
 
     job_ids: tuple[JobId, ...] = ()
@@ -151,7 +169,10 @@ class IsolatedTimes:
     def at(
         cls, state: PolicyState, round_input: RoundInput, wanted: Requests, goodput: FloatArray
     ) -> IsolatedTimes:
-        """This round's, from what `data` wrote in the last one. `goodput`: shape (J, T)."""
+        """Return this round's times, from the state that `data` wrote last round.
+
+        `goodput`: effective samples/s, shape (J, T).
+        """
         gpus = round_input.cluster.usable_gpus.astype(np.float64)
         asked = np.array([job.spec.requested_gpus for job in wanted.jobs], dtype=np.float64)
         share = gpus / np.maximum(len(wanted.jobs), 1) / asked[:, None]
@@ -174,14 +195,17 @@ class IsolatedTimes:
         )
 
     def data(self) -> dict[str, list[float]]:
-        """As JSON data, by job: seconds so far, what remained, the rate since."""
+        """Return JSON data by job: seconds so far, remaining work, rate."""
         columns = zip(
             self.so_far.tolist(), self.remaining.tolist(), self.isolated_rate.tolist(), strict=True
         )
         return {job_id: list(row) for job_id, row in zip(self.job_ids, columns, strict=True)}
 
     def seconds(self, rule: IsolatedRule, jobs: Sequence[Job]) -> FloatArray:
-        """Each job's whole time alone, shape (J,); infinite where it can run nowhere."""
+        """Return each job's total time alone, shape (J,).
+
+        Infinite if it can run on no type.
+        """
         rate = self.isolated_rate
         if rule is IsolatedRule.WHOLE_JOB:
             start = np.array([job.spec.restart_seconds for job in jobs], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Least attained service first: preemptive at rounds, without queues (tiresias.py has them)."""
+"""Least attained service first, without queues: preemptive at rounds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from maat.scheduling.policies.ordering import (
     ServiceUnit,
     attained_service,
     in_order,
-    requests,
     walk,
 )
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 
 @dataclass(frozen=True)
 class Las:
-    """Jobs by the service that they have had, least first; ties by submission."""
+    """Run jobs by attained service, least first; ties by submission."""
 
     service: ServiceUnit = knob(
         ServiceUnit.GPU_SECONDS,

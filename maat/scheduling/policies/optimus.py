@@ -1,4 +1,7 @@
-"""Optimus: one GPU for everybody, then GPU by GPU to the job whose remaining time it shortens most. Knows nothing of nodes."""
+"""Optimus: one GPU per job, then GPU by GPU to the job that gains most.
+
+Ignores nodes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import Requests, Walker, declared_plans
+from maat.scheduling.policies.ordering import Walker
+from maat.scheduling.policies.requests import Requests, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.throughput import pass_seconds, step_seconds
@@ -22,10 +26,12 @@ from maat.scheduling.throughput import pass_seconds, step_seconds
 
 @dataclass(frozen=True)
 class Optimus:
-    """Marginal gains at each job's own batch size: (T(k) - T(k + 1)) x the optimiser steps that it has left, greedily, while any is positive.
+    """Give GPUs one by one, by the time that each would save.
 
-    T(k): seconds of a step on k GPUs, nodes filled one by one: as measured where it was, else by the fitted model. A job of which nothing is
-    known keeps its first GPU until something is. On several GPU types, a job starts on its fastest with room and grows there.
+    The gain is (T(k) - T(k + 1)) x the optimiser steps left, at the job's own batch size, while any
+    is positive. T(k): seconds of a step on k GPUs, nodes filled one by one: as measured, else by
+    the fitted model. A job without a model keeps its first GPU until there is one. With several GPU
+    types, a job starts on its fastest type with room and grows there.
     """
 
     round_seconds: float = knob(
@@ -52,7 +58,10 @@ class Optimus:
 
 
 def least_gpus(spec: JobSpec, gpu_type: str, /) -> int:
-    """One replica, or as many as make up `min_gpus`; what it asks for, of a job that cannot grow."""
+    """Return the GPUs that a job starts with.
+
+    One replica, or enough replicas for `min_gpus`; for a job that cannot grow, what it requests.
+    """
     if not _grows(spec):
         return spec.requested_gpus
     unit = spec.replica_gpus(gpu_type)
@@ -64,7 +73,7 @@ def _grows(spec: JobSpec) -> bool:
 
 
 class _Growth:
-    """Who has how many GPUs, and what the next one would bring each."""
+    """The GPU count of each job while GPUs are handed out."""
 
     def __init__(self, round_input: RoundInput, walker: Walker) -> None:
         self._walker = walker
@@ -76,7 +85,7 @@ class _Growth:
         self._tasks = [_Task(job, walker.grants[job.id], round_input) for job in granted]
 
     def run(self) -> None:
-        """Hand out what is free, largest gain first, ties to the job that came first."""
+        """Hand out free GPUs, largest gain first, ties to the earlier job."""
         waiting = [(-task.gain(), i) for i, task in enumerate(self._tasks) if _grows(task.job.spec)]
         heapq.heapify(waiting)
         while waiting and waiting[0][0] < 0:
@@ -87,7 +96,7 @@ class _Growth:
                 heapq.heappop(waiting)
 
     def _grow(self, task: _Task) -> bool:
-        """One more replica; False where there is no room for it, now or later."""
+        """Add a replica; return False if it has no room, now or later."""
         places, free = task.more_places(), self._walker.free
         for r, more in places:
             if free[r] < more:
@@ -98,7 +107,7 @@ class _Growth:
         return True
 
     def grants(self) -> dict[JobId, Grant]:
-        """Everybody's grant, in the order of the jobs."""
+        """Return all grants, in the order of the jobs."""
         grown = {
             task.job.id: replace(task.grant, gpu_count=task.count, batch=task.plan())
             for task in self._tasks
@@ -110,7 +119,7 @@ class _Growth:
 
 
 class _Task:
-    """One job on its type while it grows."""
+    """One job and its GPU count on its type."""
 
     def __init__(self, job: Job, grant: Grant, round_input: RoundInput) -> None:
         self.job, self.grant, self.gpu_type, self.count = (
@@ -141,13 +150,19 @@ class _Task:
         self._now, self._next = self._seconds(self.count), self._seconds(self.count + self.unit)
 
     def gain(self) -> float:
-        """Seconds by which another replica shortens what is left; 0 where nobody knows, or nobody may have it."""
+        """Return the seconds that another replica would save.
+
+        0 if the gain is unknown, or if the job may not have another replica.
+        """
         if self._now is None or self._next is None or self.count + self.unit > self.most:
             return 0.0
         return (self._now - self._next) * self._steps
 
     def more_places(self) -> list[tuple[int, int]]:
-        """Places that one more replica takes, by number of limit; a limit on large grants counts all of one that becomes large."""
+        """Return the places that one more replica takes, by limit.
+
+        A limit that counts large grants only counts all GPUs of a grant that becomes large.
+        """
         now, then = self.count, self.count + self.unit
         return [
             (r, self.unit if now >= smallest else then)
@@ -175,7 +190,10 @@ class _Task:
         return Reasons(ReasonCode.GRANTED, evidence)
 
     def _seconds(self, count: int) -> float | None:
-        """Seconds of an optimiser step at the requested batch size; None where nothing is known, or no such batch fits."""
+        """Return the seconds of an optimiser step at the requested batch size.
+
+        None if the job has no model, or if no such batch fits.
+        """
         if self._known is None or count > self.most:
             return None
         replicas = count // self.unit
@@ -187,7 +205,10 @@ class _Task:
 
 
 def step_time(known: TypeBelief, plan: BatchPlan, *, node_count: int, replica_count: int) -> float:
-    """Seconds of an optimiser step under a batch plan: as measured, else by the fitted model (Pollux eq. 8-11)."""
+    """Return the seconds of an optimiser step under a batch plan.
+
+    Measured if possible, else by the fitted model (Pollux eq. 8-11).
+    """
     measured = known.by_key.get((node_count, replica_count, plan.per_gpu_batch_size))
     if measured is not None:
         return measured.step_seconds + plan.accumulation_steps * (
@@ -201,7 +222,10 @@ def step_time(known: TypeBelief, plan: BatchPlan, *, node_count: int, replica_co
 
 
 def remaining_steps(job: Job) -> float:
-    """Optimiser steps left at the requested batch size: as told, else as the present gradients foretell."""
+    """Return the optimiser steps left at the requested batch size.
+
+    As the job reports, else estimated from its present gradients.
+    """
     if job.remaining_steps is not None:
         return job.remaining_steps
     initial, batch = (

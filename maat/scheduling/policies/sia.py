@@ -1,4 +1,4 @@
-"""Sia: heterogeneity-aware goodput as an integer programme (Sia sections 3.1-3.4)."""
+"""Sia: heterogeneity-aware goodput as an integer programme (sections 3.1-3.4)."""
 
 from __future__ import annotations
 
@@ -26,22 +26,26 @@ from maat.scheduling.solving.report import SolveReport
 from maat.vocabulary import MAX_GPUS
 
 SMALLEST_GOODPUT = 1e-4
-MOST_REPAIRS = (
-    20  # times that a round is solved again because nodes could not hold what was granted
-)
+MOST_REPAIRS = 20  # times that a round is solved again because nodes cannot hold its grants
 LARGEST_COST = 3000.0
 
 
 class RowUnit(StrEnum):
-    """N_min, by which a row of the matrix is measured: the fewest GPUs that the job may have, or those of one replica; of a rigid job, in both,
-    what it asks for."""
+    """The unit of N_min, by which a row of the matrix is scaled.
+
+    FEWEST_GPUS: the fewest GPUs that the job may have. REPLICA: the GPUs of one replica. For a
+    rigid job both are what it requests.
+    """
 
     FEWEST_GPUS = "fewest-gpus"
     REPLICA = "replica"
 
 
 class ScaleUpBase(StrEnum):
-    """What the scale-up factor multiplies: what the job holds, or the most that it ever ran on."""
+    """What the scale-up factor multiplies.
+
+    CURRENT: what the job holds. LARGEST: the most that it ever ran on.
+    """
 
     CURRENT = "current"
     LARGEST = "largest"
@@ -49,7 +53,10 @@ class ScaleUpBase(StrEnum):
 
 @dataclass(frozen=True)
 class Sia:
-    """Maximise the summed, normalised, fairness-powered goodput of the chosen (job, configuration) pairs (eq. 4)."""
+    """Maximise the summed goodput of the chosen configurations (eq. 4).
+
+    Goodput is normalised by row and raised to the fairness power p.
+    """
 
     p: float = knob(
         -0.5,
@@ -85,34 +92,36 @@ class Sia:
     )
     row_unit: RowUnit = knob(
         RowUnit.FEWEST_GPUS,
-        "What the least goodput of a row counts for.",
+        "N_min, the value of a row's least goodput.",
         source="Sia section 3.4; published simulator: replica",
     )
     only_placeable: bool = knob(
         True,
-        "Grant only what nodes can hold together without spreading a job that fits one; else what there are GPUs for.",
-        source="Sia sections 3.1 and 3.3: every allocation can be placed; published simulator: no, jobs of any count are spread",
+        "Grant only what nodes can hold together without spreading a job that fits one node; if "
+        "not, count GPUs alone.",
+        source="Sia sections 3.1 and 3.3: every allocation can be placed; published simulator: no, "
+        "jobs of any count are spread",
     )
     utility_decimals: int | None = knob(
         None,
-        "Decimals to which the powered matrix is rounded; none does not round.",
+        "Decimals to which the powered matrix is rounded; none: not rounded.",
         source="published simulator: 2",
         minimum=0,
         maximum=12,
     )
     beyond_largest_batch: bool = knob(
         False,
-        "Offer a job GPUs on which even its smallest batches together exceed its largest batch size.",
+        "Also offer GPU counts whose smallest per-GPU batches exceed the largest batch size.",
         source="published simulator",
     )
     random_ties: bool = knob(
         False,
-        "Choose among equally good answers by chance (the run's seed), not by fewest GPUs.",
+        "Choose among equally good answers at random (by the run's seed), not by fewest GPUs.",
         source="published simulator",
     )
     young_move_freely: bool = knob(
         False,
-        "Discount no move of a job that is younger than one restart (r = 1).",
+        "Do not discount moves of a job that is younger than one restart (r = 1).",
         source="Sia eq. 3: no; published simulator: yes",
     )
     tolerance: float = knob(
@@ -137,7 +146,7 @@ class Sia:
             )
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        """One configuration per job at most, within the limits; pinned jobs keep theirs."""
+        """Return at most one configuration per job; pinned jobs keep theirs."""
         table = table_for(round_input.cluster, round_input.jobs)
         matrix = goodput_matrix(
             round_input.jobs,
@@ -150,10 +159,11 @@ class Sia:
         return self.decide(round_input, without_unusable(matrix))
 
     def decide(self, round_input: RoundInput, matrix: GoodputMatrix) -> Decision:
-        """The assignment of most utility (eq. 4) for this matrix, within the limits, that nodes can hold.
+        """Return the assignment of most utility (eq. 4) that nodes can hold.
 
-        Where nodes cannot hold the best assignment, a limit is added that it breaks and that everything keeps which they can hold, and the
-        programme is solved again. Where GPUs are shared, the shapes of uneven nodes are limits from the start instead.
+        If nodes cannot hold the best assignment, a limit is added that it breaks and that every
+        placeable assignment keeps, and the programme is solved again. If GPUs are shared, the
+        shapes of uneven nodes are limits from the start instead.
         """
         if not self._repairs(round_input):
             round_input = replace(
@@ -197,7 +207,10 @@ class Sia:
         return int(round_input.rng.integers(1 << 62)) if self.random_ties else None
 
     def _scale_up(self, jobs: Sequence[Job]) -> IntArray:
-        """The most replicas that each job may have this round, shape (J,). A promised latency is kept at once or not at all: no limit."""
+        """Return the most replicas of each job this round, shape (J,).
+
+        A job that promises a latency has no such limit: it keeps its latency at once or not at all.
+        """
         bound = [job.spec.promised_seconds is not None for job in jobs]
         most = [
             MAX_GPUS if b else int(self.scale_up_factor * self._base(job))
@@ -212,7 +225,10 @@ class Sia:
         return held.gpu_count // job.spec.replica_gpus(held.gpu_type)
 
     def _value(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
-        """What a pair is worth above leaving the job idle, shape (P,): lambda - (r G)^p for p < 0, (r G)^p + lambda for p > 0."""
+        """Return the value of a pair over leaving the job idle, shape (P,).
+
+        lambda - (r G)^p for p < 0, (r G)^p + lambda for p > 0.
+        """
         pairs = matrix.pairs
         rows = normalised(pairs, round_input.jobs, matrix.table.type_names, self.row_unit)
         utility = rows * self._restart_factors(round_input, matrix)
@@ -230,7 +246,10 @@ class Sia:
         return value
 
     def _restart_factors(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
-        """1 for what a job holds and for jobs that hold nothing, else eq. 3; shape (P,)."""
+        """Return the restart factor (eq. 3) of each pair, shape (P,).
+
+        It is 1 for what a job holds and for jobs that hold nothing.
+        """
         jobs = round_input.jobs
         factor = restart_factor(
             np.array([job.age_seconds(round_input.now) for job in jobs]),
@@ -244,7 +263,10 @@ class Sia:
 
 
 def table_for(cluster: Cluster, jobs: Sequence[Job]) -> ConfigurationTable:
-    """Sia's configurations, and the counts that rigid and hybrid-parallel jobs ask for."""
+    """Return Sia's configurations, and the counts that other jobs request.
+
+    The latter are the counts of rigid and hybrid-parallel jobs.
+    """
     counts = {job.spec.requested_gpus for job in jobs if job.spec.is_rigid}
     for job in jobs:
         for unit in set(job.spec.gpus_per_replica.values()) - {1}:
@@ -255,7 +277,10 @@ def table_for(cluster: Cluster, jobs: Sequence[Job]) -> ConfigurationTable:
 
 
 def without_unusable(matrix: GoodputMatrix) -> GoodputMatrix:
-    """Drop pairs in which no batch fits, and of a job of which nothing at all is known all but the smallest count of each type."""
+    """Drop pairs without goodput, and most pairs of unknown jobs.
+
+    Of a job without any model only the smallest count of each type is kept.
+    """
     pairs = matrix.pairs
     anything = np.zeros(len(matrix.job_ids), dtype=bool)
     anything[pairs.job[pairs.known]] = True
@@ -272,9 +297,10 @@ def without_unusable(matrix: GoodputMatrix) -> GoodputMatrix:
 def normalised(
     pairs: Pairs, jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit
 ) -> FloatArray:
-    """G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,); N_min for a job of which nothing is known yet.
+    """Return G_ij <- N_min G_ij / min_j G_ij (Sia section 3.4), shape (P,).
 
-    N_min of a job whose replicas span unlike numbers of GPUs is that of the type on which its goodput is least (of the last such type).
+    N_min for a job without any model. If a job's replicas span different GPU counts, N_min is that
+    of the type with its least goodput (of the last such type).
     """
     smallest = np.full(len(jobs), np.inf)
     np.minimum.at(smallest, pairs.job, np.where(pairs.known, pairs.goodput, np.inf))
@@ -288,7 +314,7 @@ def normalised(
 
 
 def _fewest_gpus(jobs: Sequence[Job], type_names: Sequence[str], unit: RowUnit) -> FloatArray:
-    """N_min of every job if its row were least on that type, shape (J, T)."""
+    """Return N_min of each job if its least goodput is on a type, shape (J, T)."""
     found = np.ones((len(jobs), len(type_names)))
     for j, job in enumerate(jobs):
         spec = job.spec

@@ -1,17 +1,18 @@
-"""Shortest job first: by solo time, no preemption."""
+"""Shortest job first: by time alone, no preemption."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 
 @dataclass(frozen=True)
 class Sjf:
-    """Waiting jobs by the time that they would take alone on the fastest type, as believed; what runs stays."""
+    """Start waiting jobs by their time on the fastest type; running jobs stay."""
 
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BACKFILL,
@@ -25,17 +26,10 @@ class Sjf:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
-        alone = wanted.remaining_seconds()
-        order = in_order(
-            {
-                row: (float(alone[row]), job.spec.submitted_at)
-                for row, job in enumerate(round_input.jobs)
-            }
-        )
         return walk(
             round_input,
             wanted,
-            order,
+            by_remaining_time(wanted),
             head_of_line=self.head_of_line,
             keep_running=True,
             state=round_input.state,

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, in_order, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, RoundInput
 
 
 @dataclass(frozen=True)
 class Srtf:
-    """Jobs by the time that their remaining work would take on the fastest type, as believed."""
+    """Run jobs by their remaining time on the fastest type, as estimated."""
 
     head_of_line: HeadOfLine = knob(
-        HeadOfLine.BACKFILL, "Whether longer jobs may pass one that does not fit.", source="Blox"
+        HeadOfLine.BACKFILL,
+        "Whether longer jobs may pass one that does not fit.",
+        source="Blox",
     )
     round_seconds: float = knob(
         60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
@@ -23,17 +26,10 @@ class Srtf:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         wanted = requests(round_input)
-        remaining = wanted.remaining_seconds()
-        order = in_order(
-            {
-                row: (float(remaining[row]), job.spec.submitted_at)
-                for row, job in enumerate(round_input.jobs)
-            }
-        )
         return walk(
             round_input,
             wanted,
-            order,
+            by_remaining_time(wanted),
             head_of_line=self.head_of_line,
             keep_running=False,
             state=round_input.state,

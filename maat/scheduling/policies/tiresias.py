@@ -1,4 +1,4 @@
-"""Tiresias: discretised least attained service. Queues by service thresholds; within a queue, first come first served."""
+"""Tiresias: least attained service first, in queues by service thresholds."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Any
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import (
-    HeadOfLine,
-    ServiceUnit,
-    attained_service,
-    requests,
-    walk,
-)
+from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 
-_SOONER = 1e-3  # seconds; a decision is not promised to stand to the last moment, as service is summed in floating point
-_SLACK = 1e-6  # seconds are summed in floating point; a threshold is met at what it says
+# Service is a sum of floats: a decision ends this many seconds early, and a threshold counts as met
+# when this much service is missing.
+_EARLY_SECONDS = 1e-3
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
 class Tiresias:
-    """Jobs that have had little service go first; one that reaches a threshold falls to the end of the next queue.
+    """Run jobs by queue; jobs with little attained service are in the first.
 
-    Thresholds in use: 57600 GPU-seconds (Pollux's simulator, the default), 18000 (Lucid), 3250,7200,18000 (SymbioticLab/Tiresias), 700
-    (SJF-BSBF). What a preemption costs belongs to the cluster, not to the policy: the jobs' restart seconds.
+    A job that reaches a threshold moves to the end of the next queue. Within a queue the order is
+    first come, first served. Thresholds in use: 57600 GPU-seconds (Pollux's simulator, the
+    default), 18000 (Lucid), 3250,7200,18000 (SymbioticLab/Tiresias), 700 (SJF-BSBF). The cost of
+    a preemption is the jobs' restart seconds, not a parameter of the policy.
     """
 
     thresholds: str = knob(
         "57600",
-        "Attained service at which a job falls to the next queue: one number per queue but the last, ascending, commas between.",
+        "Attained service at which a job moves to the next queue: ascending numbers, separated by "
+        "commas, one for each queue but the last.",
         unit="GPU-seconds, or seconds",
         source="published Pollux simulator",
     )
@@ -42,7 +42,8 @@ class Tiresias:
     )
     promote_after: float = knob(
         0.0,
-        "A demoted job that has waited this many times its time on GPUs starts again in the first queue; 0: never.",
+        "A job that has waited this many times its time on GPUs returns to the first queue; "
+        "0: never.",
         source="Tiresias, PromoteKnob; off in Pollux's and Lucid's simulators",
         minimum=0.0,
         maximum=1000.0,
@@ -61,7 +62,7 @@ class Tiresias:
         self.levels()
 
     def levels(self) -> tuple[float, ...]:
-        """The thresholds as numbers. Raises ParameterError."""
+        """Return the thresholds as numbers. Raises ParameterError."""
         try:
             levels = tuple(float(text) for text in self.thresholds.split(","))
         except ValueError:
@@ -69,10 +70,10 @@ class Tiresias:
         rising = all(low < high for low, high in zip((0.0, *levels), levels, strict=False))
         if not levels or not rising or levels[-1] == float("inf"):
             raise ParameterError(
-                "are no ascending numbers above zero",
+                "are not ascending numbers above zero",
                 field="thresholds",
                 value=self.thresholds,
-                remedy="Write for example 3250,7200,18000.",
+                remedy="Write ascending numbers, such as 3250,7200,18000.",
             )
         return levels
 
@@ -100,7 +101,10 @@ class Tiresias:
     def _stands_until(
         self, round_input: RoundInput, queues: _Queues, levels: Sequence[float]
     ) -> float:
-        """When the first job that holds GPUs will have reached its queue's threshold; never where waiting moves jobs too."""
+        """Return when the first job with GPUs will reach its queue's threshold.
+
+        Minus infinity if waiting moves jobs between queues too.
+        """
         if self.promote_after > 0:
             return -math.inf
         reached = []
@@ -115,7 +119,7 @@ class Tiresias:
                 reached.append(
                     (levels[level] - attained_service(job, self.service)) / served_per_second
                 )
-        return round_input.now + min(reached, default=math.inf) - _SOONER
+        return round_input.now + min(reached, default=math.inf) - _EARLY_SECONDS
 
     def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
         served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
@@ -146,7 +150,11 @@ class Tiresias:
 
 @dataclass
 class _Queues:
-    """Jobs by queue in order of entry. `forgiven`: service before a promotion, not counted any more. `waiting`: since when, by job."""
+    """Jobs by queue, in order of entry.
+
+    `level`: the queue of each job; `forgiven`: service before a promotion, which no longer counts;
+    `waiting`: since when each preempted job waits.
+    """
 
     queues: list[list[JobId]]
     level: dict[JobId, int]
@@ -155,7 +163,7 @@ class _Queues:
 
     @classmethod
     def recall(cls, data: Mapping[str, Any], jobs: Sequence[Job], *, many: int) -> _Queues:
-        """The queues as they were, without those that have ended, the new ones at the end of the first."""
+        """Restore the queues without ended jobs, new jobs at the end of the first."""
         there = {job.id for job in jobs}
         queues = [
             [job_id for job_id in queue if job_id in there]
@@ -171,7 +179,7 @@ class _Queues:
         return cls(queues, level, *kept)
 
     def move(self, job_id: JobId, level: int) -> None:
-        """To the end of another queue."""
+        """Move a job to the end of another queue."""
         self.queues[self.level[job_id]].remove(job_id)
         self.queues[level].append(job_id)
         self.level[job_id] = level

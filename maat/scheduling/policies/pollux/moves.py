@@ -1,4 +1,4 @@
-"""How one population of Pollux's search becomes another: repair, offspring, exchanges between jobs. Judges no fitness."""
+"""How the search changes individuals: repair, offspring, exchanges."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from maat.scheduling.policies.pollux.problem import (
     used_gpus,
 )
 
-RESET_SHARE = 0.1  # published simulator: rows put back to what the job holds
-EMPTIED_SHARE = 0.1  # published simulator: rows of which entries are emptied, and entries of those
-CROSSED_SHARE = 0.9  # pairs that are crossed rather than copied
+RESET_SHARE = 0.1  # published simulator: rows reset to what the job holds
+EMPTIED_SHARE = 0.1  # published simulator: rows that lose entries, and the entries that they lose
+CROSSED_SHARE = 0.9  # pairs that are crossed, not copied
 
 
-# ---- repair ---------------------------------------------------------------------------------------------------------------------------
+# ---- repair
 
 
 def repair(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
-    """The nearest individuals that keep every rule: interference avoidance, caps, nodes per job, room, quotas, allowed counts.
+    """Return individuals near the given ones that keep every rule.
 
-    Where several jobs are too many for a node, those of higher priority keep what they have.
+    The rules are: interference avoidance, counts, nodes per job, room, quotas. If jobs need more
+    than a node has, those of higher priority keep their GPUs.
     """
     repaired = np.minimum(population, problem.most_on_node)
     if problem.avoid_interference:
@@ -51,7 +52,7 @@ def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray
 def _within_counts(
     problem: SearchProblem, population: CountArray, rng: np.random.Generator
 ) -> None:
-    """Take GPUs away, on nodes drawn by chance, from jobs that hold a count they may not have or on too many nodes."""
+    """Reduce jobs to allowed counts and node counts, on nodes drawn at random."""
     count = held_gpus(population)
     allowed = problem.at_most[np.arange(problem.jobs), np.minimum(count, problem.most)]
     wide = held_nodes(population) > problem.most_nodes
@@ -80,7 +81,7 @@ def _within_room(problem: SearchProblem, population: CountArray) -> None:
 
 
 def _within_quota(quota: Quota, population: CountArray) -> None:
-    """Jobs of lower priority give up what a quota leaves no place for, on its later nodes."""
+    """Take GPUs above a quota from jobs of lower priority, on later nodes."""
     part = population[:, quota.jobs][:, :, quota.nodes]
     flat = part.reshape(len(part), -1)
     over = np.flatnonzero(flat.sum(axis=1, dtype=np.int64) > quota.places)
@@ -92,13 +93,13 @@ def _within_quota(quota: Quota, population: CountArray) -> None:
     population[np.ix_(np.arange(len(population)), jobs, nodes)] = flat.reshape(part.shape)
 
 
-# ---- offspring ------------------------------------------------------------------------------------------------------------------------
+# ---- offspring
 
 
 def offspring(
     problem: SearchProblem, population: CountArray, *, many: int, rng: np.random.Generator
 ) -> CountArray:
-    """Half by crossing and mutation as published, half by handing GPUs from one job to another. To be repaired."""
+    """Return offspring: half by crossing and mutation, half by handing over."""
     crossed = mutated(problem, crossed_over(_parents(population, many - many // 2, rng), rng), rng)
     return np.concatenate(
         (crossed, handed_over(problem, _parents(population, many // 2, rng), rng))
@@ -106,13 +107,16 @@ def offspring(
 
 
 def _parents(population: CountArray, many: int, rng: np.random.Generator) -> CountArray:
-    """Winners of tournaments of two; individuals stand best first."""
+    """Return the winners of tournaments of two; individuals are best first."""
     winners: CountArray = population[rng.integers(len(population), size=(2, many)).min(axis=0)]
     return winners
 
 
 def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
-    """Each individual takes its jobs before a random one from itself, the others from its neighbour."""
+    """Cross each individual with its neighbour at a random job.
+
+    It keeps its own jobs before that job, and takes the others from its neighbour.
+    """
     many, jobs, _ = parents.shape
     point = np.where(rng.random(many) < CROSSED_SHARE, rng.integers(jobs, size=many), jobs)
     mine = np.arange(jobs) < point[:, None]
@@ -120,7 +124,11 @@ def crossed_over(parents: CountArray, rng: np.random.Generator) -> CountArray:
 
 
 def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
-    """Rows put back to what is held, entries emptied, and entries raised on nodes with room, about one for a job there and one for any."""
+    """Mutate: reset rows, empty entries, and raise entries where nodes have room.
+
+    A reset row is what the job holds at present. About one entry is raised for a job on the node,
+    and one for any job.
+    """
     many, jobs, _ = population.shape
     changed = population.copy()
     individual, job = np.nonzero(rng.random((many, jobs)) < RESET_SHARE)
@@ -146,7 +154,10 @@ def mutated(problem: SearchProblem, population: CountArray, rng: np.random.Gener
 def handed_over(
     problem: SearchProblem, population: CountArray, rng: np.random.Generator
 ) -> CountArray:
-    """One job of each individual gives up some GPUs, another takes what is best for it of what is free then."""
+    """In each individual, one job gives up GPUs and another takes its best row.
+
+    The giver keeps one GPU less, half, or none.
+    """
     many, jobs, _ = population.shape
     giver, taker = rng.integers(jobs, size=(2, many))
     count = population[np.arange(many), giver].sum(axis=1, dtype=np.int64)
@@ -165,7 +176,10 @@ def exchanged(
     worst: IntArray,
     kept: IntArray,
 ) -> CountArray:
-    """In each individual, one job keeps `kept` of its GPUs; the taker, the worst-off and the giver then take their best rows in turn."""
+    """Reduce the giver; then taker, worst-off and giver take their best rows.
+
+    The giver keeps `kept` GPUs (P,). Each row is the best for its job of what is free then.
+    """
     work = _Workbench(problem, population)
     work.put(giver, _shrunk(problem, work.rows(giver), giver, kept))
     for job in (taker, worst, giver):
@@ -182,7 +196,11 @@ def made_room(
     worst: IntArray,
     kept: IntArray,
 ) -> CountArray:
-    """In each individual, the taker leaves its GPUs to the worst-off before it takes, with the giver, what is best of what the giver left."""
+    """Empty the taker for the worst-off; then the taker and giver take rows.
+
+    The worst-off job takes its best row of the GPUs that the taker leaves. Then the giver is
+    reduced to `kept` GPUs (P,), and taker and giver take their best rows of what is free.
+    """
     work = _Workbench(problem, population)
     work.put(taker, np.zeros_like(work.rows(taker)))
     work.put(worst, work.best_rows(worst))
@@ -193,13 +211,19 @@ def made_room(
 
 
 def _shrunk(problem: SearchProblem, rows: CountArray, job: IntArray, kept: IntArray) -> CountArray:
-    """Rows (M, N) with at most `kept` GPUs (M,); the nodes with fewest are given up first."""
+    """Return rows (M, N) with at most `kept` GPUs (M,).
+
+    The nodes with fewest GPUs are given up first.
+    """
     allowed = problem.at_most[job, np.minimum(kept, problem.most)]
     return _widest(rows, allowed)
 
 
 class _Workbench:
-    """A copy of a population in which one row of each individual is exchanged at a time; sums over jobs are kept up to date."""
+    """A population copy in which one row per individual changes at a time.
+
+    Sums over jobs are kept up to date.
+    """
 
     def __init__(self, problem: SearchProblem, population: CountArray) -> None:
         self._problem = problem
@@ -209,7 +233,7 @@ class _Workbench:
         self._spanning = used_gpus(_distributed(population)) + problem.taken
 
     def rows(self, job: IntArray) -> CountArray:
-        """The row of one job of each individual, job (P,) -> shape (P, N)."""
+        """Return the row of one job of each individual, job (P,) -> shape (P, N)."""
         rows: CountArray = self.population[self._everyone, job]
         return rows
 
@@ -220,9 +244,11 @@ class _Workbench:
         self.population[self._everyone, job] = rows
 
     def best_rows(self, job: IntArray) -> CountArray:
-        """For one job of each individual the row of most speedup while all others keep theirs, shape (P, N).
+        """Return one job's best row if all others keep theirs, shape (P, N).
 
-        On the tightest node that holds it, else over the nodes with most room; or what the job holds at present, if that is free.
+        The GPUs are on the tightest node that has enough, else on the nodes with most room. What
+        the job holds at present is kept if it is free and worth as much after the discount of a
+        change.
         """
         problem, own = self._problem, self.rows(job)
         free = np.minimum(np.maximum(self._free + own, 0), problem.most_on_node[job])
@@ -246,7 +272,10 @@ class _Workbench:
     def _worth(
         self, job: IntArray, free: CountArray, roomy: CountArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Speedup of every count on one node and on several, zero where there is no room, shapes (P, C + 1)."""
+        """Return speedup by count, on one node and on several, shapes (P, C + 1).
+
+        Zero where there is no room.
+        """
         problem, count = self._problem, np.arange(self._problem.most + 1)
         wide = (
             roomy.sum(axis=1)
@@ -258,7 +287,10 @@ class _Workbench:
         return on_one, on_many
 
     def _present_worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> FloatArray:
-        """Speedup of what each job holds at present, below zero where it may not have that or it is not free; shape (P,)."""
+        """Return the speedup of each job's present row, shape (P,).
+
+        -1 if the row is not allowed or not free.
+        """
         held = self._problem.present[job]
         several = np.count_nonzero(held, axis=1) > 1
         total = held.sum(axis=1)
@@ -273,20 +305,20 @@ class _Workbench:
 
 
 def _spans(rows: CountArray) -> CountArray:
-    """1 on every node of a row that spans several, else 0; shape (P, N)."""
+    """Return 1 on every node of rows that span several, else 0; shape (P, N)."""
     held = np.minimum(rows, 1)
     spanning: CountArray = held * (held.sum(axis=1, keepdims=True) > 1)
     return spanning
 
 
 def _distributed(population: CountArray) -> CountArray:
-    """1 where a job that spans several nodes holds something, else 0; shape (P, J, N)."""
+    """Return 1 where a job that spans nodes holds GPUs, else 0; (P, J, N)."""
     found: CountArray = np.minimum(population, 1) * (held_nodes(population) > 1)[:, :, None]
     return found
 
 
 def _tightest(free: CountArray, count: IntArray) -> CountArray:
-    """`count` (P,) GPUs on the node with least room that holds them, shape (P, N)."""
+    """Put `count` (P,) GPUs on the tightest node that fits, shape (P, N)."""
     room = np.where(free >= count[:, None], free, np.iinfo(np.int64).max)
     node = np.argmin(room, axis=1)
     rows = np.zeros_like(free)
@@ -295,7 +327,7 @@ def _tightest(free: CountArray, count: IntArray) -> CountArray:
 
 
 def _widest(free: CountArray, count: IntArray) -> CountArray:
-    """`count` (P,) GPUs over as few nodes as hold them, those with most `free` first, shape (P, N)."""
+    """Put `count` (P,) GPUs on as few nodes as possible, shape (P, N)."""
     order = np.argsort(-free, axis=1, kind="stable")
     running = np.minimum(np.cumsum(np.take_along_axis(free, order, axis=1), axis=1), count[:, None])
     rows = np.empty_like(free)

@@ -1,6 +1,7 @@
-"""What Pollux's search searches, over arrays: the problem of a round and the fitness of allocation matrices. Searches nothing.
+"""The problem of Pollux's search, and the fitness of allocation matrices.
 
-An individual is a matrix (J, N): GPUs of job j on node n, jobs in order of priority. A population has shape (P, J, N) and is never looped over.
+An individual is a matrix (J, N): GPUs of job j on node n, jobs in order of priority. A population
+has shape (P, J, N). No function loops over it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ CountArray = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Quota:
-    """Jobs under `jobs`, shape (J,), may hold at most `places` GPUs together on nodes under `nodes`, shape (N,)."""
+    """At most `places` GPUs for jobs (J,) together on nodes (N,)."""
 
     jobs: BoolArray
     nodes: BoolArray
@@ -27,12 +28,13 @@ class Quota:
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """What is to be allocated. C is the most GPUs that any job may have.
+    """What to allocate to J jobs on N nodes; C is the largest count.
 
-    `room` (N,): GPUs to be had on each node. `most_on_node` (J, N): of them, what a job may take. `speedup` (J, C + 1, 2): of a job with so
-    many GPUs on one node, and on several; zero where it may not or cannot have them. `allowed` (J, C + 1): counts that a job may have, zero
-    among them. `present` (J, N): what jobs hold. `change_factor` (J,): what any other row is discounted by. `taken` (N,): nodes where a job
-    outside this search spans several nodes.
+    `room` (N,): free GPUs on each node. `most_on_node` (J, N): how many of them a job may take.
+    `speedup` (J, C + 1, 2): speedup of a job by GPU count, on one node and on several; zero if it
+    may not or cannot have them. `allowed` (J, C + 1): counts that a job may have; zero is always
+    allowed. `present` (J, N): what jobs hold. `change_factor` (J,): discount of every row other
+    than the present one. `taken` (N,): nodes where a job outside this search spans several nodes.
     """
 
     room: IntArray
@@ -58,7 +60,7 @@ class SearchProblem:
 
     @cached_property
     def ceiling(self) -> float:
-        """Fitness if every job had for itself what is best for it: no individual has more."""
+        """Fitness if each job had what is best for it: an upper bound."""
         count = np.minimum(self.present.sum(axis=1), self.most)
         several = (np.count_nonzero(self.present, axis=1) > 1).astype(np.int64)
         stays = self.speedup[np.arange(self.jobs), count, several]
@@ -73,12 +75,12 @@ class SearchProblem:
 
     @property
     def top(self) -> float:
-        """Fitness at which nothing is left to be found."""
+        """Fitness at which the search may stop."""
         return self.ceiling * (1 - 1e-12)
 
     @cached_property
     def at_most(self) -> IntArray:
-        """The largest allowed count that is no more than c, shape (J, C + 1)."""
+        """The largest allowed count of at most c, shape (J, C + 1)."""
         counts = np.where(self.allowed, np.arange(self.most + 1), 0)
         found: IntArray = np.maximum.accumulate(counts, axis=1)
         return found
@@ -89,29 +91,32 @@ class SearchProblem:
 
     @cached_property
     def row_start(self) -> IntArray:
-        """Where each job's speedups begin in `speedup_flat`, shape (J,)."""
+        """The start of each job's speedups in `speedup_flat`, shape (J,)."""
         return np.arange(self.jobs) * (2 * (self.most + 1))
 
 
 def held_gpus(population: CountArray) -> CountArray:
-    """GPUs of every job, shape (P, J). Einstein's sums cost a fifth of numpy's along an axis this short."""
+    """Return the GPUs of every job, shape (P, J).
+
+    `np.einsum` takes a fifth of the time of `sum` along an axis this short.
+    """
     found: CountArray = np.einsum("pjn->pj", population)
     return found
 
 
 def held_nodes(population: CountArray) -> CountArray:
-    """Nodes of every job, shape (P, J)."""
+    """Return the nodes of every job, shape (P, J)."""
     return held_gpus(np.minimum(population, 1))
 
 
 def used_gpus(population: CountArray) -> CountArray:
-    """GPUs in use on every node, shape (P, N)."""
+    """Return the GPUs in use on every node, shape (P, N)."""
     found: CountArray = np.einsum("pjn->pn", population)
     return found
 
 
 def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
-    """SPEEDUP of every job in every individual, a change discounted (Pollux eq. 15 and REALLOC_FACTOR), shape (P, J)."""
+    """Return SPEEDUP of each job (eq. 15), changes discounted, shape (P, J)."""
     spread = held_nodes(population) > 1
     found = problem.speedup_flat[problem.row_start + 2 * held_gpus(population) + spread]
     changed = held_gpus(np.abs(population - problem.present)) > 0
@@ -120,12 +125,18 @@ def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
 
 
 def fitness(problem: SearchProblem, population: CountArray) -> FloatArray:
-    """FITNESS_p: the power mean of the speedups (Pollux eq. 14), each raised by `least_speedup` so that one idle job is not all; shape (P,)."""
+    """Return FITNESS_p: the power mean of the speedups (eq. 14), shape (P,).
+
+    `least_speedup` is added to each speedup, so that one idle job does not make the fitness zero.
+    """
     return power_mean(speedups(problem, population) + problem.least_speedup, problem.p)
 
 
 def power_mean(values: FloatArray, p: float) -> FloatArray:
-    """(mean of values^p)^(1/p) over the last axis, the geometric mean at p = 0; 0 over no values. Values are above zero."""
+    """Return (mean of values^p)^(1/p) over the last axis; 0 over no values.
+
+    It is the geometric mean at p = 0. Values must be above zero.
+    """
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1])
     if p == 0:

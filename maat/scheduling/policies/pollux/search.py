@@ -1,6 +1,7 @@
-"""Pollux's genetic search over allocation matrices (Pollux section 4.2): evolves a population, and improves its best by exchanges.
+"""The genetic search over allocation matrices (Pollux section 4.2).
 
-Knows no job, no cluster and no clock; what is searched is pollux_problem's, how individuals change pollux_moves'.
+Evolves a population, and improves its best individuals by exchanges. Knows no jobs, cluster or
+clock: `problem.py` states what is searched, `moves.py` changes individuals.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from maat.scheduling.policies.pollux.moves import exchanged, made_room, offsprin
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness, speedups
 
 MOST_EXCHANGES = 10  # improvements of one individual, before evolution and after
-MOST_CELLS = 2_000_000  # of a population that is looked at at once
+MOST_CELLS = 2_000_000  # entries of a population that is evaluated at once
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """`population`, `generations`: as many at most. `patience`: generations without a better individual after which evolution ends."""
+    """The limits of a search.
+
+    `population` and `generations` are upper bounds. Evolution ends after `patience` generations
+    without a better individual.
+    """
 
     population: int = 100
     generations: int = 100
@@ -28,7 +33,10 @@ class SearchOptions:
 
 
 class Found(NamedTuple):
-    """Distinct individuals, best first: shape (P, J, N), their fitness (P,), and how many generations it took."""
+    """Distinct individuals, best first, and their fitness.
+
+    `population` (P, J, N), `fitness` (P,), and the generations run.
+    """
 
     population: CountArray
     fitness: FloatArray
@@ -38,8 +46,11 @@ class Found(NamedTuple):
 def search(
     problem: SearchProblem, start: CountArray, *, options: SearchOptions, rng: np.random.Generator
 ) -> Found:
-    """Evolve `start`, shape (P, J, N), with the best improved by exchanges before and after. The present allocation always takes part, and is
-    improved too: what is best often lies few changes away from it. Deterministic given `rng`.
+    """Evolve `start`, shape (P, J, N); deterministic given `rng`.
+
+    The present allocation always takes part. It and the best individual are improved by exchanges
+    before evolution, since a good answer is often few changes away, and the best once more after
+    it.
     """
     first = repair(problem, np.concatenate((problem.present[None], start)), rng)
     population, value = _survivors(first, fitness(problem, first), options.population)
@@ -75,8 +86,11 @@ def search(
 def improved(
     problem: SearchProblem, individual: CountArray, rng: np.random.Generator
 ) -> CountArray:
-    """Steepest ascent from one individual, shape (J, N): as long as it helps, the best exchange between any two jobs, of which the one that is
-    worst off takes what it can of the rest; where none helps and somebody has nothing, the best for which a third first makes room.
+    """Improve one individual, shape (J, N), by exchanges while any helps.
+
+    Steepest ascent: take the best exchange between any two jobs, after which the worst-off job
+    takes what it can of the rest. If none helps and a job has no GPUs, try exchanges in which a
+    third job makes room first.
     """
     value = float(fitness(problem, individual[None])[0])
     for _ in range(MOST_EXCHANGES):
@@ -92,7 +106,10 @@ def improved(
 
 
 class _Move(Protocol):
-    """Gives another population, in each individual of which a giver keeps `kept` of its GPUs and a taker and the worst-off gain; arrays (P,)."""
+    """An exchange in each individual between a giver and a taker; arrays (P,).
+
+    The giver keeps `kept` of its GPUs; the taker and the worst-off job take GPUs.
+    """
 
     def __call__(
         self,
@@ -109,7 +126,10 @@ class _Move(Protocol):
 def _best_exchange(
     problem: SearchProblem, individual: CountArray, rng: np.random.Generator, *, move: _Move
 ) -> tuple[CountArray, float]:
-    """The fittest individual that is one move away, and its fitness; itself and zero where no job has anything to give."""
+    """Return the best individual one move away, and its fitness.
+
+    Itself and zero if no job has GPUs to give.
+    """
     giver, taker, kept = _exchanges(problem, individual, rng)
     if not len(giver):
         return individual, 0.0
@@ -131,7 +151,11 @@ def _best_exchange(
 def _exchanges(
     problem: SearchProblem, individual: CountArray, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """(giver, taker, GPUs that the giver keeps): one less, or none; every pair of jobs, or as many drawn by chance as memory allows."""
+    """Return (giver, taker, GPUs that the giver keeps) of the moves to try.
+
+    The giver keeps one GPU less, or none. All pairs of jobs are tried, or a random sample of as
+    many as memory allows.
+    """
     count = individual.sum(axis=1, dtype=np.int64)
     holders = np.flatnonzero(count)
     giver = np.repeat(holders, problem.jobs)
@@ -153,7 +177,7 @@ def _joined(
     *,
     most: int,
 ) -> tuple[CountArray, FloatArray]:
-    """The fittest of a population and of `others`."""
+    """Return the fittest of a population and of `others`."""
     return _survivors(
         np.concatenate((population, others)),
         np.concatenate((value, fitness(problem, others))),
@@ -164,7 +188,10 @@ def _joined(
 def _survivors(
     population: CountArray, value: FloatArray, most: int
 ) -> tuple[CountArray, FloatArray]:
-    """The fittest, best first, one of each fitness: nodes are alike, so equals are mostly the same matrix with nodes exchanged."""
+    """Return the fittest, best first, one of each fitness.
+
+    Individuals of equal fitness mostly differ only in the order of nodes.
+    """
     _, first = np.unique(-value, return_index=True)
     kept = first[:most]
     return population[kept], value[kept]

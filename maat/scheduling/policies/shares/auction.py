@@ -1,6 +1,7 @@
-"""The partial-allocation auction: what is proportionally fair, and what each winner leaves unpaid (Themis section 5.2, after Cole et al., 2013).
+"""The partial-allocation auction (Themis section 5.2, after Cole et al., 2013).
 
-Who may bid, and what becomes of a part that is not paid out, is the policy's affair.
+It finds the proportionally fair choice, and what each winner must pay. The policy decides who bids
+and how a winner pays.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """The winning bids, the part c of its winnings that each keeps, shape as `won`, in (0, 1], and the report of all programmes solved."""
+    """The winning bids, what each winner keeps, and the report of all programmes.
+
+    `kept`: the part c in (0, 1] of each bid in `won`.
+    """
 
     won: tuple[int, ...]
     kept: tuple[float, ...]
@@ -38,19 +42,25 @@ def auction(
     free: IntArray,
     options: SolveOptions,
 ) -> Outcome:
-    """maximise  prod_j V_j  over one bundle or none per job:  the sum of log gains of the chosen bids, GPUs and limits kept.
+    """Maximise prod_j V_j over at most one bundle per job.
 
-    `log_gain`: shape (V,), log(V_j(bundle) / V_j(nothing)) of every candidate; `bids`: those that are offered; `free`: shape (R,). Winner i
-    keeps c_i = prod_{j != i} V_j in this outcome over the same product in the best one without i: what its presence costs the others.
+    That is the sum of log gains of the chosen bids, within GPUs and limits. Winner i keeps c_i =
+    prod_{j != i} V_j in this outcome over the same product in the best one without i: what its
+    presence costs the others.
+
+    Args:
+        log_gain: log(V_j(bundle) / V_j(nothing)) of every candidate, shape (V,).
+        bids: The candidates that are offered.
+        free: What each limit leaves, shape (R,).
     """
-    book = _Book(
+    offered = _OfferedBids(
         round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options
     )
-    everybody = book.best(np.ones(len(book.bids), dtype=bool))
-    won = book.bids[everybody.chosen]
-    contested = float(log_gain[won].sum()) < book.wishes() - EXACT
-    parts = [book.part_of(int(v), won) if contested else _Part() for v in won.tolist()]
-    report = everybody.report.after(*(part.report for part in parts))
+    best = offered.best(np.ones(len(offered.bids), dtype=bool))
+    won = offered.bids[best.chosen]
+    contested = float(log_gain[won].sum()) < offered.wishes() - EXACT
+    parts = [offered.part_of(int(v), won) if contested else _Part() for v in won.tolist()]
+    report = best.report.after(*(part.report for part in parts))
     return Outcome(tuple(won.tolist()), tuple(part.kept for part in parts), report)
 
 
@@ -63,8 +73,8 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Book:
-    """The bids of one auction, indices of candidates in ascending order."""
+class _OfferedBids:
+    """The bids of one auction: indices of candidates, ascending."""
 
     round_input: RoundInput
     candidates: Candidates
@@ -74,13 +84,13 @@ class _Book:
     options: SolveOptions
 
     def wishes(self) -> float:
-        """What all would have together if GPUs were no object."""
+        """Return the sum of log gains if each job had its best bid."""
         best = np.zeros(len(self.round_input.jobs))
         np.maximum.at(best, self.candidates.members[self.bids, 0], self.log_gain[self.bids])
         return float(best.sum())
 
     def part_of(self, winner: int, won: IntArray) -> _Part:
-        """c of a winner."""
+        """Return c of a winner."""
         row = self.candidates.members[winner, 0]
         others = self.candidates.members[self.bids, 0] != row
         with_it = float(self.log_gain[won].sum() - self.log_gain[winner])
@@ -89,7 +99,7 @@ class _Book:
         return _Part(float(np.exp(min(with_it - without_it, 0.0))), without.report)
 
     def best(self, mask: BoolArray) -> Assignment:
-        """The proportionally fair choice among some of the bids."""
+        """Return the proportionally fair choice among the bids under `mask`."""
         at = self.bids[mask]
         order = at[np.argsort(self.candidates.members[at, 0], kind="stable")]
         usage = self.candidates.usage[order]

@@ -1,4 +1,7 @@
-"""Gavel: shares of time on each GPU type that are best by an objective, carried out round by round (Narayanan et al., OSDI 2020)."""
+"""Gavel (Narayanan et al., OSDI 2020): shares of time on each GPU type.
+
+The shares are the best by an objective; rounds carry them out.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.explain import Reasons
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
-from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
+from maat.scheduling.policies.ordering import grant_chosen
+from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.programmes import ShareProblem, Shares
 from maat.scheduling.policies.shares.time_shares import (
     Chosen,
@@ -24,7 +28,7 @@ from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod
 from maat.scheduling.solving.report import SolveReport
 
-SHORTEST_SECONDS = 1e-6  # that a job takes alone, and in which one is asked to end
+SHORTEST_SECONDS = 1e-6  # least time of a job alone, and least time left to end in
 
 
 class Objective(StrEnum):
@@ -38,7 +42,10 @@ class Objective(StrEnum):
 
 @dataclass(frozen=True)
 class Gavel:
-    """Shares of time by a linear programme over (job, GPU type); the job furthest behind its share runs next."""
+    """Compute shares of time by a linear programme over (job, GPU type).
+
+    The job furthest behind its share runs next.
+    """
 
     objective: Objective = knob(
         Objective.MAX_SUM_THROUGHPUT,
@@ -57,7 +64,7 @@ class Gavel:
     )
     reset_seconds: float | None = knob(
         1920.0,
-        "Received time is forgotten when jobs came or went and this long has passed; none never forgets.",
+        "Received time is forgotten if jobs came or went and this time has passed; none: never.",
         unit="s",
         source="Gavel's published code; Sia's port never does",
         minimum=0.0,
@@ -65,17 +72,19 @@ class Gavel:
     )
     hold_shares: bool = knob(
         False,
-        "Shares are computed again only when received time may be forgotten; until then who came since takes what nobody is due.",
-        source="Gavel's published code; Sia's port computes them every round. Not held where GPUs are shared",
+        "Keep shares until received time is forgotten; new jobs take GPUs that are left until "
+        "then.",
+        source="Gavel's published code; Sia's port computes them every round. Not kept if GPUs are "
+        "shared",
     )
     break_ties_by_owed: bool = knob(
         True,
-        "Of equal priorities, the one that is owed most time goes first.",
+        "Of jobs with equal priority, the one that is owed most time goes first.",
         source="Gavel's published code; Sia's port: in order of jobs",
     )
     unfit_throughput: float = knob(
         0.0,
-        "What a GPU type counts for on which a job cannot run.",
+        "Throughput assumed on a GPU type that a job cannot run on.",
         unit="1/s",
         source="Sia's port: 0.1",
         minimum=0.0,
@@ -83,19 +92,20 @@ class Gavel:
     )
     space_sharing: bool = knob(
         True,
-        "Also offer shares to pairs of jobs on the same GPUs, where the cluster allows it and their slowdowns were measured.",
+        "Also give shares to pairs of jobs on the same GPUs, if the cluster allows it and their "
+        "slowdowns are known.",
         source="Gavel section 3.1",
     )
     share_decimals: int | None = knob(
         5,
-        "Decimals to which shares are rounded; none does not round.",
+        "Decimals to which shares are rounded; none: not rounded.",
         source="Sia's port",
         minimum=1,
         maximum=12,
     )
     linear_method: LinearMethod = knob(
         LinearMethod.INTERIOR_POINT,
-        "Which of several equally good answers is taken: the middle, or a corner.",
+        "Which of several equally good answers is taken: the middle or a corner.",
         source="Gavel's published code: ECOS, an interior point",
     )
     round_seconds: float = knob(
@@ -109,7 +119,7 @@ class Gavel:
     name: str = "gavel"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        """Every job what it asked for, on one type, or nothing; pinned jobs keep theirs."""
+        """Grant each job its request on one type, or nothing; pinned jobs keep theirs."""
         state = round_input.state.for_owner(self.name, parameter_hash(self))
         wanted = requests(round_input)
         speeds = Speeds.of(round_input, wanted)
@@ -142,7 +152,7 @@ class Gavel:
         return self.space_sharing and round_input.cluster.jobs_per_gpu > 1
 
     def _shares(self, problem: ShareProblem, isolated: IsolatedTimes, ledger: Ledger) -> Shares:
-        """Last round's where they are held, else the best by the objective, rounded."""
+        """Return last round's shares if they are held, else the best ones, rounded."""
         if self.hold_shares and not ledger.fresh and not self._shares_gpus(problem.round_input):
             return Shares(
                 ledger.held(keys_of(problem.round_input, problem.candidates)), SolveReport()
@@ -173,9 +183,13 @@ class Gavel:
 
 
 def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) -> Shares:
-    """minimise max_j rho_j,  rho_j = (elapsed_j + remaining_j / sum_v rate_jv x_v) / alone_j  (Gavel section 4; Themis's measure).
+    """Minimise max_j rho_j (Gavel section 4; Themis's measure).
 
-    `remaining`: effective samples, `alone`: seconds; shapes (J,).
+        rho_j = (elapsed_j + remaining_j / sum_v rate_jv x_v) / alone_j
+
+    Args:
+        remaining: Effective samples left, shape (J,).
+        alone: Seconds alone, shape (J,).
     """
     elapsed = np.array(
         [job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs],
@@ -186,7 +200,7 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
     past = np.where(counts, elapsed / alone, 0.0)
 
     def need_at(rho: float) -> FloatArray:
-        """Effective samples/s that each job needs for this rho, shape (J,)."""
+        """Return the effective samples/s that each job needs for rho, shape (J,)."""
         left = np.maximum(rho * np.where(counts, alone, 0.0) - elapsed, SHORTEST_SECONDS)
         return np.where(counts, remaining / left, 0.0)
 
@@ -202,7 +216,7 @@ def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) ->
 def _decision(
     problem: ShareProblem, wanted: Requests, shares: Shares, chosen: Chosen, state: PolicyState
 ) -> Decision:
-    """The grants of the chosen candidates; what decided is told beside each."""
+    """Return the grants of the chosen candidates, with the evidence of each."""
     candidates = problem.candidates
     singles = [
         (row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)
@@ -210,11 +224,11 @@ def _decision(
     grants, reasons = grant_chosen(problem.round_input, wanted, singles)
     for v in chosen.candidates:
         first, *second = (wanted.jobs[row].id for row in candidates.rows(v))
-        told = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
+        evidence = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
         for job_id in (first, *second):
             partner = {"shares_with": second[0] if job_id == first else first} if second else {}
             reasons[job_id] = Reasons(
-                reasons[job_id].primary, {**reasons[job_id].evidence, **told, **partner}
+                reasons[job_id].primary, {**reasons[job_id].evidence, **evidence, **partner}
             )
         for job_id in second:
             grants[job_id] = replace(

@@ -1,6 +1,9 @@
-"""Gavel's objectives as linear programmes over shares of time. Who runs in which round is time_shares.py's.
+"""Gavel's objectives as linear programmes over shares of time.
 
-maximise  an objective of  sum_v rate_jv x_v   with  sum of a job's shares <= 1,  GPUs and places of every limit kept,  x >= 0
+    maximise an objective of  sum_v rate_jv x_v
+    with  sum of a job's shares <= 1,  GPUs and places of every limit kept,  x >= 0
+
+`time_shares.py` turns the shares into rounds.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgram
 from maat.scheduling.solving.linear_solver import solve_linear
 from maat.scheduling.solving.report import SolveReport
 
-NEGLIGIBLE = 1e-9  # of the largest need: less is no constraint that a solver in double precision can tell from none
+NEGLIGIBLE = 1e-9  # share of the largest need below which a solver's precision misses a constraint
 LARGEST = 1e300  # stands for infinity where a figure must be finite
 RHO_TOLERANCE = 1e-4
 MOST_HALVINGS = 60
@@ -25,7 +28,7 @@ MOST_HALVINGS = 60
 
 @dataclass(frozen=True)
 class Shares:
-    """The share of each candidate, shape (V,), and what the solver says of them."""
+    """The share of each candidate, shape (V,), and the solver's report."""
 
     x: FloatArray
     report: SolveReport
@@ -33,18 +36,18 @@ class Shares:
 
 @dataclass(frozen=True)
 class ShareProblem:
-    """What every objective has in common: candidates, the round they are for, and how to solve."""
+    """The data of every objective: the round, its candidates, the solver's method."""
 
     round_input: RoundInput
     candidates: Candidates
     method: LinearMethod
 
     def most_throughput(self) -> Shares:
-        """maximise sum_v (rate of all members of v) x_v."""
+        """Maximise sum_v (rate of all members of v) x_v."""
         return self._solve(self.candidates.rate.sum(axis=1))
 
     def largest_minimum(self, need: FloatArray) -> Shares:
-        """maximise s  with  sum_v rate_jv x_v >= s need_j  for every job j that needs anything.
+        """Maximise s with sum_v rate_jv x_v >= s need_j for every job j with a need.
 
         `need`: shape (J,), in the rate's unit. The report's objective is s.
         """
@@ -64,9 +67,10 @@ class ShareProblem:
     def least_ratio(
         self, need_at: Callable[[float], FloatArray], *, above: float
     ) -> tuple[Shares, float]:
-        """The least rho > `above` at which every job can have its need_at(rho), by bisection, and shares that give it (Gavel section 4).
+        """Return shares for the least rho > `above` that all jobs can have, and rho.
 
-        `need_at`: falls with rho; shape (J,).
+        Found by bisection (Gavel section 4): at rho every job needs need_at(rho), shape (J,), which
+        falls with rho.
         """
         low, high = above, max(2.0 * above, 1.0)
         best = self.largest_minimum(need_at(high))
@@ -86,13 +90,16 @@ class ShareProblem:
         return best, high
 
     def _weight(self, need: FloatArray) -> FloatArray:
-        """The part of all time that each job needs at its best rate, shape (J,); zero where it can have nothing."""
+        """Return the part of the time that each job needs at its best rate, shape (J,).
+
+        Zero if the job has no rate.
+        """
         best = self.fastest()
         weight: FloatArray = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
         return weight
 
     def fastest(self) -> FloatArray:
-        """The best rate of each job in any candidate, shape (J,); zero where it has none."""
+        """Return the best rate of each job in any candidate, shape (J,); zero if none."""
         best = np.zeros(len(self.round_input.jobs))
         for side in (0, 1):
             at = self.candidates.members[:, side]
@@ -100,7 +107,10 @@ class ShareProblem:
         return best
 
     def _solve(self, gain: FloatArray, weight: FloatArray | None = None) -> Shares:
-        """One programme; with `weight`, shape (J,), a last variable s is maximised that all weights are multiplied by."""
+        """Solve one programme; with `weight` (J,), a last variable s is maximised.
+
+        All weights are multiplied by s.
+        """
         count = len(self.candidates)
         if not count:
             return Shares(np.zeros(0), SolveReport())
@@ -116,7 +126,7 @@ class ShareProblem:
     def _programme(
         self, gain: FloatArray, weight: FloatArray | None
     ) -> tuple[LinearProgramme, dict[int, int]]:
-        """The programme, and which of its rows is which limit."""
+        """Return the programme, and which limit each of its limit rows is."""
         c = self.candidates
         jobs, job_entries = self._job_rows()
         limit, candidate = np.nonzero(c.usage.T)
@@ -135,7 +145,10 @@ class ShareProblem:
         return programme, {jobs + i: int(r) for i, r in enumerate(used)}
 
     def _job_rows(self) -> tuple[int, tuple[IntArray, IntArray, FloatArray]]:
-        """One row for every job that has a candidate: its shares are at most all of the time. Number of rows; row, column, entry."""
+        """Return the rows by which a job's shares are at most 1.
+
+        The number of rows; then row, column, entry. A job without candidates has no row.
+        """
         column, side = np.nonzero(self.candidates.members >= 0)
         there, row = np.unique(self.candidates.members[column, side], return_inverse=True)
         return len(there), (row, column, np.ones(len(column)))
@@ -143,7 +156,10 @@ class ShareProblem:
     def _need_rows(
         self, weight: FloatArray, *, first: int
     ) -> tuple[IntArray, IntArray, FloatArray]:
-        """s weight_j - sum_v rate_jv / best_j x_v <= 0: row, column, entry."""
+        """Return the rows s weight_j - sum_v rate_jv / best_j x_v <= 0.
+
+        Row, column, entry.
+        """
         c, best, needy = self.candidates, self.fastest(), np.flatnonzero(weight)
         row_of = np.full(len(weight), -1)
         row_of[needy] = first + np.arange(len(needy))
@@ -158,7 +174,7 @@ class ShareProblem:
         )
 
     def _present(self) -> FloatArray:
-        """1 for what a job runs on now, alone; shape (V,)."""
+        """Return 1 for what a job runs on now, alone; shape (V,)."""
         types, jobs = self.round_input.cluster.type_names, self.round_input.jobs
         x = np.zeros(len(self.candidates))
         for v, (row, partner) in enumerate(self.candidates.members.tolist()):

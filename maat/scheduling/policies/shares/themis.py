@@ -1,7 +1,8 @@
-"""Themis: auctions free GPUs among the jobs whose finish-time fairness is worst; winners hold them for a lease (Mahajan et al., NSDI 2020).
+"""Themis (Mahajan et al., NSDI 2020): auctions free GPUs for a lease.
 
-Written from the paper's description; the share of jobs, the lease and the round are unverified and therefore parameters. What other papers
-run under this name is mostly Gavel's objective finish-time-fairness (gavel.py).
+Jobs with the worst finish-time fairness may bid. Written from the paper's description; the share of
+jobs, the lease and the round are unverified and therefore parameters. What other papers run under
+this name is mostly Gavel's objective finish-time-fairness (gavel.py).
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ from maat.scheduling.explain import Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds
-from maat.scheduling.policies.ordering import Requests, grant_chosen, requests
+from maat.scheduling.policies.ordering import grant_chosen
+from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.auction import Outcome, auction
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
-from maat.scheduling.solving.assignment.problem import SolveOptions
+from maat.scheduling.solving.assignment_problem import SolveOptions
 from maat.scheduling.solving.report import SolveReport
 
-SHORTEST_SECONDS = 1e-6  # that a job takes, whatever is left of it
+SHORTEST_SECONDS = 1e-6  # least time that a job takes
 
 
 class Payment(StrEnum):
-    """How a winner whose GPUs come in one piece gives up the part 1 - c of what it won: of its time, by chance, or not at all."""
+    """How a winner pays the part 1 - c of indivisible GPUs.
+
+    SHORTER_LEASE: by time. BY_CHANCE: it gets nothing with probability 1 - c. NONE: not at all.
+    """
 
     SHORTER_LEASE = "shorter-lease"
     BY_CHANCE = "by-chance"
@@ -37,11 +42,15 @@ class Payment(StrEnum):
 
 @dataclass(frozen=True)
 class Themis:
-    """Leases end, GPUs are offered to the worst-off jobs, a partial-allocation auction decides, what is left goes by chance."""
+    """Auction free GPUs among the worst-off jobs.
+
+    GPUs are free when leases end. GPUs that remain after the auction are given at random.
+    """
 
     fairness_knob: float = knob(
         0.8,
-        "f: free GPUs are offered to the share 1 - f of the waiting jobs whose rho is worst, to one at least.",
+        "f: free GPUs are offered to the share 1 - f of waiting jobs with the worst rho, at least "
+        "one.",
         source="Themis; figure unverified",
         minimum=0.0,
         maximum=1.0,
@@ -56,12 +65,13 @@ class Themis:
     )
     payment: Payment = knob(
         Payment.SHORTER_LEASE,
-        "How the auction's hidden payment is taken from a job that cannot run on a part of its GPUs.",
+        "How a job that cannot run on a part of its GPUs pays the auction's hidden payment.",
         source="Themis takes a part of the GPUs; its jobs are apps of many small ones",
     )
     isolated_rule: IsolatedRule = knob(
         IsolatedRule.CUMULATIVE,
-        "Time alone on 1/N of the cluster: as N went along, or for the whole job as things are now.",
+        "Time alone on 1/N of the cluster: summed as N changed, or for the whole job with the "
+        "present N.",
         source="Themis",
     )
     tolerance: float = knob(
@@ -82,75 +92,90 @@ class Themis:
     name: str = "themis"
 
     def allocate(self, round_input: RoundInput) -> Decision:
-        """Every job what it asked for, on one type, or nothing; who has a lease or is pinned keeps what it holds."""
+        """Grant each job its request on one type, or nothing.
+
+        Jobs with a lease and pinned jobs keep what they hold.
+        """
         state = round_input.state.for_owner(self.name, parameter_hash(self))
         wanted = requests(round_input)
         goodput = Speeds.of(round_input, wanted).goodput
         isolated = IsolatedTimes.at(state, round_input, wanted, goodput)
-        hall = _Hall(round_input, candidates_of(round_input, wanted, goodput))
-        hall.keep_leases(_leases(state))
+        holdings = _Holdings(round_input, candidates_of(round_input, wanted, goodput))
+        holdings.keep_leases(_leases(state))
         bids = Bids.of(
             round_input,
-            hall.candidates,
+            holdings.candidates,
             goodput,
             isolated.seconds(self.isolated_rule, round_input.jobs),
             self.lease_seconds,
         )
-        invited = self._invited(hall, bids)
-        outcome = self._auction(hall, bids, invited)
+        invited = self._invited(holdings, bids)
+        outcome = self._auction(holdings, bids, invited)
         chance = round_input.rng
-        self._award(hall, outcome, chance)
-        self._leftovers(hall, goodput, invited, chance)
-        kept = replace(state, data={"leases": hall.leases(), "isolated": isolated.data()})
-        return _decision(hall, wanted, bids, outcome, kept)
+        self._award(holdings, outcome, chance)
+        self._leftovers(holdings, goodput, invited, chance)
+        kept = replace(state, data={"leases": holdings.leases(), "isolated": isolated.data()})
+        return _decision(holdings, wanted, bids, outcome, kept)
 
-    def _invited(self, hall: _Hall, bids: Bids) -> list[int]:
-        """Rows of the waiting jobs that may bid, worst rho first, ties by row."""
-        waiting = sorted(hall.waiting(), key=lambda row: (-bids.rho[row], row))
+    def _invited(self, holdings: _Holdings, bids: Bids) -> list[int]:
+        """Return the rows of waiting jobs that may bid, worst rho first, ties by row."""
+        waiting = sorted(holdings.waiting(), key=lambda row: (-bids.rho[row], row))
         return waiting[: max(int(np.ceil((1.0 - self.fairness_knob) * len(waiting) - 1e-9)), 1)]
 
-    def _auction(self, hall: _Hall, bids: Bids, invited: Sequence[int]) -> Outcome:
-        offered = [v for v in hall.open_to(invited) if bids.log_gain[v] > 0]
+    def _auction(self, holdings: _Holdings, bids: Bids, invited: Sequence[int]) -> Outcome:
+        offered = [v for v in holdings.open_to(invited) if bids.log_gain[v] > 0]
         if not offered:
             return Outcome((), (), SolveReport())
         options = SolveOptions(tolerance=self.tolerance)
         return auction(
-            hall.round_input,
-            hall.candidates,
+            holdings.round_input,
+            holdings.candidates,
             bids.log_gain,
             bids=offered,
-            free=hall.free,
+            free=holdings.free,
             options=options,
         )
 
-    def _award(self, hall: _Hall, outcome: Outcome, chance: np.random.Generator) -> None:
-        """Winners take what they won, less what they pay."""
-        now = hall.round_input.now
+    def _award(self, holdings: _Holdings, outcome: Outcome, chance: np.random.Generator) -> None:
+        """Give winners what they won, less what they pay."""
+        now = holdings.round_input.now
         for v, part in zip(outcome.won, outcome.kept, strict=True):
             drawn = float(chance.random())
             if self.payment is not Payment.BY_CHANCE or drawn < part:
                 paid = part if self.payment is Payment.SHORTER_LEASE else 1.0
-                hall.give(v, until=now + self.lease_seconds * paid)
+                holdings.give(v, until=now + self.lease_seconds * paid)
 
     def _leftovers(
-        self, hall: _Hall, goodput: FloatArray, invited: Sequence[int], chance: np.random.Generator
+        self,
+        holdings: _Holdings,
+        goodput: FloatArray,
+        invited: Sequence[int],
+        chance: np.random.Generator,
     ) -> None:
-        """What is free still goes to the others in random order, then to those who bid and won nothing; each on the fastest type with room."""
+        """Give free GPUs to other jobs in random order, then to bidders without any.
+
+        Each takes its fastest type with room.
+        """
         bidders = set(invited)
-        rows = [int(row) for row in chance.permutation(hall.waiting())]
+        rows = [int(row) for row in chance.permutation(holdings.waiting())]
         for row in sorted(rows, key=lambda row: row in bidders):
-            room = hall.open_to([row])
+            room = holdings.open_to([row])
             if room:
-                fastest = max(room, key=lambda v: (goodput[row, hall.candidates.gpu_type[v]], -v))
-                hall.give(fastest, until=hall.round_input.now + self.lease_seconds)
+                fastest = max(
+                    room, key=lambda v: (goodput[row, holdings.candidates.gpu_type[v]], -v)
+                )
+                holdings.give(fastest, until=holdings.round_input.now + self.lease_seconds)
 
 
 @dataclass(frozen=True)
 class Bids:
-    """What candidates are worth to their jobs. log_gain: (V,), log(rho without / rho with): values are 1 / rho; rho: (J,), without any GPU.
+    """The values of candidates to their jobs: 1 / rho.
 
-    With a bundle a job runs on it for a lease, without it waits for one; afterwards it runs on its fastest type in either case. The paper
-    counts a bundle as if it were kept to the end: nothing would then be worth nothing, and so would any product with it.
+    `log_gain`: (V,), log(rho without / rho with); `rho`: (J,), without any GPU.
+
+    With a bundle a job runs on it for a lease, without one it waits for a lease; afterwards it runs
+    on its fastest type in either case. The paper counts a bundle as if it were kept to the end:
+    nothing would then have the value zero, and so would every product with it.
     """
 
     log_gain: FloatArray
@@ -165,7 +190,12 @@ class Bids:
         alone: FloatArray,
         lease_seconds: float,
     ) -> Bids:
-        """rho = T_shared / T_alone. goodput: (J, T) effective samples/s; alone: seconds, (J,)."""
+        """Return the bids, with rho = T_shared / T_alone.
+
+        Args:
+            goodput: Effective samples/s, shape (J, T).
+            alone: Seconds alone, shape (J,).
+        """
         jobs = round_input.jobs
         best = goodput.max(axis=1, initial=0.0)
         remaining = np.array([job.remaining_work for job in jobs], dtype=np.float64)
@@ -192,7 +222,7 @@ class Bids:
 
 
 def _holds(round_input: RoundInput, candidates: Candidates) -> BoolArray:
-    """Whether a candidate is what its job holds now, shape (V,)."""
+    """Return whether a candidate is what its job holds now, shape (V,)."""
     types, held = round_input.cluster.type_names, [job.allocation for job in round_input.jobs]
     columns = zip(
         candidates.members[:, 0].tolist(),
@@ -209,8 +239,11 @@ def _holds(round_input: RoundInput, candidates: Candidates) -> BoolArray:
     )
 
 
-class _Hall:
-    """The candidates of a round, what is free of every limit, and who was given what until when."""
+class _Holdings:
+    """The candidates of a round, what limits leave, and what each job was given.
+
+    `given`: candidate and end of its lease, by row.
+    """
 
     def __init__(self, round_input: RoundInput, candidates: Candidates) -> None:
         self.round_input, self.candidates = round_input, candidates
@@ -221,7 +254,7 @@ class _Hall:
             self._of_row.setdefault(row, []).append(v)
 
     def keep_leases(self, ends: Mapping[JobId, float]) -> None:
-        """Who holds GPUs on a lease that has not ended goes on, as far as the limits still allow."""
+        """Keep jobs with a running lease on their GPUs, as far as limits allow."""
         holds = _holds(self.round_input, self.candidates)
         for v in np.flatnonzero(holds).tolist():
             end = ends.get(self.round_input.jobs[self.candidates.members[v, 0]].id, -np.inf)
@@ -229,11 +262,11 @@ class _Hall:
                 self.give(v, until=end)
 
     def waiting(self) -> list[int]:
-        """Rows of the jobs that could run and were given nothing, ascending."""
+        """Return the rows of jobs that could run and have nothing yet, ascending."""
         return [row for row in self._of_row if row not in self.given]
 
     def open_to(self, rows: Sequence[int]) -> list[int]:
-        """Candidates of these rows that still fit."""
+        """Return the candidates of these rows that still fit."""
         return [v for row in rows for v in self._of_row.get(row, ()) if self._fits(v)]
 
     def give(self, candidate: int, *, until: float) -> None:
@@ -241,7 +274,7 @@ class _Hall:
         self.given[int(self.candidates.members[candidate, 0])] = (candidate, until)
 
     def leases(self) -> dict[JobId, float]:
-        """When the lease of every job that was given GPUs ends, by job."""
+        """Return when the lease of each job ends."""
         return {
             self.round_input.jobs[row].id: float(until) for row, (_, until) in self.given.items()
         }
@@ -256,18 +289,18 @@ def _leases(state: PolicyState) -> Mapping[JobId, float]:
 
 
 def _decision(
-    hall: _Hall, wanted: Requests, bids: Bids, outcome: Outcome, state: PolicyState
+    holdings: _Holdings, wanted: Requests, bids: Bids, outcome: Outcome, state: PolicyState
 ) -> Decision:
-    """The grants of everybody who was given something; the lease and what the auction made of it are told beside each."""
-    chosen = [(row, int(hall.candidates.gpu_type[v])) for row, (v, _) in hall.given.items()]
-    grants, reasons = grant_chosen(hall.round_input, wanted, chosen)
+    """Return the grants, with lease and auction result as evidence."""
+    chosen = [(row, int(holdings.candidates.gpu_type[v])) for row, (v, _) in holdings.given.items()]
+    grants, reasons = grant_chosen(holdings.round_input, wanted, chosen)
     parts = dict(zip(outcome.won, outcome.kept, strict=True))
-    for row, (v, until) in hall.given.items():
+    for row, (v, until) in holdings.given.items():
         job_id = wanted.jobs[row].id
-        told: dict[str, float | int | str | None] = {
-            "lease_seconds_left": until - hall.round_input.now
+        evidence: dict[str, float | int | str | None] = {
+            "lease_seconds_left": until - holdings.round_input.now
         }
         if v in parts:
-            told |= {"rho_without_gpus": float(bids.rho[row]), "part_kept": parts[v]}
-        reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **told})
+            evidence |= {"rho_without_gpus": float(bids.rho[row]), "part_kept": parts[v]}
+        reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **evidence})
     return Decision(grants, outcome.report, reasons, state=state)

@@ -1,7 +1,8 @@
-"""Gavel's round mechanism: shares of time become rounds. Which shares are best is the policy's affair (share_programmes.py).
+"""Gavel's round mechanism: turns shares of time into rounds.
 
-A share x of a candidate (a job on a GPU type, or two jobs that share GPUs) is the fraction of the time that it should run so. Who got least of
-what is due, by x over the fraction received, goes first; every job that fits runs this round (Gavel section 5; the published simulator).
+The share x of a candidate (a job on a GPU type, or two jobs that share GPUs) is the fraction of
+time that it should run. Candidates are ordered by x over the fraction received, and those that fit
+run this round (Gavel section 5; the published simulator). The policy computes the shares.
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import LimitKind, membership
-from maat.scheduling.policies.ordering import Requests
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import PolicyState, RoundInput
 
 Key = tuple[tuple[JobId, ...], str]  # the jobs of a candidate, and its GPU type
-START = 0.5  # of a round: what every job counts as having received from the beginning (published simulator)
+START = 0.5  # of a round: time that each job has received when it comes (published simulator)
 
 
-# ---- who could run where ----------------------------------------------------------------------------------------------------------
+# ---- candidates
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """V ways in which a job, or two of equal GPU count on the same GPUs, may run on one type.
+    """V ways to run a job, or two jobs of equal GPU count, on one type.
 
-    members: (V, 2) rows of jobs, -1 for no second one; gpu_type, gpu_count, runs: (V,); rate: (V, 2), of each member there, in any unit.
-    `runs` is False where a rate stands for something that no round can grant. usage: (V, R) and free: (R,), of the round's limits in their
-    order: GPUs under capacity, places under every other limit.
+    `members`: (V, 2) rows of jobs, -1 for no second one; `gpu_type`, `gpu_count`, `runs`: (V,);
+    `rate`: (V, 2), of each member, in any unit. `runs` is False for a candidate that has a rate but
+    cannot be granted. `usage`: (V, R) and `free`: (R,), by limit of the round: GPUs under capacity
+    limits, places under others.
     """
 
     members: IntArray
@@ -50,7 +52,7 @@ class Candidates:
         return (first,) if second < 0 else (first, second)
 
     def keep(self, mask: BoolArray) -> Candidates:
-        """Only those under `mask`, shape (V,)."""
+        """Return the candidates under `mask`, shape (V,)."""
         names = ("members", "gpu_type", "gpu_count", "rate", "runs", "usage")
         return replace(self, **{name: getattr(self, name)[mask] for name in names})
 
@@ -63,20 +65,25 @@ def candidates_of(
     unfit_rate: float = 0.0,
     sharing: bool = False,
 ) -> Candidates:
-    """Every job that is not pinned on every type, and with `sharing` every pair of them that gains by sharing.
+    """Return each unpinned job on each type, and pairs that gain by sharing.
 
-    `rate`: shape (J, T), of each job alone, zero where it cannot run; `unfit_rate` stands in for that zero. A pair needs equal GPU counts and
-    a known slowdown of both, and is left out where taking turns is no slower: 1/xi + 1/xi' <= 1.
+    Pairs have equal GPU counts and known slowdowns. A pair is left out if taking turns is no
+    slower: 1/xi + 1/xi' <= 1.
+
+    Args:
+        rate: Rate of each job alone, shape (J, T), zero if it cannot run.
+        unfit_rate: The rate that replaces such a zero.
+        sharing: If True, pairs are candidates too.
     """
-    can = wanted.goodput > 0
-    loose = np.array([job.id not in round_input.pinned for job in wanted.jobs], dtype=bool)
-    shown = (can | (unfit_rate > 0)) & loose[:, None] if len(wanted.jobs) else can
+    can_run = wanted.goodput > 0
+    unpinned = np.array([job.id not in round_input.pinned for job in wanted.jobs], dtype=bool)
+    shown = (can_run | (unfit_rate > 0)) & unpinned[:, None] if len(wanted.jobs) else can_run
     row, kind = (axis.astype(np.int64) for axis in np.nonzero(shown))
-    alone = np.where(can[row, kind], rate[row, kind], unfit_rate)
+    alone = np.where(can_run[row, kind], rate[row, kind], unfit_rate)
     members = np.stack((row, np.full(len(row), -1)), axis=1)
     rates = np.stack((alone, np.zeros(len(row))), axis=1)
     if sharing:
-        pairs = [_pair_rates(round_input, wanted, rate, t) for t in range(can.shape[1])]
+        pairs = [_pair_rates(round_input, wanted, rate, t) for t in range(can_run.shape[1])]
         members = np.concatenate((members, *(m for m, _ in pairs)))
         rates = np.concatenate((rates, *(r for _, r in pairs)))
         kind = np.concatenate((kind, *(np.full(len(m), t) for t, (m, _) in enumerate(pairs))))
@@ -87,7 +94,7 @@ def candidates_of(
 def _pair_rates(
     round_input: RoundInput, wanted: Requests, rate: FloatArray, t: int
 ) -> tuple[IntArray, FloatArray]:
-    """Pairs that gain by sharing on type t: members and rates, shapes (V, 2)."""
+    """Return the pairs that gain by sharing on type t: members and rates, (V, 2)."""
     members, rates = [], []
     rows = [
         r
@@ -108,7 +115,10 @@ def _pair_rates(
 def slowdowns(
     round_input: RoundInput, wanted: Requests, a: int, b: int
 ) -> tuple[float, float] | None:
-    """How much two jobs slow each other on the same GPUs; None where their counts differ or nobody measured it."""
+    """Return the slowdowns of two jobs on the same GPUs, or None.
+
+    None if their GPU counts differ or a slowdown is unknown.
+    """
     first, second = wanted.jobs[a].spec, wanted.jobs[b].spec
     count = first.requested_gpus
     if second.requested_gpus != count:
@@ -130,7 +140,7 @@ def _with_usage(
     rows = membership(
         round_input.limits, wanted.jobs, names, job=first, gpu_type=kind, count=count
     ).astype(np.int64)
-    beside = (
+    second_rows = (
         membership(
             round_input.limits,
             wanted.jobs,
@@ -144,7 +154,7 @@ def _with_usage(
     capacity = np.array(
         [limit.kind is LimitKind.CAPACITY for limit in round_input.limits], dtype=bool
     )
-    usage = (rows + np.where(capacity, 0, beside)) * count[:, None]
+    usage = (rows + np.where(capacity, 0, second_rows)) * count[:, None]
     runs = np.array(
         [wanted.goodput[r, t] > 0 for r, t in zip(first, kind, strict=True)], dtype=bool
     )
@@ -152,7 +162,10 @@ def _with_usage(
 
 
 def _free_room(round_input: RoundInput, capacity: BoolArray) -> IntArray:
-    """What each limit has left beside the pinned jobs, shape (R,): GPUs that nobody pinned holds, or places."""
+    """Return what each limit leaves beside the pinned jobs, shape (R,).
+
+    GPUs that no pinned job holds under capacity limits, places under others.
+    """
     cluster, free = round_input.cluster, free_places(round_input)
     held = {
         gpu
@@ -169,20 +182,25 @@ def _free_room(round_input: RoundInput, capacity: BoolArray) -> IntArray:
 
 
 def _has_room(candidates: Candidates) -> BoolArray:
-    """Whether there is anything left under every limit that a candidate falls under: a share of nothing would hold everybody at zero."""
+    """Return whether every limit of a candidate has anything left, shape (V,).
+
+    A candidate that can never run would hold all shares at zero.
+    """
     roomy: BoolArray = ((candidates.usage == 0) | (candidates.free > 0)).all(axis=1)
     return roomy
 
 
-# ---- what everybody received ------------------------------------------------------------------------------------------------------
+# ---- time received
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Seconds received since the last reset, by candidate, and by everybody together on each type; and what is still owed.
+    """The seconds that candidates received since the last reset, and are owed.
 
-    A candidate that is not in `received` has START of a round. `owed`: due less received since it was first seen; breaks ties. `shares`: the
-    last ones. `stale`: jobs came or went since the last reset; `reset_at`: when that was, None before the first; `fresh`: in this round.
+    `received`: by candidate; one that is missing has START of a round. `owed`: due less received
+    since it was first seen; breaks ties. `shares`: the last shares. `totals`: received by all
+    candidates of a type. `stale`: jobs came or went since the last reset. `reset_at`: when that
+    was, None before the first. `fresh`: it was in this round.
     """
 
     jobs: frozenset[JobId] = frozenset()
@@ -196,7 +214,7 @@ class Ledger:
 
     @classmethod
     def of(cls, state: PolicyState) -> Ledger:
-        """What `data` wrote; empty if there is none."""
+        """Return the ledger that `data` wrote; empty if there is none."""
         data = state.data.get("ledger")
         if not isinstance(data, Mapping):
             return cls()
@@ -215,7 +233,7 @@ class Ledger:
         )
 
     def data(self) -> dict[str, object]:
-        """As JSON data: a row per candidate that received something or is owed something."""
+        """Return JSON data: a row per candidate that received or is owed something."""
         rows = [
             [list(key[0]), key[1], seconds, self.owed.get(key, 0.0), self.shares.get(key, 0.0)]
             for key, seconds in self.received.items()
@@ -229,18 +247,20 @@ class Ledger:
         }
 
     def at(self, round_input: RoundInput, reset_seconds: float | None) -> Ledger:
-        """With the jobs of this round. Once jobs came or went and the last reset is long enough ago, what was received is forgotten.
+        """Return the ledger with the jobs of this round, reset if it is due.
 
-        `reset_seconds` None: it never is; the ledger is fresh whenever jobs came or went.
+        A reset is due if jobs came or went and the last one is `reset_seconds` ago. If
+        `reset_seconds` is None, received time is never forgotten, and the ledger is fresh whenever
+        jobs came or went.
         """
         jobs, now = frozenset(round_input.job_by_id), round_input.now
         stale = self.stale or jobs != self.jobs
         known = replace(
             self,
             jobs=jobs,
-            received=_of(jobs, self.received),
-            owed=_of(jobs, self.owed),
-            shares=_of(jobs, self.shares),
+            received=_with_jobs(jobs, self.received),
+            owed=_with_jobs(jobs, self.owed),
+            shares=_with_jobs(jobs, self.shares),
         )
         start, names = START * round_input.round_seconds, round_input.cluster.type_names
         fresh = stale and (
@@ -260,11 +280,11 @@ class Ledger:
         return replace(known, totals=totals, stale=stale and not fresh, fresh=fresh)
 
     def held(self, keys: Sequence[Key]) -> FloatArray:
-        """The last shares, shape (V,); zero for who had none."""
+        """Return the last shares, shape (V,); zero if a candidate had none."""
         return np.array([self.shares.get(key, 0.0) for key in keys], dtype=np.float64)
 
     def fractions(self, keys: Sequence[Key], round_seconds: float) -> FloatArray:
-        """Time of each candidate over everybody's on its type, shape (V,)."""
+        """Return received time over that of all on the type, shape (V,)."""
         start = START * round_seconds
         return np.array(
             [self.received.get(key, start) / self.totals[key[1]] for key in keys], dtype=np.float64
@@ -273,7 +293,7 @@ class Ledger:
     def after(
         self, keys: Sequence[Key], shares: FloatArray, chosen: Iterable[int], round_seconds: float
     ) -> Ledger:
-        """Once the chosen candidates have run for a round."""
+        """Return the ledger after the chosen candidates have run for a round."""
         received, owed, totals, last = (
             dict(self.received),
             dict(self.owed),
@@ -285,7 +305,7 @@ class Ledger:
             ran = v in running
             if (
                 key in received or ran or (share > 0 and len(key[0]) == 1)
-            ):  # of pairs there are too many to remember who never ran
+            ):  # there are too many pairs to remember those that never ran
                 received[key] = received.get(key, START * round_seconds) + ran * round_seconds
                 owed[key] = owed.get(key, 0.0) + (share - ran) * round_seconds
                 last[key] = share
@@ -293,17 +313,20 @@ class Ledger:
         return replace(self, received=received, owed=owed, shares=last, totals=totals)
 
 
-def _of(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
-    """Only what belongs to these jobs."""
+def _with_jobs(jobs: frozenset[JobId], values: Mapping[Key, float]) -> dict[Key, float]:
+    """Return the values of candidates with these jobs only."""
     return {key: value for key, value in values.items() if jobs.issuperset(key[0])}
 
 
-# ---- who runs this round ----------------------------------------------------------------------------------------------------------
+# ---- the candidates of this round
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The candidates that run this round, in the order in which they were chosen; priorities of all, shape (V,); the ledger afterwards."""
+    """The candidates that run this round, in order of choice.
+
+    `priority`: of all candidates, shape (V,). `ledger`: the ledger after the round.
+    """
 
     candidates: tuple[int, ...]
     priority: FloatArray
@@ -311,7 +334,7 @@ class Chosen:
 
 
 def keys_of(round_input: RoundInput, candidates: Candidates) -> list[Key]:
-    """What each candidate is known by from round to round."""
+    """Return the key of each candidate, by which rounds know it."""
     names, jobs = round_input.cluster.type_names, round_input.jobs
     return [
         (tuple(jobs[row].id for row in candidates.rows(v)), names[kind])
@@ -327,9 +350,10 @@ def choose(
     *,
     by_owed: bool = True,
 ) -> Chosen:
-    """Candidates by share over fraction received, most first; ties by what is owed, then by share, job and type. Every job that fits runs.
+    """Choose the candidates that run: those that fit, by share over fraction.
 
-    `shares`: shape (V,). A job whose share is zero may still take what nobody else does, alone.
+    Ties are broken by what is owed, then by share, job and type. `shares`: shape (V,). A job with a
+    zero share may take GPUs that are left, alone.
     """
     seconds, keys = round_input.round_seconds, keys_of(round_input, candidates)
     fraction = ledger.fractions(keys, seconds)
@@ -345,7 +369,7 @@ def choose(
 
 
 def _fill(candidates: Candidates, order: Sequence[int]) -> tuple[int, ...]:
-    """Along the order, every candidate that fits and whose jobs do not run yet."""
+    """Return the candidates that fit, in order, with each job once."""
     free, busy, chosen = candidates.free.copy(), set[int](), []
     for v in order:
         rows = candidates.rows(v)

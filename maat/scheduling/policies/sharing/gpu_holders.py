@@ -1,4 +1,4 @@
-"""Which GPUs are idle and who holds each of the others, while a policy grants GPUs by their numbers. Chooses none."""
+"""The holders of every GPU, for a policy that grants GPUs by number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maat.scheduling.rounds import Grant
 
 
 class GpuHolders:
-    """The holders of every GPU, at first those that stay where they are: `held`."""
+    """The holders of every GPU; at first the jobs that stay on the GPUs `held`."""
 
     def __init__(self, cluster: Cluster, held: Mapping[JobId, Sequence[int]]) -> None:
         self._free = FreeGpus(cluster, places=1)
@@ -23,32 +23,28 @@ class GpuHolders:
             self.take(job_id, gpus)
 
     def take(self, job_id: JobId, gpus: Sequence[int]) -> None:
-        """The job comes onto these GPUs, idle ones or beside the job that is there."""
+        """Put the job on these GPUs, idle or held by others."""
         self._free.take(gpu for gpu in gpus if gpu not in self._holders)
         self._gpus[job_id] = tuple(gpus)
         for gpu in gpus:
             self._holders.setdefault(gpu, []).append(job_id)
 
     def node_count(self, job_id: JobId) -> int:
-        """On how many nodes a job's GPUs stand."""
+        """Return how many nodes a job's GPUs span."""
         return len({self.node_of[gpu] for gpu in self._gpus.get(job_id, ())})
 
     def alone(self, job_id: JobId) -> list[int]:
-        """The GPUs that a job holds without company, ascending."""
+        """Return the GPUs that a job holds alone, ascending."""
         return [gpu for gpu in self._gpus.get(job_id, ()) if len(self._holders[gpu]) == 1]
 
     def idle(self, gpu_type: str) -> list[int]:
-        """The GPUs of a type that nobody holds, ascending."""
+        """Return the idle GPUs of a type, ascending."""
         return [int(gpu) for gpu in self._free.of_type(gpu_type)]
 
     def packed(self, gpu_type: str, count: int) -> tuple[int, ...] | None:
-        """Idle GPUs on as few nodes as possible, none of them taken yet; None where there are not enough."""
+        """Return idle GPUs on few nodes, without taking them; None if there are too few."""
         gpus = pack(self._free, Grant(gpu_type, count))
         if gpus is None:
             return None
         self._free.give_back(gpus)
         return tuple(sorted(gpus))
-
-    def spans(self, gpus: Sequence[int]) -> int:
-        """On how many nodes these GPUs stand."""
-        return len({self.node_of[gpu] for gpu in gpus})

@@ -1,6 +1,7 @@
-"""Who would share GPUs with whom, and what that costs all of them: partners, offers, sets of GPUs. Grants nothing.
+"""Partners, offers and sets of GPUs, and what sharing would cost.
 
-A set of GPUs is judged by added seconds: the newcomer's end, and how much later everybody whom it meets there ends, from now on.
+A set of GPUs is judged by its added seconds: the seconds until the newcomer ends, plus the delay
+of every partner on the set.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from maat.scheduling.job import JobId
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A job on whose GPUs a newcomer may come. `alone`: how many it holds without company; `xi`: its slowdown beside the newcomer, whose own is
-    `xi_newcomer`; None where nobody knows them."""
+    """A job that a newcomer may join.
+
+    `alone`: how many GPUs it holds alone; `split`: how it runs its batch; `xi`: its slowdown by
+    the newcomer, and `xi_newcomer`: the newcomer's slowdown by it, None if not known.
+    """
 
     job_id: JobId
     alone: int
@@ -31,8 +35,10 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A partner that a newcomer would join, and the way it would run its batch there. `added_seconds`: what the pair alone would cost, where
-    that was computed."""
+    """A partner that a newcomer would join, and the newcomer's batch there.
+
+    `added_seconds`: what the pair alone would cost; 0 if the policy does not compute it.
+    """
 
     partner: Partner
     split: Split
@@ -41,13 +47,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Partners:
-    """P partners as arrays of shape (P,). What nobody knows is NaN."""
+    """P partners as arrays of shape (P,); unknown values are NaN."""
 
     of: tuple[Partner, ...]
 
     @cached_property
     def seconds(self) -> FloatArray:
-        """Remaining seconds alone."""
+        """Remaining seconds if the partner ran alone."""
         return np.array([partner.split.solo_seconds for partner in self.of], dtype=np.float64)
 
     @cached_property
@@ -63,17 +69,22 @@ class Partners:
         return np.array([partner.xi_newcomer for partner in self.of], dtype=np.float64)
 
     def fits(self, ways: Sequence[Split]) -> BoolArray:
-        """Whether there is memory beside each partner for each way to run the newcomer's batch; shape (P, W)."""
+        """Return whether memory has room for each partner and each way, shape (P, W).
+
+        `ways`: the W ways to run the newcomer's batch.
+        """
         return both_fit(self.memory_share[:, None], np.array([way.memory_share for way in ways]))
 
 
-# (all ways to run the newcomer's batch, partners in order of their first GPU, seconds that it takes after waiting) -> whom to join, best first
+# Arguments: all ways to run the newcomer's batch; partners in order of their first GPU; the seconds
+# that the newcomer takes if it waits for the partner's end. Returns the partners to join, best
+# first.
 Judge = Callable[[Sequence[Split], Partners, float], Sequence[Offer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A set of GPUs for a newcomer: those of the partners in `offers`, as many as `shared`, and idle ones."""
+    """GPUs for a newcomer: `shared` GPUs of partners, and idle ones."""
 
     gpus: tuple[int, ...]
     offers: tuple[Offer, ...]
@@ -84,7 +95,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class OpenGpus:
-    """GPUs that a newcomer may have, by node, and whose they are: numbers of offers, -1 for nobody. In order of preference within each node."""
+    """GPUs that a newcomer may take, by node, best first.
+
+    Each is (GPU, number of the offer), with number -1 for an idle GPU.
+    """
 
     by_node: Mapping[int, Sequence[tuple[int, int]]]
 
@@ -92,7 +106,10 @@ class OpenGpus:
     def of(
         cls, idle: Iterable[int], offered: Iterable[tuple[int, int]], node_of: Sequence[int]
     ) -> OpenGpus:
-        """`offered`: (GPU, number of the offer). Idle GPUs before others, those of better offers before those of worse."""
+        """Sort GPUs by node: idle ones first, then those of better offers.
+
+        `offered`: (GPU, number of the offer).
+        """
         by_node: dict[int, list[tuple[int, int]]] = {}
         for gpu, number in sorted(
             [*((gpu, -1) for gpu in idle), *offered], key=lambda one: (one[1], one[0])
@@ -101,11 +118,14 @@ class OpenGpus:
         return cls(by_node)
 
     def within_nodes(self, count: int) -> list[Sequence[tuple[int, int]]]:
-        """For each node with that many, the first of its GPUs."""
+        """Return, for each node with enough GPUs, its first `count`."""
         return [gpus[:count] for gpus in self.by_node.values() if len(gpus) >= count]
 
     def across_nodes(self, count: int) -> list[Sequence[tuple[int, int]]]:
-        """The first of all; of the last offer that is needed, GPUs on nodes that are taken from already come first."""
+        """Return one set of the first `count` GPUs of all nodes, if there are.
+
+        Of the last offer that is needed, GPUs on nodes already in the set come first.
+        """
         every = sorted(
             (one for gpus in self.by_node.values() for one in gpus),
             key=lambda one: (one[1], one[0]),
@@ -126,10 +146,14 @@ class OpenGpus:
 def best_site(
     sets: Iterable[Sequence[tuple[int, int]]], offers: Sequence[Offer], ways: Sequence[Split]
 ) -> Site | None:
-    """Of these sets the one of least added seconds; the first of equal ones, and None if there is none.
+    """Return the set with the least added seconds; None without sets.
 
-    `ways`: all ways to run the newcomer's batch, by number of halvings, with the seconds that they take on such a set. No set costs less than
-    the dearest of its pairs would alone, so that those which cannot win are not computed.
+    Of equal sets the first is taken. A set costs at least as much as its most expensive pair would
+    alone; sets with a bound above the best cost are skipped.
+
+    Args:
+        ways: All ways to run the newcomer's batch, by number of halvings, with the seconds that
+            they take on such a set.
     """
     bounded = sorted(
         ((_least(chosen, offers, ways), number, chosen) for number, chosen in enumerate(sets)),
@@ -171,9 +195,10 @@ def _site(
 
 
 def added_seconds(newcomer: float, partners: Sequence[Partner]) -> float:
-    """The newcomer's end, and how much later than alone each partner ends, where all of them meet now; any number of partners.
+    """Return the seconds to the newcomer's end plus the delay of each partner.
 
-    The newcomer goes at the pace that the worst of those who are still there leaves it (`newcomer`: its seconds alone).
+    All jobs meet now. The newcomer, which takes `newcomer` seconds alone, runs at the pace of the
+    worst slowdown by a partner that still runs.
     """
     now, left = 0.0, newcomer
     there = sorted(partners, key=_end_beside)
@@ -188,12 +213,12 @@ def added_seconds(newcomer: float, partners: Sequence[Partner]) -> float:
 
 
 def _end_beside(partner: Partner) -> float:
-    """When the partner ends if the newcomer is there all the time."""
+    """Return when the partner ends if the newcomer stays to its end."""
     return partner.split.solo_seconds * _known(partner.xi)
 
 
 def _delay(partner: Partner, until: float) -> float:
-    """How much later a partner ends for the company that it has from now `until` then."""
+    """Return how much later a partner ends if it shares until then."""
     xi = _known(partner.xi)
     return min(until, _end_beside(partner)) * (1.0 - 1.0 / xi)
 

@@ -1,4 +1,4 @@
-"""SJF-BSBF: shortest job first; where idle GPUs lack, it shares with the running jobs of most benefit, if any (Algorithms 1 and 2)."""
+"""SJF-BSBF: shares GPUs where two jobs gain by it (Algorithms 1 and 2)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ from maat.scheduling.rounds import Decision, RoundInput
 
 @dataclass(frozen=True)
 class SjfBsbf:
-    """A newcomer joins running jobs only where the pair's mean completion time is below that of waiting for the running one's end."""
+    """Shortest job first; shares if the pair's mean completion time is lower.
+
+    The alternative is to wait until the running job ends.
+    """
 
     idle_first: bool = knob(
         True,
-        "Whether a job that shares takes all idle GPUs before those of others; else those of others alone.",
+        "Whether a job that shares takes all idle GPUs first; if not, it takes GPUs of partners "
+        "alone.",
         source="the authors' code: yes; SJF-BSBF section V-B 2: no",
     )
     by_placement: bool = knob(
         True,
-        "Whether times are computed on the very GPUs that a job would get, nodes included, and those of best end are chosen; else wherever partners stand.",
+        "Whether the policy names the GPUs, by times that include the cost of several nodes; if "
+        "not, it ranks partners regardless of their nodes.",
         source="SJF-BSBF: no; its time model knows no nodes",
     )
     round_seconds: float = knob(
@@ -52,10 +57,13 @@ class SjfBsbf:
 
 
 def best_benefit(ways: Sequence[Split], partners: Partners, waiting: float, /) -> list[Offer]:
-    """Algorithm 2: of each partner the per-GPU batch with the least mean completion time; those that gain by sharing, by that time.
+    """Return the partners with which sharing beats waiting, best first.
 
-    Of ways that fit in memory beside the partner. `waiting`: the newcomer's seconds where it waits for the end instead. Without known speeds and
-    slowdowns there is nothing to compare, and no offer.
+    For each partner the per-GPU batch of least mean completion time is chosen, among those that
+    fit in memory. Partners of unknown speed or slowdown are not offered.
+
+    Args:
+        waiting: The newcomer's seconds alone, after it has waited for the partner's end.
     """
     if not ways or not partners.of or not math.isfinite(ways[0].solo_seconds):
         return []

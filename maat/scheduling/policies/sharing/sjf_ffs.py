@@ -1,4 +1,4 @@
-"""SJF-FFS: shortest job first; where idle GPUs lack, it shares those of the first running jobs that leave memory. Tests no pair."""
+"""SJF-FFS: shares GPUs with the first running jobs that leave memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from maat.scheduling.rounds import Decision, RoundInput
 
 @dataclass(frozen=True)
 class SjfFfs:
-    """First-fit sharing (SJF-BSBF section VI-A, baseline 4): partners in order of the first GPU that they hold.
+    """Shortest job first; shares by first fit (SJF-BSBF section VI-A, baseline 4).
 
-    Of each newcomer the largest per-GPU batch runs whose memory is there beside its partner.
+    It does not judge the pair. Partners come in order of the first GPU that they hold. A newcomer
+    runs the largest per-GPU batch that memory has room for.
     """
 
     idle_first: bool = knob(
         True,
-        "Whether a job that shares takes all idle GPUs before those of others; else those of others alone.",
+        "Whether a job that shares takes all idle GPUs first; if not, it takes GPUs of partners "
+        "alone.",
         source="the authors' code: yes; the paper's text: no",
     )
     round_seconds: float = knob(
@@ -42,7 +44,7 @@ class SjfFfs:
 
 
 def first_fit(ways: Sequence[Split], partners: Partners, _waiting: float, /) -> list[Offer]:
-    """Every partner beside whom some way of running the newcomer fits, in their order."""
+    """Return every partner that leaves memory for the newcomer, in order."""
     if not ways:
         return []
     fits = partners.fits(ways)

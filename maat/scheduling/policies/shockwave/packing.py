@@ -1,6 +1,7 @@
-"""Rounds for counts of them where demands do not divide: packs, and improves by exchanges, which end by themselves. States no programme.
+"""Packs counts of rounds into a window, where demands do not divide each other.
 
-J jobs, T rounds, tables (J, T) of zeros and ones. What is lost against the counts is for the caller to measure.
+It improves a packing by exchanges, which always end, and states no programme. J jobs, T rounds,
+tables (J, T) of zeros and ones. The caller measures what is lost against the counts.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from maat.scheduling.policies.shockwave.window import Window, share_counts, shar
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
-PACKING_GAP = 2e-2  # relative, by which packed rounds may miss what the counts are worth before rounds are solved for
-_MOST_NODES = (
-    100  # of branch and bound then: more never changed a simulated figure by as much as the gap
-)
-_CANDIDATES = 12  # jobs of most gain that are looked at in one step
+PACKING_GAP = 2e-2  # relative gap to the bound of the counts up to which packed rounds are taken
+# Branch-and-bound nodes if rounds are solved for: more never changed a simulated figure by the gap.
+_MOST_NODES = 100
+_CANDIDATES = 12  # jobs of most gain that one step tries
 _NEGLIGIBLE = 1e-12
 
 
 def share_packed(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
-    """Rounds of every job, as `share_rounds` finds them, by packing counts of them: where the bound of the counts proves that next to nothing is
-    lost, no programme over rounds is solved."""
+    """Return rounds of every job, as `share_rounds` does, by packing counts.
+
+    If the bound of the counts proves that little is lost, no programme over rounds is solved.
+    """
     count, by_counts = share_counts(window, options)
     if count is None:
         return None, by_counts
@@ -42,7 +44,10 @@ def share_packed(window: Window, options: MixedOptions) -> tuple[IntArray | None
 
 
 def packed(window: Window, count: IntArray) -> IntArray:
-    """A table with about so many rounds for each job, shape (J,): all of them where they can be packed, else those whose loss weighs least."""
+    """Return a table with about `count` (J,) rounds for each job.
+
+    All rounds if they can be packed, else the table that loses the least objective.
+    """
     worth = window.utilities()
     last = (
         worth[np.arange(len(window)), count]
@@ -59,7 +64,10 @@ def packed(window: Window, count: IntArray) -> IntArray:
 
 
 def _first_fit(window: Window, count: IntArray, order: IntArray, *, early: bool) -> IntArray:
-    """Each job in the earliest rounds with room, or in those with most, as many as have room."""
+    """Put each job in the earliest rounds with room, or in those with most room.
+
+    A job gets fewer rounds than `count` if fewer have room.
+    """
     table = np.zeros((len(window), window.rounds), dtype=np.int64)
     room = np.full(window.rounds, window.free)
     for row in order.tolist():
@@ -72,7 +80,7 @@ def _first_fit(window: Window, count: IntArray, order: IntArray, *, early: bool)
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Jobs `out` give a round up to somebody else, and lose `loss` together."""
+    """Jobs `out` give up a round to another job, and lose `loss` together."""
 
     round: int
     out: IntArray
@@ -80,7 +88,7 @@ class _Exchange:
 
 
 def _improved(window: Window, table: IntArray, worth: FloatArray) -> IntArray:
-    """One more round for who gains most, at the cost of who loses less, while that raises the objective."""
+    """Give jobs one more round at the cost of others while the objective rises."""
     reached = window.objective(table.sum(axis=1))
     for _ in range(3 * window.rounds):
         better = _step(window, table, worth, reached)
@@ -105,7 +113,10 @@ def _step(window: Window, table: IntArray, worth: FloatArray, reached: float) ->
 
 
 def _margins(window: Window, table: IntArray, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What one round more gains each job and one less costs it, the longest remaining time included; shapes (J,)."""
+    """Return the gain of one more round and the loss of one less, shapes (J,).
+
+    Both include the effect on the longest remaining time.
+    """
     count, rows = table.sum(axis=1), np.arange(len(window))
     gain = worth[rows, np.minimum(count + 1, window.rounds)] - worth[rows, count]
     loss = np.where(
@@ -124,7 +135,7 @@ def _margins(window: Window, table: IntArray, worth: FloatArray) -> tuple[FloatA
 
 
 def _cheapest(window: Window, table: IntArray, row: int, loss: FloatArray) -> _Exchange | None:
-    """The round in which room for the job costs the others least; None where it can get none."""
+    """Return the cheapest round in which others make room for a job, or None."""
     found: _Exchange | None = None
     room = window.free - window.demand @ table
     for number in np.flatnonzero(table[row] == 0).tolist():
@@ -138,7 +149,10 @@ def _cheapest(window: Window, table: IntArray, row: int, loss: FloatArray) -> _E
 def _giving_way(
     demand: IntArray, there: IntArray, needed: int, loss: FloatArray
 ) -> IntArray | None:
-    """Of the jobs `there` those that free so many GPUs at little loss: one of them, or several by loss per GPU; none where none need to."""
+    """Return jobs that free `needed` GPUs at little loss, or None.
+
+    Either one of the jobs `there`, or several by loss per GPU; no job if none needs to give way.
+    """
     if needed <= 0:
         return there[:0]
     by_loss = there[np.argsort(loss[there] / demand[there], kind="stable")]
@@ -151,12 +165,15 @@ def _giving_way(
     return several
 
 
-# ---- which rounds ---------------------------------------------------------------------------------------------------------------------
+# ---- which rounds
 
 
 def earliest(window: Window, table: IntArray, priority: FloatArray) -> IntArray:
-    """The same number of rounds for every job, those of higher `priority` (J,) per round earlier: by sorting rounds and exchanging jobs between
-    two of them, while that lowers sum_j priority_j x mean round of j."""
+    """Move rounds of jobs with higher `priority` (J,) per round earlier.
+
+    Every job keeps its number of rounds. Rounds are sorted, and jobs exchanged between two of them,
+    while that lowers sum_j priority_j x mean round of j.
+    """
     count = table.sum(axis=1)
     weight: FloatArray = np.where(count > 0, priority / np.maximum(count, 1), 0.0)
     for _ in range(10):
@@ -171,7 +188,10 @@ def earliest(window: Window, table: IntArray, priority: FloatArray) -> IntArray:
 
 
 def _moved_to(window: Window, table: IntArray, row: int, early: int, weight: FloatArray) -> bool:
-    """Give the job this round for one of its later ones, in place: the last for which room is found."""
+    """Exchange one of the job's later rounds for this one, in place.
+
+    The last round that leaves room is taken. Returns False if none does.
+    """
     demand = window.demand
     for late in reversed((early + 1 + np.flatnonzero(table[row, early + 1 :])).tolist()):
         needed = int(demand[row] - (window.free - demand @ table[:, early]))

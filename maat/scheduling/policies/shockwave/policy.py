@@ -1,7 +1,8 @@
-"""Shockwave: plans a window of rounds for social welfare over what jobs are predicted to need, fair in finish time as far as it goes.
+"""Shockwave (Zheng et al., NSDI 2023): plans a window of rounds.
 
-Zheng et al., NSDI 2023. Every job gets the GPUs that it asked for, or none. The cluster is planned as one pool; on mixed ones a planned job
-takes the fastest type with room.
+The plan maximises social welfare over the predicted needs of jobs, with finish-time fairness as far
+as possible. Every job gets the GPUs that it requests, or none. The cluster is planned as one pool;
+on a mixed cluster a planned job takes the fastest type with room.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, requests, walk
+from maat.scheduling.policies.ordering import HeadOfLine, walk
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shockwave.packing import earliest, share_packed
 from maat.scheduling.policies.shockwave.regime_forecast import Forecast, forecast, longest_first
 from maat.scheduling.policies.shockwave.window import (
@@ -29,15 +31,16 @@ from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveReport
 
-_PAST_SHARE = (
-    0.9  # of the time-weighted past in a finish target; the rest is the latest estimate (artifact)
-)
-_LAST_ROUND_POWER = 100.0  # of rho, for late jobs that need less than a round (artifact)
-_MOST_WEIGHT = 1e6  # beyond it the solver's tolerance, 1e-6, loses the other jobs
+_PAST_SHARE = 0.9  # weight of the past in a finish target; the rest is the last estimate (artifact)
+_LAST_ROUND_POWER = 100.0  # power of rho for late jobs that need less than a round (artifact)
+_MOST_WEIGHT = 1e6  # with a larger weight the solver's tolerance, 1e-6, loses the other jobs
 
 
 class CountedFrom(StrEnum):
-    """What finish times are counted from in rho: the job's submission, or the beginning of time, by which late jobs look less late."""
+    """The origin of finish times in rho.
+
+    SUBMISSION: the job's submission. ORIGIN: time 0, from which late jobs look less late.
+    """
 
     SUBMISSION = "submission"
     ORIGIN = "origin"
@@ -45,7 +48,10 @@ class CountedFrom(StrEnum):
 
 @dataclass(frozen=True)
 class Shockwave:
-    """Maximises  1/(J T) sum_j U_j - k max_j (remaining_j - planned_j)+  over T rounds, and follows that plan until it has to think again."""
+    """Maximise 1/(J T) sum_j U_j - k max_j (remaining_j - planned_j)+ over T rounds.
+
+    The plan is followed until jobs come or go, the GPUs change, or it is too old.
+    """
 
     window_rounds: int = knob(
         20,
@@ -56,7 +62,7 @@ class Shockwave:
     )
     makespan_weight: float = knob(
         1e-3,
-        "k: what a second of the longest job's remaining time weighs.",
+        "k: weight of a second of the longest job's remaining time.",
         unit="1/s",
         source="Shockwave, 32 GPUs",
         minimum=0.0,
@@ -93,7 +99,8 @@ class Shockwave:
     )
     solver_nodes: int = knob(
         1_000,
-        "Nodes of branch and bound of one programme at most: work and not time, so that a busy machine plans the same.",
+        "Most branch-and-bound nodes of one programme: a limit of work, not time, so that a busy "
+        "machine plans the same.",
         unit="nodes",
         source="chosen: the 120-job trace takes 144 at most",
         minimum=1,
@@ -101,7 +108,8 @@ class Shockwave:
     )
     solver_seconds: float = knob(
         300.0,
-        "Wall time of one programme at most: a last resort, after which a run says that its result may differ elsewhere.",
+        "Most wall time of one programme: a last resort, after which a run notes that its result "
+        "may differ on another machine.",
         unit="s",
         source="chosen: far beyond the nodes; Shockwave configuration files: 15",
         minimum=0.01,
@@ -152,7 +160,10 @@ class Shockwave:
     def _plan(
         self, round_input: RoundInput, expected: Forecast, memory: _Memory, capacity: int
     ) -> tuple[_Memory, SolveReport]:
-        """Solve the window with the fairness rows, else without them and with late jobs weighted; then order its rounds."""
+        """Solve the window with the fairness rows if possible, then order its rounds.
+
+        If the fairness rows cannot hold, late jobs are weighted instead.
+        """
         ids = [job.id for job in round_input.jobs]
         rows = np.flatnonzero(np.isfinite(expected.remaining_seconds))
         blank = dict.fromkeys(ids, 0)
@@ -186,7 +197,10 @@ class Shockwave:
         return table, priority, report.after(fair)
 
     def _share(self, window: Window) -> tuple[IntArray | None, SolveReport]:
-        """How many rounds, each in some round: programmes are solved quickly where demands divide each other, else counts are packed."""
+        """Return which rounds each job gets, in any order.
+
+        If the demands divide each other, a programme is solved; else counts are packed.
+        """
         return (share_rounds if window.demands_divide else share_packed)(window, self._options)
 
     def _ordered(
@@ -203,14 +217,15 @@ class Shockwave:
         )
 
 
-# ---- what is remembered ---------------------------------------------------------------------------------------------------------------
+# ---- what is remembered
 
 
 @dataclass(frozen=True)
 class _Estimates:
-    """When one job would finish on an equal share, as estimated whenever jobs came or went.
+    """The estimates of when one job would finish on an equal share.
 
-    `total`: sum of past estimates x seconds that they stood; `seconds`: the sum of these; `latest`: the last one, made at `at`.
+    An estimate is made whenever jobs come or go. `total`: sum of past estimates x the seconds that
+    they held; `seconds`: the sum of these; `latest`: the last estimate, made at `at`.
     """
 
     total: float
@@ -223,7 +238,7 @@ class _Estimates:
         return _Estimates(self.total + self.latest * stood, self.seconds + stood, estimate, now)
 
     def target(self, now: float) -> float:
-        """0.9 x their mean over time + 0.1 x the latest."""
+        """Return 0.9 x the mean of the estimates over time + 0.1 x the latest."""
         seconds = self.seconds + now - self.at
         mean = (
             (self.total + self.latest * (now - self.at)) / seconds if seconds > 0 else self.latest
@@ -233,7 +248,7 @@ class _Estimates:
 
 @dataclass(frozen=True)
 class _Memory:
-    """The plan, by job one bit per round from `first_round` on, and every job's estimates."""
+    """The plan, by job one bit per round from `first_round`, and the estimates."""
 
     first_round: int
     capacity: int
@@ -260,7 +275,10 @@ class _Memory:
         return {"first_round": self.first_round, "capacity": self.capacity, "jobs": rows}
 
     def with_estimates(self, estimates: Mapping[JobId, float], now: float) -> _Memory:
-        """Another estimate for every job that is there, nothing any more of those that are not."""
+        """Return the memory with one more estimate of each present job.
+
+        Jobs that have left are dropped.
+        """
         known = {
             job_id: self.estimates[job_id].then(estimate, now)
             if job_id in self.estimates
@@ -273,18 +291,21 @@ class _Memory:
         return bool(self.plan.get(job_id, 0) >> max(round_number - self.first_round, 0) & 1)
 
 
-# ---- what a plan is made from -------------------------------------------------------------------------------------------------------------
+# ---- what a plan is made from
 
 
 def _share(round_input: RoundInput) -> float:
-    """The equal share: of all GPUs, one job among all has so much of the time."""
+    """Return the equal share of the time that one of all jobs has."""
     return min(
         1.0, max(float(round_input.cluster.capacity.sum()), 1.0) / max(len(round_input.jobs), 1)
     )
 
 
 def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[JobId, float]:
-    """Submission + (what it ran + what it will) / share, by job; its submission alone where it can run nowhere."""
+    """Return submission + (seconds run + seconds left) / share, by job.
+
+    The submission alone if the job can run on no type.
+    """
     run = expected.spent_seconds + expected.remaining_seconds
     at = np.where(np.isfinite(run), run, 0.0) / _share(round_input)
     return {
@@ -294,7 +315,10 @@ def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[Jo
 
 @dataclass(frozen=True)
 class _View:
-    """The jobs that are planned, as arrays (J,): their window, and finish times in seconds from where rho counts."""
+    """The planned jobs as arrays (J,): their window and finish times.
+
+    Finish times are seconds from the origin of rho.
+    """
 
     window: Window
     projected: FloatArray
@@ -341,7 +365,11 @@ class _View:
         return cls(window, now - since + remaining / share, np.maximum(target, 1e-9))
 
     def priorities(self, policy: Shockwave) -> FloatArray:
-        """rho^lambda of jobs that are predicted to finish later than they should, rho^100 if they need less than a round; else 1."""
+        """Return the priority of each job, shape (J,).
+
+        rho^lambda for jobs predicted to finish late, rho^100 if they need less than a round; else
+        1.
+        """
         rho = self.projected / self.target
         power = np.where(
             self.window.remaining_rounds < 1.0, _LAST_ROUND_POWER, policy.fairness_power
@@ -356,7 +384,10 @@ class _View:
 
 
 def _order(round_input: RoundInput, expected: Forecast, memory: _Memory) -> list[int]:
-    """Planned jobs, those with the largest demand first; then the others by predicted remaining time, longest first: no GPU idles."""
+    """Return planned jobs, largest first, then others by remaining time.
+
+    The others come longest first. So no GPU stays idle.
+    """
     planned = [
         row
         for row, job in enumerate(round_input.jobs)

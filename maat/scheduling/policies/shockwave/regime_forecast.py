@@ -1,7 +1,4 @@
-"""How long jobs will still run, by what is believed of their speed and, where they change their own batch size, of their regimes.
-
-Not responsible for what a policy makes of it.
-"""
+"""Predicts how long jobs will still run, by their speeds and batch regimes."""
 
 from __future__ import annotations
 
@@ -12,16 +9,18 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.job import Job
-from maat.scheduling.policies.ordering import requests
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import RoundInput
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Of J jobs on the GPUs that they ask for, on the fastest type that they may use; shapes (J,).
+    """The predictions for J jobs on their requested GPUs of their fastest type.
 
-    `done`: share of the work, 0-1. `spent_seconds`: what that took or would have taken there. `paced_seconds`: the whole work at the mean pace of
-    the epochs begun. `remaining_seconds`: predicted. Where nobody knows a job's speed, seconds are NaN; where it can run nowhere, infinite.
+    Shapes (J,). `done`: share of the work, 0-1. `spent_seconds`: the seconds that this took or
+    would have taken there. `paced_seconds`: the whole work at the mean pace of the epochs begun.
+    `remaining_seconds`: predicted. Seconds are NaN if the job's speed is unknown, infinite if it
+    can run on no type.
     """
 
     done: FloatArray
@@ -30,7 +29,7 @@ class Forecast:
     remaining_seconds: FloatArray
 
     def supposing(self, seconds: float) -> Forecast:
-        """The forecast where the whole work of a job of unknown speed is supposed to take so long."""
+        """Return the forecast with `seconds` as the whole time of unknown jobs."""
         unknown, left = np.isnan(self.remaining_seconds), 1.0 - self.done
         return Forecast(
             self.done,
@@ -41,7 +40,7 @@ class Forecast:
 
 
 def forecast(round_input: RoundInput) -> Forecast:
-    """Of every job of the round, in its order."""
+    """Return the forecast of every job of the round, in order."""
     sizes = [_sizes(job) for job in round_input.jobs]
     rates = _rates(round_input, sizes)
     rows = [_of_job(job, rate) for job, rate in zip(round_input.jobs, rates, strict=True)]
@@ -52,10 +51,11 @@ def forecast(round_input: RoundInput) -> Forecast:
 def expected_epochs(
     declared: Sequence[int], begun: Mapping[int, int], *, epochs: float, left: float
 ) -> Mapping[int, float]:
-    """Of `left` epochs still to run, how many will have which batch size.
+    """Return how many of `left` epochs are expected at each batch size.
 
-    Dirichlet posterior (Shockwave section 5): every declared size counts as `epochs` / sizes observations beforehand, every epoch begun as one
-    more; the mean is scaled to all `epochs`, what was begun is taken off, and the rest scaled to what is left.
+    Dirichlet posterior (Shockwave section 5): every declared size counts as `epochs` / sizes prior
+    observations, every epoch begun as one more. The mean is scaled to all `epochs`, the epochs
+    begun are subtracted, and the rest is scaled to `left`.
     """
     weight = {size: epochs / len(declared) + begun.get(size, 0) for size in declared}
     scale = epochs / max(sum(weight.values()), 1e-300)
@@ -67,14 +67,22 @@ def expected_epochs(
 
 
 def _sizes(job: Job) -> tuple[int | None, ...]:
-    """The total batch sizes that the job may run with; None for what it asked for, or may choose."""
+    """Return the total batch sizes that the job may run with.
+
+    None stands for the size that it requests or may choose.
+    """
     return (None,) if job.spec.regimes is None else job.spec.regimes.batch_sizes
 
 
 def _rates(round_input: RoundInput, sizes: Sequence[Sequence[int | None]]) -> list[FloatArray]:
-    """Work per second of every job at each of its sizes, on the fastest type; 0 where it can run nowhere, NaN where nothing is known."""
+    """Return work per second of every job at each of its sizes, on its fastest type.
+
+    0 if it can run on no type, NaN if it has no model.
+    """
     variants = [
-        _at(job, size) for job, own in zip(round_input.jobs, sizes, strict=True) for size in own
+        _at_batch_size(job, size)
+        for job, own in zip(round_input.jobs, sizes, strict=True)
+        for size in own
     ]
     wanted = requests(replace(round_input, jobs=tuple(variants)))
     names = round_input.cluster.type_names
@@ -90,8 +98,11 @@ def _rates(round_input: RoundInput, sizes: Sequence[Sequence[int | None]]) -> li
     return np.split(best, np.cumsum([len(own) for own in sizes])[:-1]) if sizes else []
 
 
-def _at(job: Job, size: int | None) -> Job:
-    """The job as if it ran at that size throughout. Its owner counts epochs, so a sample is worth the same in any batch."""
+def _at_batch_size(job: Job, size: int | None) -> Job:
+    """Return the job as it would be with that size throughout.
+
+    Its owner counts epochs, so a sample is worth the same in any batch.
+    """
     if size is None:
         return job
     largest = max(job.spec.max_batch_size, size)
@@ -102,7 +113,10 @@ def _at(job: Job, size: int | None) -> Job:
 
 
 def _measured(job: Job, gpu_type: str) -> float | None:
-    """Samples per second as measured at the job's own count and regime, on as few nodes as were; what is measured needs no model."""
+    """Return measured samples per second at the job's own count and regime.
+
+    Of several measurements the one on fewest nodes counts. None if there is none.
+    """
     belief, size = job.belief.by_type.get(gpu_type), job.spec.batch_size
     if belief is None or size is None or job.spec.regimes is None:
         return None
@@ -126,9 +140,9 @@ def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
         return done, done * whole, whole, job.remaining_work / float(rate[0])
     sizes, one = job.spec.regimes.batch_sizes, job.spec.regimes.epoch_work
     seconds = dict(zip(sizes, (one / rate).tolist(), strict=True))
-    begun = dict(job.epochs_begun) or {_first(job): 1}
+    begun = dict(job.epochs_begun) or {_first_regime(job): 1}
     left = expected_epochs(sizes, begun, epochs=work / one, left=job.remaining_work / one)
-    pace = _mean(begun, seconds)
+    pace = _mean_epoch_seconds(begun, seconds)
     return (
         done,
         done * work / one * pace,
@@ -137,19 +151,19 @@ def _of_job(job: Job, rate: FloatArray) -> tuple[float, float, float, float]:
     )
 
 
-def _first(job: Job) -> int:
-    """The regime that the job begins with, as declared."""
+def _first_regime(job: Job) -> int:
+    """Return the first regime of the job, as declared."""
     sizes = job.spec.regimes.batch_sizes if job.spec.regimes is not None else ()
     return job.spec.batch_size if job.spec.batch_size in sizes else sizes[0]
 
 
-def _mean(begun: Mapping[int, int], seconds: Mapping[int, float]) -> float:
-    """Seconds of an epoch, over those begun."""
+def _mean_epoch_seconds(begun: Mapping[int, int], seconds: Mapping[int, float]) -> float:
+    """Return the mean seconds of the epochs begun."""
     return sum(many * seconds[size] for size, many in begun.items()) / sum(begun.values())
 
 
 def longest_first(remaining_seconds: FloatArray, rows: Iterable[int]) -> IntArray:
-    """Rows by predicted remaining time, longest first, ties by row."""
+    """Return rows by predicted remaining time, longest first, ties by row."""
     at = np.array(list(rows), dtype=np.int64)
     order: IntArray = at[np.argsort(-remaining_seconds[at], kind="stable")]
     return order

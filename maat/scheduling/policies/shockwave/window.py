@@ -1,6 +1,7 @@
-"""Shockwave's two programmes over a window of rounds: how many rounds each job gets, and which. States and solves them; weighs nothing.
+"""Shockwave's two programmes over a window of rounds.
 
-J jobs, T rounds, B breakpoints of the logarithm. Seconds are counted in rounds, so that coefficients stay near one.
+The first finds how many rounds each job gets, the second which. J jobs, T rounds, B breakpoints of
+the logarithm. Seconds are counted in rounds, so that coefficients stay near one.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from maat.scheduling.solving.mixed_programme import MixedOptions, Rows
 from maat.scheduling.solving.mixed_solver import solve_mixed
 from maat.scheduling.solving.report import SolveReport
 
-BREAKPOINTS = np.array(
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-)  # shares of the work (configuration files of the artifact)
-LOG_OF_NOTHING = 1e-6  # log 0 := log of this, there
+# Shares of the work, and the value that stands for 0 in the logarithm (artifact's configuration).
+BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+LOG_OF_NOTHING = 1e-6
 _LOG = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
 
 
 @dataclass(frozen=True)
 class Window:
-    """What the programme is about. Shapes (J,): `demand` GPUs, `done` share of the work, `paced_rounds` that the whole work takes at the pace so
-    far, `remaining_rounds` as predicted, `weight` of the job's utility, `least_rounds` that must be planned so that it finishes fairly,
-    `must_run` in every round. `free`: GPUs of every round.
+    """The data of the programmes, over J jobs.
+
+    Shapes (J,): `demand`: GPUs; `done`: share of the work; `paced_rounds`: rounds of the whole work
+    at the pace so far; `remaining_rounds`: as predicted; `weight`: of the job's utility;
+    `least_rounds`: rounds needed for a fair finish; `must_run`: True for a job in every round.
+    `free`: GPUs of every round.
     """
 
     demand: IntArray
@@ -44,38 +47,41 @@ class Window:
         return len(self.demand)
 
     def utilities(self) -> FloatArray:
-        """weight_j U_j of every job for 0 to T planned rounds, shape (J, T + 1)."""
+        """Return weight_j U_j of every job for 0 to T rounds, shape (J, T + 1)."""
         planned = np.minimum(np.arange(self.rounds + 1)[None, :], self._most_rounds[:, None])
         reached = self.done[:, None] + planned / self.paced_rounds[:, None]
         worth: FloatArray = self.weight[:, None] * np.interp(reached, BREAKPOINTS, _LOG)
         return worth
 
     def left_after(self, count: IntArray) -> FloatArray:
-        """Rounds that every job still needs after so many, shape (J,)."""
+        """Return the rounds that each job needs after `count`, shape (J,)."""
         left: FloatArray = self.remaining_rounds - np.minimum(count, self._most_rounds)
         return left
 
     def objective(self, count: IntArray) -> float:
-        """What the first programme maximises, for so many rounds of every job, shape (J,)."""
+        """Return the objective of the first programme for `count` (J,) rounds."""
         worth = self.utilities()[np.arange(len(self)), count].sum()
         return float(
             worth - self.makespan_weight * max(float(self.left_after(count).max(initial=0.0)), 0.0)
         )
 
     def is_fair(self, count: IntArray) -> bool:
-        """Whether so many rounds of every job, shape (J,), are what each must have."""
+        """Return whether `count` (J,) gives each job the rounds that it must have."""
         enough = self.least_rounds <= np.minimum(count, self._most_rounds) + 1e-9
         return bool(enough.all() and (count[self.must_run] == self.rounds).all())
 
     @property
     def _most_rounds(self) -> FloatArray:
-        """Rounds at the pace so far in which the work is done."""
+        """The rounds in which the work is done at the pace so far."""
         most: FloatArray = (1.0 - self.done) * self.paced_rounds
         return most
 
     @property
     def demands_divide(self) -> bool:
-        """Whether each demand divides the next larger, and the largest all GPUs: only then can counts alone say who fits."""
+        """Whether each demand divides the next larger one, and the largest all GPUs.
+
+        Only then can counts alone tell which jobs fit.
+        """
         return all(
             large % small == 0
             for small, large in pairwise([*np.unique(self.demand).tolist(), self.free])
@@ -83,19 +89,22 @@ class Window:
 
 
 def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
-    """Rounds of every job in the window, shape (J, T) of 0 and 1, in no order yet; None where there is no answer.
+    """Return the rounds of every job, shape (J, T) of 0 and 1, in any order.
 
-    maximise  sum_j weight_j U_j(done_j + planned_j / paced_j) - k max_j (remaining_j - planned_j)+
-    with  least_j <= planned_j <= sum_r x_jr,  sum_j n_j x_jr <= G in every round.
+        maximise  sum_j weight_j U_j(done_j + planned_j / paced_j)
+                  - k max_j (remaining_j - planned_j)+
+        with  least_j <= planned_j <= sum_r x_jr,  sum_j n_j x_jr <= G in every round.
 
-    U is the logarithm through its breakpoints: concave, so that its convex combination needs no binaries. Where the demands divide, one whole
-    number of rounds per job stands for its T binaries; its answer is taken if the counts can be spread over the rounds. Equal demands always
-    can (McNaughton 1959), unequal ones mostly: a job on all GPUs for one round of two leaves no two rounds for another.
+    U is the logarithm, linear between its breakpoints: concave, so that its convex combination
+    needs no binaries. If the demands divide each other, one integer per job replaces its T
+    binaries; the answer is taken if the counts can be spread over the rounds. Equal demands always
+    can (McNaughton 1959), unequal ones mostly: a job on all GPUs for one round of two leaves no two
+    rounds for another. None if the solver finds no answer.
     """
     by_counts = SolveReport()
     if window.demands_divide:
         count, by_counts = share_counts(window, options)
-        table = None if count is None else spread(window, count)
+        table = None if count is None else spread_rounds(window, count)
         if count is None or table is not None:
             return table, by_counts
     table, report = _solve(window, window.rounds, options)
@@ -103,7 +112,10 @@ def share_rounds(window: Window, options: MixedOptions) -> tuple[IntArray | None
 
 
 def share_counts(window: Window, options: MixedOptions) -> tuple[IntArray | None, SolveReport]:
-    """How many rounds each job gets, shape (J,), where only the GPUs of all rounds together are limited: a bound on what `share_rounds` finds."""
+    """Return how many rounds each job gets, shape (J,), by total GPUs only.
+
+    Limits only the GPUs of all rounds together. Its objective bounds that of `share_rounds`.
+    """
     counts, report = _solve(window, 1, options)
     return None if counts is None else counts[:, 0], report
 
@@ -111,7 +123,7 @@ def share_counts(window: Window, options: MixedOptions) -> tuple[IntArray | None
 def _solve(
     window: Window, slots: int, options: MixedOptions
 ) -> tuple[IntArray | None, SolveReport]:
-    """The programme with the rounds in so many slots of equal length: whole numbers, shape (J, slots)."""
+    """Solve the programme with rounds joined into equal slots, shape (J, slots)."""
     many, each = len(window), window.rounds // slots
     rows, log = Rows(), _LOG
     taken = np.arange(many * slots).reshape(many, slots)
@@ -154,14 +166,18 @@ def _solve(
 
 
 def fair_is_possible(window: Window) -> bool:
-    """Whether each job alone could be given what it must: most infeasible windows fail this already."""
+    """Return whether each job alone can have the rounds that it must have.
+
+    Most infeasible windows fail this test.
+    """
     return window.is_fair(np.full(len(window), window.rounds))
 
 
-def spread(window: Window, count: IntArray) -> IntArray | None:
-    """Rounds (J, T) for so many of each, shape (J,): the widest jobs first, of these the longest, each in the rounds with most room.
+def spread_rounds(window: Window, count: IntArray) -> IntArray | None:
+    """Return rounds (J, T) for counts (J,), each in the rounds with most room.
 
-    None where a job finds too few rounds with room.
+    Jobs with the largest demand come first, of these those with most rounds. None if a job finds
+    too few rounds with room.
     """
     table = np.zeros((len(window), window.rounds), dtype=np.int64)
     room = np.full(window.rounds, window.free)
@@ -177,9 +193,10 @@ def spread(window: Window, count: IntArray) -> IntArray | None:
 def order_rounds(
     window: Window, table: IntArray, priority: FloatArray, options: MixedOptions
 ) -> tuple[IntArray, SolveReport]:
-    """The same number of rounds for every job, earlier for those of higher priority: minimise sum_j priority_j x mean round of j.
+    """Order rounds: minimise sum_j priority_j x mean round of j.
 
-    Shapes (J, T), (J,). Where the solver finds nothing, the table as it is.
+    Every job keeps its number of rounds. Shapes (J, T), (J,). Returns the table unchanged if the
+    solver finds nothing.
     """
     count = table.sum(axis=1)
     free = window.free - (window.demand * (count == window.rounds)).sum()
