@@ -161,7 +161,11 @@ class SimulatedExecutor:
         failures = self._outages.between(self._now, now)
         running = tuple(job for job in self.jobs.values() if job.allocation is not None)
         alone, groups = coupled(running) if self._slowdowns else (running, ())
-        events = [event for job in alone for event in self._advance_unless_hit(job, failures, self._now, now)]
+        events = [
+            event
+            for job in alone
+            for event in self._advance_unless_hit(job, failures, self._now, now)
+        ]
         for group in groups:
             events += self._advance_group(group, failures, now)
         for job_id in [job_id for job_id, job in self.jobs.items() if job.finished_at is not None]:
