@@ -1,6 +1,7 @@
-"""Reads CSV files as what they are: untrusted, perhaps binary, perhaps endless. Knows rows and cells, not what they mean.
+"""Reads CSV files as untrusted input, which may be binary or endless.
 
-Rows carry their line number as an editor shows it (the header is line 1). Memory is bounded by one line, whatever the file's size.
+Knows rows and cells, not their meaning. Rows carry their line number as an editor shows it (the
+header is line 1). Memory is bounded by one line, for a file of any size.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Chosen = TypeVar("Chosen", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Whose input this is: the error class to raise, and the name to show in it."""
+    """The owner of an input: the error class to raise, and the name to show in it."""
 
     error: type[InputError]
     source: str | None
@@ -40,7 +41,7 @@ class Blame:
 
 
 class Row(NamedTuple):
-    """One line of the file: its number and its cells by column name."""
+    """One line of the file: its number, and its cells by column name."""
 
     line: int
     cells: dict[str, str]
@@ -54,7 +55,7 @@ class Row(NamedTuple):
         maximum: float = math.inf,
         above: float = -math.inf,
     ) -> float:
-        """A finite number from `minimum` to `maximum`, greater than `above`."""
+        """Return a finite number from `minimum` to `maximum`, greater than `above`."""
         text = self.cells[column]
         value = _parsed(text)
         if value is None or not math.isfinite(value):
@@ -84,7 +85,7 @@ class Row(NamedTuple):
         return value
 
     def whole_number(self, column: str, *, minimum: int = 1, maximum: int = 1_000_000_000) -> int:
-        """A whole number from `minimum` to `maximum`; 6.0 counts as one."""
+        """Return a whole number from `minimum` to `maximum`; 6.0 counts as one."""
         value = self.number(column, minimum=minimum, maximum=maximum)
         if not value.is_integer():
             raise self.blame(
@@ -97,7 +98,7 @@ class Row(NamedTuple):
         return int(value)
 
     def one_of(self, column: str, known: type[Chosen]) -> Chosen:
-        """One of the values of an enumeration, as they are written."""
+        """Return a value of an enumeration, written as its members are."""
         text = self.cells[column]
         if text not in [member.value for member in known]:
             remedy = f"Use one of: {', '.join(member.value for member in known)}."
@@ -116,7 +117,10 @@ def _plain(bound: float) -> str:
 
 
 def _parsed(text: str) -> float | None:
-    """The number that the text is in plain decimal notation; None where it is none. Digit groups as in 1_000 are not plain."""
+    """Return the number in plain decimal notation; None if the text is none.
+
+    Digit groups as in 1_000 are not plain.
+    """
     if "_" in text:
         return None
     try:
@@ -127,14 +131,14 @@ def _parsed(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvInput:
-    """An opened CSV: its header, and its rows, to be read once."""
+    """An opened CSV: its header, and its rows, which can be read once."""
 
     header: tuple[str, ...]
     rows: Iterator[Row]
     blame: Blame
 
     def require(self, columns: Collection[str]) -> None:
-        """Raises naming the first of `columns` that the header lacks."""
+        """Raise an error naming the first of `columns` that the header lacks."""
         for column in columns:
             if column not in self.header:
                 raise self.blame(
@@ -153,9 +157,10 @@ def read_csv(
     name: str | None = None,
     headerless: Collection[Sequence[str]] = (),
 ) -> CsvInput:
-    """The CSV in a file (Path) or in a text (str). Raises `error` on anything that is no CSV with a header.
+    """Return the CSV in a file (Path) or in a text (str).
 
-    `headerless`: columns of tab-separated layouts without a header, told by the number of cells in the first line.
+    `headerless`: columns of tab-separated layouts without a header, recognised by the number of
+    cells in the first line. Raises `error` for anything that is no CSV with a header.
     """
     blame = Blame(
         error, name if name is not None else (str(source) if isinstance(source, Path) else None)
@@ -192,9 +197,8 @@ def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
             for number, line in enumerate(
                 iter(partial(raw.readline, MAX_LINE_CHARACTERS + 1), b""), start=1
             ):
-                if (
-                    line.isascii() and len(line) <= MAX_LINE_CHARACTERS and b"\0" not in line
-                ):  # most are: nothing to look into
+                # the fast path of most lines
+                if line.isascii() and len(line) <= MAX_LINE_CHARACTERS and b"\0" not in line:
                     yield line.decode("ascii")
                 else:
                     yield _checked(_decoded(line, number, blame), number, blame)
@@ -218,7 +222,7 @@ def _decoded(line: bytes, number: int, blame: Blame) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as problem:
-        if len(line) > MAX_LINE_CHARACTERS:  # perhaps cut within a character; too long in any case
+        if len(line) > MAX_LINE_CHARACTERS:  # perhaps cut within a character; refused as too long
             return line.decode("latin-1")
         raise blame(
             "is not UTF-8",
@@ -254,7 +258,7 @@ def _cells(
     delimiter: str = ",",
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not blank, as (line number, cells)."""
+    """Yield the lines that are not blank, as (line number, cells)."""
     reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
     while True:
         try:

@@ -1,4 +1,7 @@
-"""Settings that a sweep can vary: how each value is read, and the setup with it. A further axis is one entry in AXES."""
+"""The settings that a sweep can vary: how to parse a value, and how to apply it.
+
+A further axis is one entry in AXES.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ AxisValue = float | int | str
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A setting that can be varied. `parse`: its value from JSON or from text; `apply`: the setup with it; `fixed`: whether a setup sets it."""
+    """A setting that can be varied.
+
+    `parse`: its value from JSON or from text. `apply`: the setup with this value. `fixed`: whether
+    a setup already sets it.
+    """
 
     name: str
     title: str
@@ -72,7 +79,7 @@ def _profiling(given: object) -> AxisValue:
 
 
 def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
-    """A parameter of the policy; whether the policy has it, it says itself."""
+    """A parameter of the policy; the policy itself checks whether it has one."""
     return lambda setup, value: replace(
         setup, policy_parameters={**setup.policy_parameters, name: value}
     )
@@ -88,7 +95,7 @@ def _knows_otherwise(setup: Setup) -> bool:
 
 
 def _under(setup: Setup, **changes: Any) -> Setup:
-    """The setup with other conditions."""
+    """The setup under other conditions."""
     return replace(setup, conditions=replace(setup.conditions, **changes))
 
 

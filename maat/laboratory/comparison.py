@@ -1,6 +1,7 @@
-"""What runs of policies and placers on the same traces and seeds come to: mean and spread, job by job, and never without uncertainty.
+"""Statistics of runs of policies and placers on the same traces and seeds.
 
-Plays nothing: see contest. Knows no policy by name.
+Means with their spread, and differences job by job, always with their uncertainty. Runs nothing:
+see comparison_run. Knows no policy by name.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from maat.scheduling.arrays import FloatArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
-NOTED_DIGITS = 3  # as the tables show them: what is smaller contradicts nothing
-LEAST_JOBS = 10  # of one run, below which its jobs tell nobody apart
+NOTED_DIGITS = 3  # as the tables show them; a smaller contradiction is not noted
+LEAST_JOBS = 10  # of one run; with fewer jobs there is no verdict
 
 
-Settings = tuple[tuple[str, object], ...]  # names with values; hashable, for a contestant is a key
+Settings = tuple[tuple[str, object], ...]  # names with values; hashable, as contestants are keys
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A policy with a placer, and the parameters that either has been given: what is compared."""
+    """What is compared: a policy with a placer, and the given parameters of both."""
 
     policy: str
     placer: str
@@ -36,14 +37,15 @@ class Contestant:
 
     @property
     def variant(self) -> str:
-        """What tells it from the same two with other parameters."""
+        """The parameters as text, which distinguish it from the same two with others."""
         return ", ".join(
             f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters)
         )
 
     @property
     def name(self) -> str:
-        return f"{labelled(self.policy, self.policy_parameters)} + {labelled(self.placer, self.placer_parameters)}"
+        policy = labelled(self.policy, self.policy_parameters)
+        return f"{policy} + {labelled(self.placer, self.placer_parameters)}"
 
 
 def labelled(part: str, parameters: Settings) -> str:
@@ -56,9 +58,9 @@ def labelled(part: str, parameters: Settings) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: the figures of its schedule, and the JCT in hours of every job that finished.
+    """One run: the figures of its schedule, and the JCT (hours) of each finished job.
 
-    `workload`: tells the jobs of one trace from those of another; a generated trace has others with every seed.
+    `workload`: identifies the jobs of a trace; a generated trace has other jobs with every seed.
     """
 
     contestant: Contestant
@@ -71,8 +73,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean over traces, each the mean of its seeds, and the sample standard deviation: over the traces where there are several, else over the
-    seeds; None of a single run, of which nothing is known.
+    """Mean over traces, each the mean of its seeds, with its standard deviation.
+
+    The sample deviation is over the traces if there are several, else over the seeds; None for one
+    run.
     """
 
     mean: float
@@ -81,7 +85,10 @@ class Spread:
 
 
 class Basis(StrEnum):
-    """What an interval speaks of: other traces like these; other seeds on this one trace; other jobs within this one run."""
+    """What an interval generalises to: other traces like these, seeds, or jobs.
+
+    SEEDS: other seeds on this one trace. JOBS: other jobs within this one run.
+    """
 
     TRACES = "traces"
     SEEDS = "seeds"
@@ -90,7 +97,10 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its 95 % confidence interval; without bounds where there is one observation only."""
+    """An estimate with its 95 % confidence interval.
+
+    Without bounds if there is only one observation.
+    """
 
     estimate: float
     low: float | None
@@ -98,7 +108,7 @@ class Interval:
 
 
 class Verdict(StrEnum):
-    """What the interval allows to say of a contestant against the baseline."""
+    """What the interval says of a contestant against the baseline."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -107,10 +117,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A contestant against the baseline, job by job on the same trace and seed, over the jobs that finished under both.
+    """A contestant against the baseline, job by job on the same trace and seed.
 
-    `difference_hours`: mean of JCT minus the baseline's. `ratio`: geometric mean of JCT over the baseline's. `sooner`: share of the jobs that
-    finished sooner. `left_out`: jobs that finished under one of the two only, or under none.
+    Compares the jobs that finished under both. `difference_hours`: mean of JCT minus the
+    baseline's. `ratio`: geometric mean of JCT over the baseline's. `sooner`: share of the jobs that
+    finished sooner. `left_out`: jobs that finished under only one of the two, or under none.
     """
 
     contestant: Contestant
@@ -134,21 +145,28 @@ class PairedDifference:
 
     @property
     def note(self) -> str | None:
-        """Why mean difference and ratio are both true though one is in favour of the contestant and the other is not; None where they agree."""
+        """Why difference and ratio favour different sides; None if they agree."""
         hours, ratio = self.difference_hours.estimate, self.ratio.estimate
         if round(hours, NOTED_DIGITS) * round(ratio - 1, NOTED_DIGITS) >= 0:
             return None
         lost = "finished later lost on average more hours than the others gained"
         gained = "finished sooner gained on average more hours than the others lost"
-        both = f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and difference {hours:+.{NOTED_DIGITS}f} h are both true."
+        both = (
+            f"{self.contestant.name}: JCT ratio {ratio:.{NOTED_DIGITS}f} and "
+            f"difference {hours:+.{NOTED_DIGITS}f} h are both true."
+        )
         alike = (
             f"The ratio counts every job alike, long or short ({self.sooner:.0%} finished sooner)"
         )
-        return f"{both} {alike}, the difference counts hours: the jobs that {lost if hours > 0 else gained}."
+        which = lost if hours > 0 else gained
+        return f"{both} {alike}, the difference counts hours: the jobs that {which}."
 
 
 def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
-    """Every figure of every contestant over its runs, contestants in the order in which they first stand."""
+    """Return every figure of every contestant over its runs.
+
+    Contestants are in the order of their first outcome.
+    """
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
@@ -159,10 +177,12 @@ def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spr
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:
-    """Every other contestant against `baseline`, over the traces and seeds on which both have jobs that finished.
+    """Return every other contestant against `baseline`, over their common runs.
 
-    The interval (Student's t) is over traces where there are several: seeds of one trace share its jobs and are no independent witnesses, their
-    mean is one. Of one trace it is over the seeds that change anything, of one run over its jobs (bootstrap).
+    These are the traces and seeds on which jobs finished under both. The interval (Student's t) is
+    over traces if there are several: seeds of one trace share its jobs and are not independent, so
+    their mean counts once. With one trace it is over the seeds that change anything, with one run
+    over its jobs (bootstrap).
     """
     cells = {(o.trace, o.seed): o for o in outcomes if o.contestant == baseline and o.jct_hours}
     others = dict.fromkeys(o.contestant for o in outcomes if o.contestant != baseline)
@@ -194,7 +214,10 @@ def _meets(outcome: Outcome, who: Contestant, cells: Mapping[tuple[str, int], Ou
 
 
 def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
-    """Means with their spread and paired differences as JSON data; contestants are named by their number in the list of them."""
+    """Return means with their spread and paired differences as JSON data.
+
+    Contestants are referred to by their index in the list of contestants.
+    """
     found = spreads(outcomes)
     number = {who: index for index, who in enumerate(found)}
     contestants = [
@@ -215,7 +238,7 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
 
 
 def as_data(who: Contestant) -> dict[str, Any]:
-    """As one object of JSON."""
+    """Return a contestant as a JSON object."""
     parameters = {
         "policy_parameters": dict(who.policy_parameters),
         "placer_parameters": dict(who.placer_parameters),
@@ -267,7 +290,7 @@ def _paired_jobs(ours: Outcome, theirs: Outcome) -> tuple[FloatArray, FloatArray
 
 
 def _interval(values: Sequence[tuple[str, FloatArray]]) -> tuple[Basis, Interval]:
-    """Of the values of every run's jobs, by trace."""
+    """The interval of the jobs' values of every run, by trace."""
     by_trace = _by_workload([(trace, float(jobs.mean())) for trace, jobs in values])
     if len(by_trace) > 1:
         return Basis.TRACES, _student([float(np.mean(means)) for means in by_trace.values()])
@@ -284,7 +307,7 @@ def _by_workload(values: Sequence[tuple[str, float]]) -> dict[str, list[float]]:
 
 
 def _student(means: Sequence[float]) -> Interval:
-    from scipy.stats import t  # takes longer to import than many a comparison to play
+    from scipy.stats import t  # a slow import, only needed here
 
     centre = float(np.mean(means))
     half = (
@@ -296,7 +319,10 @@ def _student(means: Sequence[float]) -> Interval:
 
 
 def _over_jobs(values: Sequence[FloatArray]) -> Interval:
-    """Percentile bootstrap over jobs, seeded: the same outcomes give the same interval. One job says nothing of others."""
+    """Percentile bootstrap over jobs; seeded, so equal outcomes give equal intervals.
+
+    One job gives no interval.
+    """
     every = np.concatenate(list(values)) if values else np.zeros(0)
     centre = float(every.mean()) if len(every) else 0.0
     if len(every) < 2:

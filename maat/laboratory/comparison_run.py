@@ -1,4 +1,7 @@
-"""Policies and placers played on the same traces and seeds, under the same conditions. What the outcomes come to: see comparison."""
+"""Runs policies and placers on the same traces, seeds and conditions.
+
+The statistics of the outcomes are in `comparison`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ JCT = "jct_hours/"  # of a job, in the figures of a run
 
 
 def check_different(workloads: Sequence[tuple[str, Workload]], *, field: str) -> None:
-    """Raises InputError where two of the named workloads are the same jobs, whatever these are called: they are one trace, and no second witness."""
+    """Raise InputError if two of the named workloads have the same jobs.
+
+    The names of the jobs do not count. Two such workloads are one trace, no independent evidence.
+    """
     known: dict[str, str] = {}
     for name, workload in workloads:
         twin = known.setdefault(digest([replace(job, name="") for job in workload.jobs]), name)
@@ -41,9 +47,10 @@ def check_different(workloads: Sequence[tuple[str, Workload]], *, field: str) ->
 
 @dataclass(frozen=True)
 class Contest:
-    """Every contestant on every trace with every seed, all on the same models and cluster under the same conditions.
+    """Every contestant on every trace with every seed, under the same conditions.
 
-    Raises InputError where nothing is compared, or more than a comparison may run.
+    All share models and cluster. Raises InputError if there is nothing to compare, or if there are
+    more runs than a comparison may have.
     """
 
     models: Mapping[str, Model]
@@ -84,7 +91,7 @@ class Contest:
         return len(self.contestants) * len(self.traces) * len(self.seeds)
 
     def first_workloads(self) -> tuple[Workload, ...]:
-        """The jobs of every trace, as drawn with the least seed where they are drawn."""
+        """Return the jobs of each trace; generated traces with the smallest seed."""
         first = min(self.seeds)
         return tuple(
             trace.source.workload(seed=first, copies=1, jobs_per_hour=None) for trace in self.traces
@@ -95,7 +102,7 @@ class Contest:
             yield contestant, trace, seed, self._setup(contestant, trace, seed).scenario()
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the contestants, as it shows on the first trace with the first seed."""
+        """Return notes on the contestants, from the first trace and the first seed."""
         return notes_on_all(
             self._setup(contestant, self.traces[0], self.seeds[0]).scenario()
             for contestant in self.contestants
@@ -117,7 +124,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How far a comparison is."""
+    """The progress of a comparison."""
 
     done: int
     total: int
@@ -130,7 +137,10 @@ def run_contest(
     cache: Path | None = None,
     on_progress: Callable[[Played], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Play every run, up to `workers` at a time, in the contest's order; what stands in the cache is not played again."""
+    """Run every scenario, up to `workers` at a time; results in the contest's order.
+
+    Runs in the cache are not repeated.
+    """
     runs = [
         (who, trace, seed, _key(scenario), scenario)
         for who, trace, seed, scenario in contest.scenarios()
@@ -154,7 +164,7 @@ def run_contest(
 
 
 def play_with_jobs(scenario: Scenario) -> Figures:
-    """The figures of a run, and each job's JCT under a name of its own."""
+    """Return the figures of a run, and the JCT of each job under a name of its own."""
     result = simulate(scenario)
     jobs = {
         JCT + record.name: record.jct / 3600 for record in result.records if record.jct is not None

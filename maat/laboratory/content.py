@@ -1,4 +1,7 @@
-"""What a simulation's result depends on, as one digest: scenarios of the same content have the same key, no matter who made them and when."""
+"""A digest of all that the result of a simulation depends on.
+
+Scenarios of equal content have equal keys, on every machine and at every time.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +19,34 @@ from maat.scheduling.parameters import parameters_of
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 
-# Raise it with every change of the engine, a policy or a model by which the same scenario gives other figures, or more of them: old results
-# are then not found.
+# Raise it with every change by which the same scenario gives other figures, or more of them: old
+# results are then not found.
 SIMULATION_VERSION = 11
 
-_TOLD_OTHERWISE = frozenset(
+_ADDED_SEPARATELY = frozenset(
     {"workload", "models", "conditions", "policy_parameters", "placer_parameters"}
 )
 
 
 @runtime_checkable
 class HasContent(Protocol):
-    """An object that is no dataclass and says itself what it was made from."""
+    """An object, not a dataclass, that returns what it was made from."""
 
     def content(self) -> object: ...
 
 
 def content_key(scenario: Scenario) -> str:
-    """sha256 (64 hexadecimal digits) over canonical JSON of the code's version and of all that the result follows from.
+    """Return a sha256 over canonical JSON of a scenario and the code's version.
 
-    A knob at its default counts as the same knob set to that value; models that the workload does not use, the workload's name and its format do
-    not count. Raises UnknownNameError or ParameterError where policy or placer cannot be built.
+    64 hexadecimal digits. A knob at its default counts like the same knob set to that value. Models
+    that the workload does not use, the workload's name and its format do not count. Raises
+    UnknownNameError or ParameterError if policy or placer cannot be built.
     """
     world = World.of(scenario)
     rest = {
         f.name: getattr(scenario, f.name)
         for f in dataclasses.fields(scenario)
-        if f.name not in _TOLD_OTHERWISE
+        if f.name not in _ADDED_SEPARATELY
     }
     penalties = {
         name: factor
@@ -67,12 +71,12 @@ def content_key(scenario: Scenario) -> str:
 
 
 def digest(value: object) -> str:
-    """sha256 over the canonical JSON of a value."""
+    """Return a sha256 over the canonical JSON of a value."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def canonical_json(value: object) -> str:
-    """One text for one content: keys sorted, no spaces, numbers that are equal written alike."""
+    """Return one text for one content: sorted keys, no spaces, equal numbers alike."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -81,7 +85,10 @@ def _knobs(part: object) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """The value in JSON's own types. Raises TypeError for what has no content to tell it by: guessing would mix results up."""
+    """Return the value in JSON's own types.
+
+    Raises TypeError for a value without known content: a guess would mix up results.
+    """
     match value:
         case None | bool():
             return value
@@ -106,19 +113,20 @@ def _plain(value: object) -> object:
     if isinstance(value, HasContent):
         return _plain(value.content())
     raise TypeError(
-        f"{type(value).__name__} is no plain value, no dataclass and has no content(): it cannot be told from another"
+        f"{type(value).__name__} is no plain value, no dataclass and has no content(): "
+        "it cannot be told from another"
     )
 
 
 def _number(value: float) -> float | int | str:
-    """1 and 1.0 are one number; infinities and NaN have no JSON and are named."""
+    """1 and 1.0 are one number; infinities and NaN become text, as JSON lacks them."""
     if not math.isfinite(value):
         return str(value)
     return int(value) if value.is_integer() else value
 
 
 def _array(value: np.ndarray) -> dict[str, object]:
-    """Large measurements by a digest of their own: shape, kind and bytes."""
+    """An array by its shape, kind and a digest of its bytes."""
     fixed = np.ascontiguousarray(value)
     return {
         "shape": list(value.shape),

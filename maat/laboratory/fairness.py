@@ -1,4 +1,7 @@
-"""Finish-time fairness of a simulated schedule: every job against itself, alone on an equal share of each GPU type (Sia section 5.5)."""
+"""Finish-time fairness of a simulated schedule (Sia section 5.5).
+
+Compares each job with itself, alone on an equal share of each GPU type.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ ROUND_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Fairness:
-    """rho by job name; above 1: worse off than alone on an equal share. Jobs that did not finish are left out."""
+    """rho by job name; above 1: worse off than alone on an equal share.
+
+    Jobs that did not finish are left out.
+    """
 
     rho: Mapping[str, float]
     rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS
@@ -48,12 +54,12 @@ class Fairness:
 
     @property
     def worst(self) -> float:
-        """The largest rho of any job that finished."""
+        """The largest rho of any finished job."""
         return max(self.rho.values(), default=0.0)
 
     @property
     def unfair_fraction(self) -> float:
-        """Share of jobs with rho > 1, in 0-1: worse off than alone on an equal share."""
+        """Share of jobs with rho > 1, in 0-1."""
         return sum(rho > 1 for rho in self.rho.values()) / max(len(self.rho), 1)
 
 
@@ -63,15 +69,19 @@ def fairness(
     rule: FairnessRule = FairnessRule.MEAN_OF_RATIOS,
     alone: IsolatedRuns | None = None,
 ) -> Fairness:
-    """rho = sum_g N_g / N (JCT / JCT_g) of every finished job (Sia eq. 6), or by another rule of `finish_time_fairness`.
+    """Return rho of every finished job, by a rule of `finish_time_fairness`.
 
-    JCT_g: the job alone, with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number of active jobs over
-    the rounds of its life; with N_g / n_avg by the rule `share-of-type`. It starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia; whatever the
-    policy judged, so that policies are measured by one yardstick. Between whole shares JCT_g is interpolated; a share below one GPU takes as
-    many times longer. Every job is measured against itself as an adaptive one, whatever the scenario bound it to; latency-bound inference, whose
-    worth is no completion time, is left out.
+    By default rho = sum_g N_g / N (JCT / JCT_g) (Sia eq. 6). JCT_g is the JCT of the job alone,
+    with N / n_avg GPUs of type g to grow into (at most all of them), where n_avg is the mean number
+    of active jobs over the rounds of its life; with N_g / n_avg under the rule `share-of-type`. It
+    starts on the fewest GPUs, at most doubles each round and pays for its restarts, as under Sia;
+    this holds for every policy, so that all are measured by one yardstick. Between whole shares
+    JCT_g is interpolated; a share below one GPU takes proportionally longer. Every job is compared
+    with itself as an adaptive job, even if the scenario bound it. Latency-bound inference, whose
+    value is not a completion time, is left out.
 
-    `alone`: isolated runs to share between rules and policies; of the same models, cluster and fidelity.
+    `alone`: isolated runs to share between rules and policies; of the same models, cluster and
+    fidelity.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
@@ -100,7 +110,7 @@ def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness
 
 
 def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
-    """GPUs of each type that a job alone may grow into."""
+    """The GPUs of each type that a job alone may grow into."""
     whole = sum(gpus.values())
     return {
         g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention
@@ -109,10 +119,12 @@ def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> M
 
 
 def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
-    """rho = JCT / (seconds alone on the GPUs that the job asked for x max(1, jobs of the workload / GPUs)) of every finished job.
+    """Return rho of every finished job by the published Shockwave simulator.
 
-    The definition of the published Shockwave simulator: one contention factor for all jobs and all times, and a share of the time, not of the
-    GPUs. Alone means from submission, with no restart to pay. On several types, their mean weighted by GPUs as in Sia eq. 6.
+    rho = JCT / (seconds alone on the GPUs that the job asked for x max(1, jobs of the workload /
+    GPUs)): one contention factor for all jobs and all times, and a share of the time, not of the
+    GPUs. Alone means from submission, without a restart to pay. On several types, their mean
+    weighted by GPUs as in Sia eq. 6.
     """
     scenario = result.scenario
     alone = IsolatedRuns(scenario) if alone is None else alone
@@ -129,20 +141,20 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
                 t: seconds * contention
                 for t, seconds in alone.on_request(by_name[record.name]).items()
             }
-            if shared:  # an elastic policy may run a job whose own request no type could hold
+            if shared:  # empty if no type holds the request; elastic policies may run it
                 rho[record.name] = finish_time_fairness(record.jct, shared, gpus)
     return Fairness(rho)
 
 
 def contention_of_life(result: SimulationResult, submit: float, finish: float) -> float:
-    """Mean number of active jobs over the rounds from submission to finish; at least 1."""
+    """Return the mean number of active jobs from submission to finish; at least 1."""
     first, end = bisect_left(result.round_times, submit), bisect_right(result.round_times, finish)
     lived = result.contention[first:end]
     return max(sum(lived) / len(lived), 1.0) if lived else 1.0
 
 
 class IsolatedRuns:
-    """Lone jobs on whole configurations, each run once."""
+    """JCTs of lone jobs on whole configurations, each computed once."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario, self._world = scenario, World.of(scenario)
@@ -152,9 +164,10 @@ class IsolatedRuns:
         self._requested: dict[tuple[object, ...], float] = {}
 
     def by_type(self, job: TraceJob, shares: Mapping[str, float]) -> Mapping[str, float]:
-        """JCT in seconds alone on `shares` of GPUs by type, of every type on which the job can run.
+        """Return the JCT in seconds alone on `shares` of GPUs, by type.
 
-        A job that sets its own batch sizes runs on the GPUs that it asks for, and on a smaller share as many times longer.
+        Has every type on which the job can run. A job that sets its own batch sizes runs on the
+        GPUs that it asks for, and on a smaller share proportionally longer.
         """
         if job.regimes:
             return {
@@ -174,7 +187,10 @@ class IsolatedRuns:
         return found
 
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
-        """Seconds alone on the GPUs that the job asks for, filled node by node, restarts not counted; by every type that has so many."""
+        """Return the seconds alone on the requested GPUs, by type, without restarts.
+
+        Nodes are filled one after the other. Has every type with enough GPUs.
+        """
         scenario, cluster = self._scenario, self._scenario.cluster
         adaptivity = Adaptivity.RIGID if job.name in self._world.tuned_jobs else Adaptivity.ADAPTIVE
         spec = self._world.true_models[job.model].job_spec(
@@ -257,7 +273,10 @@ class IsolatedRuns:
         return self._seconds[key]
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        """Seconds from submission to the end: from the smallest configuration upwards, at most doubling a round, restarts paid for."""
+        """Seconds from submission to the end, from the smallest configuration upwards.
+
+        At most doubles each round and pays for restarts.
+        """
         model, kind = self._world.true_models[job.model], usable[0].gpu_type
         lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
         known = self._oracle(lone, kind)
@@ -273,7 +292,7 @@ class IsolatedRuns:
                 whole_second_epochs=False,
             )
             now += ROUND_SECONDS
-            if noise != _noise(lone):  # it alone changes while the job trains
+            if noise != _noise(lone):  # only the noise changes while the job trains
                 noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
             if settled or lone.ledger.restart_left > 0 or lone.finished_at is not None:
                 continue
@@ -292,7 +311,10 @@ class IsolatedRuns:
         return lone.finished_at
 
     def _oracle(self, job: SimulatedJob, kind: str) -> TypeBelief:
-        """All that could be learnt of a type, fitted once: a lone run is a yardstick, not an exploration."""
+        """A complete belief about a type, fitted once.
+
+        A lone run is a yardstick, not an exploration.
+        """
         if (job.spec.model, kind) not in self._known:
             shapes = [
                 _shape(c)
@@ -321,7 +343,10 @@ def _best(
     *,
     young_move_freely: bool,
 ) -> int:
-    """Which of `usable` a scheduler with nobody else to serve would choose: most `goodput` (C,), moves discounted by Sia eq. 3."""
+    """The index in `usable` that a scheduler without other jobs would choose.
+
+    It has the most `goodput` (C,), with moves discounted by Sia eq. 3.
+    """
     most = 2 * usable[at].gpu_count
     reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
     offered = goodput[reach]
@@ -337,12 +362,12 @@ def _best(
 
 
 def _is_best_of_all(goodput: FloatArray, at: int) -> bool:
-    """Whether nothing is gained by any move, whatever moves cost."""
+    """Whether no move gains anything, even if it were free."""
     return bool((goodput[:at] < goodput[at]).all() and (goodput[at + 1 :] <= goodput[at]).all())
 
 
 def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
-    """What the job as it is now would make of each configuration, shape (C,)."""
+    """The goodput of the job in each configuration, as it is now, shape (C,)."""
     spec, kind, many = lone.spec, usable[0].gpu_type, len(usable)
     memory = spec.memory[kind]
     limits = (

@@ -1,4 +1,4 @@
-"""The figures of a run that sweeps and comparisons report: their names, what they are called, and which there are only where a job finished."""
+"""The figures of a run that sweeps and comparisons report: names and titles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ DEFAULT_RULE = FairnessRule.MEAN_OF_RATIOS
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a run. `unit`: None where it has none, or the title names it. `of_finished`: nothing is known of it where no job finished."""
+    """One figure of a run.
+
+    `unit`: None if it has none, or if the title names it. `of_finished`: it exists only if a job
+    finished.
+    """
 
     name: str
     title: str
@@ -66,7 +70,7 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def figures_of(result: SimulationResult) -> Figures:
-    """The figures of a schedule, with those of finish-time fairness by every rule."""
+    """Return the figures of a schedule, with finish-time fairness by every rule."""
     of_run = {
         "complete": result.complete,
         "rounds": result.rounds,
@@ -78,7 +82,10 @@ def figures_of(result: SimulationResult) -> Figures:
 
 
 def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) -> Figures:
-    """Those of the figures that are known. `finished`: whether any job did; a time that nobody took is absent, not zero."""
+    """Return the known figures.
+
+    `finished`: whether any job finished. A time without any measurement is absent, not zero.
+    """
     found = {
         name: known.get(name)
         for name, figure in FIGURES.items()
@@ -89,7 +96,7 @@ def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class PlayedRun:
-    """The figures of a run, and by which policy and placer they came about."""
+    """The figures of a run, with its policy and placer."""
 
     policy: str
     placer: str
@@ -97,7 +104,10 @@ class PlayedRun:
 
 
 def notes_on_played(runs: Sequence[PlayedRun]) -> tuple[str, ...]:
-    """What a reader should know that only playing shows: that a clock ended a solver's search, that a placer restarted jobs by itself."""
+    """Return notes that only the runs show.
+
+    A time limit ended a solver's search, or a placer restarted jobs by itself.
+    """
     clock = notes_on_clock([int(run.figures.get(OUT_OF_TIME, 0)) for run in runs])
     return (*clock, *notes_on_moves(_moves(run) for run in runs))
 
@@ -109,12 +119,12 @@ def _moves(run: PlayedRun) -> PlacerMoves:
 
 
 def common(runs: Sequence[Figures]) -> list[str]:
-    """Names of the figures that every run has."""
+    """Return the names of the figures that every run has."""
     return [name for name in runs[0] if all(name in other for other in runs)]
 
 
 def by_rule(known: Mapping[str, Value], rule: FairnessRule) -> dict[str, Value]:
-    """The same figures, of finish-time fairness those of this rule alone, under their plain names."""
+    """Return the figures with those of finish-time fairness by this rule, plainly named."""
     others = {
         name_by_rule(figure, each)
         for each in FairnessRule
@@ -126,7 +136,10 @@ def by_rule(known: Mapping[str, Value], rule: FairnessRule) -> dict[str, Value]:
 
 
 def of_fairness(by_rule: Mapping[FairnessRule, Fairness]) -> dict[str, float]:
-    """Worst rho and share of unfair jobs by every rule; nothing where no job is measured against itself alone."""
+    """Return worst rho and share of unfair jobs by every rule.
+
+    Empty if no job was measured against itself alone.
+    """
     found: dict[str, float] = {}
     for rule, fair in by_rule.items():
         if fair.rho:

@@ -1,4 +1,7 @@
-"""Workloads that react to completions: an executor that asks a source of jobs for more whenever some have ended. Knows no kind of source."""
+"""Workloads that react to completions.
+
+An executor asks a source for more jobs whenever some have ended. Knows no kind of source.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,19 @@ class JobSource(Protocol):
 
     @property
     def exhausted(self) -> bool:
-        """Whether no job will come any more, whatever ends."""
+        """Whether the source will submit no more jobs."""
         ...
 
     def submissions(self, now: float, ended: Sequence[JobId]) -> Sequence[Submission]:
-        """Jobs to submit at `now`, after these have ended since the last call; at first, none has."""
+        """Return the jobs to submit at `now`.
+
+        `ended`: jobs that ended since the last call; empty at the first.
+        """
         ...
 
 
 class ReactiveExecutor:
-    """A simulated executor whose jobs come from a source: each look submits what the source answers to the completions it found."""
+    """A simulated executor whose jobs come from a source, asked at each observation."""
 
     def __init__(self, inner: SimulatedExecutor, source: JobSource) -> None:
         self._inner, self._source = inner, source

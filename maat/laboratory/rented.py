@@ -1,4 +1,7 @@
-"""One training on rented nodes whose number an autoscaler chooses: what it costs, and how long it takes (Pollux section 5.4.1)."""
+"""One training on rented nodes, their number chosen by an autoscaler.
+
+Gives its cost and its duration (Pollux section 5.4.1).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ from maat.workloads.workloads import TraceJob
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained where: `cluster` is all nodes that may be rented. `profiling`: what is known of the model's speed beforehand."""
+    """A training: `cluster` has all nodes that may be rented.
+
+    `profiling`: what is known of the model's speed before it runs.
+    """
 
     model: Model
     cluster: Cluster
@@ -47,7 +53,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Rented:
-    """How a training went. `rented`: (time, nodes) of every change. `efficiency`: mean statistical efficiency over its time."""
+    """The result of a training.
+
+    `rented`: (time, nodes) of every change. `efficiency`: mean statistical efficiency over time.
+    """
 
     autoscaler: str
     seconds: float
@@ -58,9 +67,9 @@ class Rented:
 
 
 def train(training: Training, autoscaler: Autoscaler) -> Rented:
-    """Train the model once on as many nodes as the autoscaler chooses before every round, one at first.
+    """Train the model once, on as many nodes as the autoscaler chooses each round.
 
-    Raises TraceError where the model was not measured on the nodes' type.
+    It starts on one node. Raises TraceError if the model was not measured on the nodes' type.
     """
     clock = JumpingClock()
     revealed = training.fidelity.revealing(training.profiling)
@@ -91,7 +100,10 @@ def train(training: Training, autoscaler: Autoscaler) -> Rented:
 
 
 class _RentedNodes:
-    """An executor whose cluster has in service only the nodes that are rented; asks the autoscaler at every look."""
+    """An executor with only the rented nodes in service.
+
+    It asks the autoscaler at every observation.
+    """
 
     def __init__(self, inner: SimulatedExecutor, cluster: Cluster, autoscaler: Autoscaler) -> None:
         self._inner, self._cluster, self._autoscaler = inner, cluster, autoscaler
@@ -138,7 +150,7 @@ class _RentedNodes:
 
 
 def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
-    """What a sample of the present batch is worth, as believed."""
+    """The believed statistical efficiency of the present batch."""
     plan = executor.jobs[job.id].plan
     initial = job.spec.initial_batch_size
     if plan is None:
@@ -154,7 +166,10 @@ def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
 
 @dataclass(frozen=True)
 class _Everything:
-    """A policy for one job alone: it gets whatever is in service, and the batch that the autoscaler wants there."""
+    """A policy for a single job: it gets all GPUs in service.
+
+    The autoscaler chooses its batch there.
+    """
 
     autoscaler: Autoscaler
     name: str = "everything"
@@ -185,7 +200,7 @@ class _Everything:
 
 
 class LatestOnly:
-    """A RoundStore that knows only where the loop stands."""
+    """A RoundStore that keeps only the position of the loop."""
 
     def __init__(self) -> None:
         self._stored = StoredState()
@@ -203,4 +218,4 @@ class LatestOnly:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """Nothing to be kept."""
+        """Do nothing: applied changes are not kept."""

@@ -1,4 +1,4 @@
-"""What a scenario is made from: where its jobs come from, the cluster, the policy and the conditions. Plays nothing."""
+"""A setup: trace source, cluster, policy and conditions, which give a scenario."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ from maat.workloads.workloads import Workload
 
 
 class TraceSource(Protocol):
-    """Where the workload of a point comes from. `copies`: how many times as many jobs; `seed`: of whatever is drawn."""
+    """A source of workloads.
+
+    `copies`: factor on the number of jobs; `seed`: of all random draws.
+    """
 
     def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload: ...
 
 
 @dataclass(frozen=True)
 class GivenTrace:
-    """A workload as it is, the same for every seed. Twice the cluster: every job twice, at the same time."""
+    """A given workload, the same for every seed.
+
+    On a cluster of twice the size every job is there twice, at the same time.
+    """
 
     given: Workload
 
@@ -48,7 +54,7 @@ class GivenTrace:
 
 @dataclass(frozen=True)
 class GeneratedTrace:
-    """A workload of a family, drawn again with every seed, as `maat simulate --generate` draws it."""
+    """A generated workload of a family, as `maat simulate --generate` draws it."""
 
     family: str = "philly"
     jobs: int | None = None
@@ -72,7 +78,7 @@ class GeneratedTrace:
 
 @dataclass(frozen=True)
 class Trace:
-    """Where the jobs of a run come from, by the name that tables show."""
+    """A source of jobs with the name that tables show."""
 
     name: str
     source: TraceSource
@@ -80,9 +86,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Setup:
-    """One run, before its workload is drawn. `placer` None: the one that suits the policy.
+    """One run, before its workload is drawn.
 
-    `arrival_rate`: how many times as fast the jobs are submitted. `cluster_size`: how many times as many nodes, and jobs.
+    `placer` None: the one that suits the policy. `arrival_rate`: factor on the submission rate.
+    `cluster_size`: factor on the number of nodes, and of jobs.
     """
 
     trace: TraceSource
@@ -99,7 +106,11 @@ class Setup:
     cluster_size: int = 1
 
     def scenario(self) -> Scenario:
-        """What the engine plays. Raises InputError where trace, cluster, shares or reservations cannot be used, or a setting counts for nothing."""
+        """Return the scenario.
+
+        Raises InputError if trace, cluster, shares or reservations cannot be used, or if a setting
+        has no effect.
+        """
         _check_rounds(self.conditions, self.policy_parameters)
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         cluster = grown(self.cluster, self.cluster_size)
@@ -123,7 +134,7 @@ class Setup:
 
 
 def _check_rounds(conditions: Conditions, policy_parameters: Mapping[str, object]) -> None:
-    """A policy's own rounds count only where nobody else says how long rounds are."""
+    """Refuse a policy's own round length if another setting overrides it."""
     given = policy_parameters.get("round_seconds")
     if given is None or (
         conditions.round_seconds is None and conditions.fidelity.round_seconds is None
@@ -143,7 +154,7 @@ def _check_rounds(conditions: Conditions, policy_parameters: Mapping[str, object
 
 
 def sped_up(workload: Workload, rate: float) -> Workload:
-    """The same jobs, submitted `rate` times as fast from the first on."""
+    """Return the same jobs, submitted `rate` times as fast from the first on."""
     if rate == 1.0 or not workload.jobs:
         return workload
     first = workload.jobs[0].submit_seconds
@@ -155,7 +166,7 @@ def sped_up(workload: Workload, rate: float) -> Workload:
 
 
 def grown(cluster: Cluster, factor: int) -> Cluster:
-    """`factor` times as many nodes of every kind."""
+    """Return a cluster of `factor` times as many nodes of every kind."""
     nodes = [
         replace(node, id=node.id if copy == 0 else f"{node.id}~{copy}")
         for node in cluster.nodes

@@ -1,6 +1,7 @@
-"""Sensitivity sweeps: one simulation, repeated with one or two of its settings varied, each point on the same seeds (Sia section 5.7).
+"""Sensitivity sweeps: one simulation, repeated with one or two settings varied.
 
-Says what the points are and what their figures come to. Does not play them: see sweep_runner.
+Each point has the same seeds (Sia section 5.7). Defines the points and aggregates their figures;
+sweep_runner runs them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ MAX_POINTS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """One axis and the values it takes, in the order given. Raises where one is no value of that axis, or stands twice."""
+    """One axis and its values, in the given order.
+
+    Raises InputError if a value does not suit the axis, or is there twice.
+    """
 
     axis: Axis
     values: tuple[AxisValue, ...]
@@ -53,7 +57,10 @@ class Varied:
 
 @dataclass(frozen=True)
 class Point:
-    """One simulation of a sweep. `settings`: by axis, in the sweep's order. Points of the same `key` are the same simulation."""
+    """One simulation of a sweep.
+
+    `settings`: by axis, in the sweep's order. Points with the same `key` are the same simulation.
+    """
 
     settings: Mapping[str, AxisValue]
     seed: int
@@ -63,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A base, one or two axes, and the seeds that every combination of their values is simulated with."""
+    """A base, one or two axes, and the seeds of every combination of their values."""
 
     base: Setup
     axes: tuple[Varied, ...]
@@ -108,11 +115,14 @@ class Sweep:
         return math.prod(len(varied.values) for varied in self.axes) * len(self.seeds)
 
     def points(self) -> tuple[Point, ...]:
-        """Every combination, the first axis outermost, seeds innermost. Raises InputError where one of them cannot be simulated."""
+        """Return every combination, the first axis outermost, seeds innermost.
+
+        Raises InputError if one of them cannot be simulated.
+        """
         return tuple(self.each())
 
     def each(self) -> Iterator[Point]:
-        """The points one by one, for who does not keep them."""
+        """Yield the points one by one."""
         names = [varied.axis.name for varied in self.axes]
         for values in itertools.product(*(varied.values for varied in self.axes)):
             for seed in self.seeds:
@@ -120,7 +130,10 @@ class Sweep:
 
 
 def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:
-    """The point of these settings, by axis. Raises InputError where it cannot be simulated."""
+    """Return the point of these settings, by axis.
+
+    Raises InputError if it cannot be simulated.
+    """
     setup = replace(base, seed=seed)
     for name, value in settings.items():
         setup = AXES[name].apply(setup, value)
@@ -130,9 +143,10 @@ def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point
 
 @dataclass(frozen=True)
 class Row:
-    """One combination of settings over its seeds. `spread`: sample standard deviation, 0 of a single seed.
+    """One combination of settings over its seeds.
 
-    Has the figures that every seed has: where no job finished there is no completion time.
+    `spread`: sample standard deviation, 0 for one seed. Has the figures that every seed has:
+    without a finished job there is no completion time.
     """
 
     settings: Mapping[str, AxisValue]
@@ -142,7 +156,10 @@ class Row:
 
 
 def rows_of(results: Sequence[tuple[Mapping[str, AxisValue], int, Figures]]) -> tuple[Row, ...]:
-    """Mean and spread over the seeds of (settings, seed, figures), in the order in which the combinations first stand."""
+    """Return mean and spread over the seeds of (settings, seed, figures).
+
+    Combinations are in the order of their first result.
+    """
     groups: dict[tuple[AxisValue, ...], list[tuple[Mapping[str, AxisValue], int, Figures]]] = {}
     for result in results:
         groups.setdefault(tuple(result[0].values()), []).append(result)

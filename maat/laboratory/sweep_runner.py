@@ -1,6 +1,6 @@
-"""Plays the points of a sweep in parallel processes, each at most once: what was played before is found by its content.
+"""Runs the points of a sweep in parallel processes, each content at most once.
 
-A point is kept as soon as it ends, by the process that played it: a sweep that was killed goes on where it was.
+Each process stores a point in the cache as soon as it ends, so that a killed sweep can continue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ Play = Callable[[Scenario], Figures]
 
 
 class Origin(StrEnum):
-    """Where a point's figures come from. `repaired`: what was kept of it could not be read, and it was played again."""
+    """The source of a point's figures.
+
+    REPAIRED: its cache entry was damaged, so it was simulated again.
+    """
 
     SIMULATED = "simulated"
     CACHE = "cache"
@@ -40,7 +43,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class PlayedPoint:
-    """A point with what came out."""
+    """A point with its figures."""
 
     settings: Mapping[str, AxisValue]
     seed: int
@@ -51,7 +54,7 @@ class PlayedPoint:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All points in the sweep's order, whatever the order in which they ended."""
+    """All points, in the sweep's order."""
 
     points: tuple[PlayedPoint, ...]
 
@@ -61,7 +64,7 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class SweepPosition:
-    """`done` of `total` points have their figures, `simulated` of them were played for it."""
+    """The progress of a sweep: `done` of `total` points, `simulated` of them run now."""
 
     done: int
     total: int
@@ -69,15 +72,15 @@ class SweepPosition:
 
 
 def play(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
-    """Simulate one point. Its figures follow from the scenario alone: none of them is a time that this machine took."""
+    """Simulate one point. Its figures do not depend on the machine."""
     return figures_of(simulate(scenario, on_progress=on_progress))
 
 
 class ResultCache:
-    """Figures by content key, one small file each, in a folder that several processes may share."""
+    """Figures by content key, one file each, in a folder that processes may share."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder. Raises InputError where it cannot be written."""
+        """Create the folder. Raises InputError if it cannot be written."""
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +98,10 @@ class ResultCache:
         return self.folder / key[:2] / f"{key}.json"
 
     def load(self, key: str) -> Figures | None:
-        """None where nothing is kept. Raises CorruptedEntry where what is kept is not what was once written."""
+        """Return the figures, or None if there is no entry.
+
+        Raises CorruptedEntry if the entry is not what was written.
+        """
         path = self.path(key)
         try:
             text = path.read_text(encoding="utf-8")
@@ -114,12 +120,16 @@ class ResultCache:
         return figures
 
     def store(self, key: str, figures: Figures) -> None:
-        """Whole or not at all: written beside, then renamed. Raises MaatError where there is no room for it."""
+        """Store an entry atomically: write another file, then rename it.
+
+        Raises MaatError if it cannot be written.
+        """
         try:
             self._write(key, figures)
         except OSError as failed:
             raise MaatError(
-                f"cache: {self.folder} cannot be written ({failed.strerror}). Make room, or name another folder."
+                f"cache: {self.folder} cannot be written ({failed.strerror}). "
+                "Make room, or name another folder."
             ) from failed
 
     def _write(self, key: str, figures: Figures) -> None:
@@ -135,7 +145,7 @@ class ResultCache:
 
 
 class CorruptedEntry(Exception):
-    """A kept result is not what was once written."""
+    """A cache entry is not what was written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} is damaged")
@@ -149,9 +159,10 @@ def run_sweep(
     cache: ResultCache | None = None,
     on_progress: Callable[[SweepPosition], None] | None = None,
 ) -> SweepResult:
-    """The figures of every point: from the cache, or played by up to `workers` processes; points of the same content once.
+    """Return the figures of every point: cached, or from up to `workers` processes.
 
-    Raises InputError where a point cannot be simulated; those that ended before are kept in the cache.
+    Points of the same content run once. Raises InputError if a point cannot be simulated; points
+    that ended before stay in the cache.
     """
     found, damaged = _kept([point.key for point in points], cache)
     left = {point.key: point.scenario for point in points if point.key not in found}
@@ -162,15 +173,15 @@ def run_sweep(
     for point in points:
         counts[point.key] += 1
 
-    def told() -> None:
+    def report() -> None:
         if on_progress is not None:
             played = sum(key in found for key in left)
             on_progress(SweepPosition(sum(counts[key] for key in found), len(points), played))
 
-    told()
+    report()
     for key, figures in _played(left, play, workers, cache):
         found[key] = figures
-        told()
+        report()
     return SweepResult(
         tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points)
     )
@@ -179,7 +190,10 @@ def run_sweep(
 def play_all(
     todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None
 ) -> _Results:
-    """Keys with their figures as they come: those that the cache has at once, the others as `play` (a module's function) ends them."""
+    """Yield keys with their figures: first those in the cache, then the others.
+
+    `play`: a module-level function, which runs in up to `workers` processes.
+    """
     found, _ = _kept(list(todo), cache)
     yield from found.items()
     yield from _played(
@@ -188,7 +202,7 @@ def play_all(
 
 
 def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
-    """What the cache has of these points, and which of its entries are damaged."""
+    """The figures in the cache, and the keys of damaged entries."""
     found: dict[str, Figures] = {}
     damaged: set[str] = set()
     if cache is not None:
@@ -214,7 +228,7 @@ def _played(
 def _in_parallel(
     left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None
 ) -> _Results:
-    """One task per point, so that long points and short ones share the processes evenly."""
+    """Run one task per point, so that processes share long and short points evenly."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
@@ -238,7 +252,7 @@ def _play_and_keep(key: str, scenario: Scenario, play: Play, cache: ResultCache 
 
 
 def _end_with_parent() -> None:
-    """A process whose sweep was killed has nobody to play for."""
+    """End this process as soon as its parent ends."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

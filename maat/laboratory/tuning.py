@@ -1,6 +1,7 @@
-"""Hyper-parameter search as a workload (Pollux section 5.4.2): a few trials at a time, the next chosen by what the last ones reached.
+"""Hyper-parameter search as a workload (Pollux section 5.4.2).
 
-How well a trial does is a declared formula, not a measurement; how long it takes is simulated. Who is scheduled how is the policy's affair.
+A few trials run at a time; the scores of the last ones choose the next. The score of a trial is a
+declared formula, not a measurement; its duration is simulated under a scheduling policy.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ Settings = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Tuning:
-    """A search: `trials` of one model, `at_a_time` of them together, on a cluster under a policy.
+    """A search: `trials` of one model, `at_a_time` of them together, under a policy.
 
-    `static_gpus`: every trial has so many GPUs of one node and `static_batch_per_gpu` samples on each, whatever the policy would choose; None:
-    the policy and the job's agent choose. `work_scale`: how long a trial of a network of width 1 trains, in standard trainings of the model.
+    `static_gpus`: GPUs of one node for every trial, with `static_batch_per_gpu` samples on each;
+    None: the policy and the job's agent choose. `work_scale`: length of a trial of a network of
+    width 1, in standard trainings of the model.
     """
 
     model: Model
@@ -74,7 +76,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial: its settings, when it was submitted and ended, and the score that it reached."""
+    """One trial: its settings, submission, end and score."""
 
     name: JobId
     settings: Settings
@@ -85,7 +87,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Tuned:
-    """How a search went. Times in seconds."""
+    """The result of a search. Times in seconds."""
 
     policy: str
     records: tuple[TrialRecord, ...]
@@ -103,7 +105,7 @@ class Tuned:
         )
 
     def top_score(self, many: int = 5) -> float:
-        """Mean of the best scores."""
+        """Return the mean of the best scores."""
         best = sorted((record.score for record in self.records), reverse=True)[:many]
         return float(np.mean(best)) if best else 0.0
 
@@ -111,8 +113,8 @@ class Tuned:
 def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
     """Run a search to its last trial.
 
-    Raises TraceError where the model cannot run on this cluster, ParameterError where static trials never fit on it or the policy leaves trials
-    unfinished.
+    Raises TraceError if the model cannot run on this cluster, ParameterError if static trials never
+    fit on it or if the policy leaves trials unfinished.
     """
     model = tuning.model.under(tuning.fidelity)
     if not any(name in model.memory for name in tuning.cluster.type_names):
@@ -140,16 +142,18 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
     loop.run()
     if len(source.records) < tuning.trials:
         raise ParameterError(
-            f"finished only {len(source.records)} of {tuning.trials} trials on {tuning.cluster.describe()}",
+            f"finished only {len(source.records)} of {tuning.trials} trials "
+            f"on {tuning.cluster.describe()}",
             field="policy",
             value=tuning.policy,
-            remedy="Use another policy, a cluster that fits every trial, or other GPUs or samples for each static trial.",
+            remedy="Use another policy, a cluster that fits every trial, or other GPUs or samples "
+            "for each static trial.",
         )
     return Tuned(tuning.policy, tuple(source.records))
 
 
 def _check_static_gpus(tuning: Tuning, model: Model) -> None:
-    """A static trial has GPUs of one type: no more than there are of any that the model runs on."""
+    """Refuse a static trial of more GPUs than any usable type has."""
     most = max(
         int(n)
         for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True)
@@ -168,14 +172,17 @@ def _check_static_gpus(tuning: Tuning, model: Model) -> None:
 
 
 class Sampler(Protocol):
-    """Chooses settings for the next trial, and is told what it reached."""
+    """Chooses the settings of the next trial from the scores of earlier ones."""
 
     def ask(self, name: JobId) -> Settings: ...
     def tell(self, name: JobId, score: float) -> None: ...
 
 
 class TreeParzen:
-    """The tree-structured Parzen estimator of Optuna. Raises ParameterError where Optuna is not installed."""
+    """The tree-structured Parzen estimator of Optuna.
+
+    Raises ParameterError if Optuna is not installed.
+    """
 
     def __init__(self, *, seed: int) -> None:
         try:
@@ -193,7 +200,7 @@ class TreeParzen:
         self._open: dict[JobId, Trial] = {}
 
     def ask(self, name: JobId) -> Settings:
-        """Settings for a trial of that name."""
+        """Return the settings of a trial of that name."""
         trial = self._open[name] = self._study.ask()
         return {
             "learning_rate": trial.suggest_float("learning_rate", 1e-3, 1.0, log=True),
@@ -204,7 +211,7 @@ class TreeParzen:
         }
 
     def tell(self, name: JobId, score: float) -> None:
-        """What the trial of that name reached."""
+        """Report the score of the trial of that name."""
         self._study.tell(self._open.pop(name), score)
 
 
@@ -217,11 +224,17 @@ BEST: Settings = {
 }
 
 
-SCORES = "declared, not measured: 95.5 less a multiple of the square of each setting's distance from the best one, plus noise"
+SCORES = (
+    "declared, not measured: 95.5 less a multiple of the square of each setting's distance "
+    "from the best one, plus noise"
+)
 
 
 def score_of(settings: Settings, noise: float) -> float:
-    """Declared, not measured: 95.5 % at the best settings, less by the square of each one's distance from them; `noise` in per cent."""
+    """Return a declared score: 95.5 % at the best settings, minus squared distances.
+
+    `noise` in per cent.
+    """
     decades = (
         math.log10(settings["learning_rate"] / BEST["learning_rate"]),
         math.log10(settings["weight_decay"] / BEST["weight_decay"]),
@@ -237,7 +250,10 @@ def score_of(settings: Settings, noise: float) -> float:
 
 @dataclass
 class Trials:
-    """The JobSource of a search: keeps `at_a_time` trials going until all have been submitted. A network's width is its relative cost."""
+    """The JobSource of a search: keeps `at_a_time` trials running.
+
+    A network's width is its relative cost.
+    """
 
     tuning: Tuning
     model: Model

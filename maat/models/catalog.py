@@ -1,6 +1,8 @@
-"""The catalog of models that Maat ships: fitted step times, gradient noise, limits and restart seconds, each with its provenance.
+"""The catalog of models that Maat ships, each figure with its provenance.
 
-What is in it was measured by others and fitted by catalog_builder; this file only reads it, and refuses one that makes no sense.
+Fitted step times, gradient noise, limits and restart seconds. The figures are measurements by
+others, fitted by catalog_builder. This module reads them, and refuses a catalog that makes no
+sense.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """|predicted / measured - 1| of step times over all measured points: half are below the median, 95 % below p95."""
+    """|predicted / measured - 1| of step times over all measured points.
+
+    Half of them are below the median, 95 % below p95.
+    """
 
     median: float
     p95: float
@@ -34,7 +39,10 @@ class FitError:
 
 @dataclass(frozen=True, slots=True)
 class CatalogGpuType:
-    """A GPU type of the measurements. `gpus_per_node`: of the machines that were measured."""
+    """A GPU type of the measurements.
+
+    `gpus_per_node`: of the measured machines.
+    """
 
     name: str
     title: str
@@ -47,8 +55,9 @@ class CatalogGpuType:
 class CatalogFit:
     """One model on one GPU type.
 
-    `largest_per_gpu_batch_size`: what memory holds, of one replica where a replica spans several GPUs. `reference_samples_per_second`: one
-    replica at its largest batch. `fit_error`: None where the row is derived rather than fitted.
+    `largest_per_gpu_batch_size`: limit by memory; of one replica if a replica spans several GPUs.
+    `reference_samples_per_second`: one replica at its largest batch. `fit_error`: None if the row
+    is derived rather than fitted.
     """
 
     gpu_type: str
@@ -74,9 +83,10 @@ class CatalogFit:
 class CatalogModel:
     """One model.
 
-    `work`: effective samples of a standard training (iterations at the initial batch size x that size), in `epochs` epochs of measured
-    statistics. `restart_seconds`: true seconds of checkpoint, stop, start and restore. `slowdown`: training is this much slower than the
-    measured step times alone say. `noise_scale_curve`: (share of training done, phi in samples), ascending.
+    `work`: effective samples of a standard training (iterations at the initial batch size x that
+    size), in `epochs` epochs of measured statistics. `restart_seconds`: true seconds of checkpoint,
+    stop, start and restore. `slowdown`: how much slower training is than the measured step times
+    alone. `noise_scale_curve`: (share of training done, phi in samples), ascending.
     """
 
     name: str
@@ -122,7 +132,10 @@ class CatalogModel:
         }
 
     def noise_scale_at(self, progress_share: float) -> float:
-        """phi in samples at a share of the training done, linear between the curve's points and level beyond its ends."""
+        """Return phi in samples at a share of the training done.
+
+        Linear between the curve's points, constant beyond its ends.
+        """
         share, phi = self._curve
         return float(np.interp(progress_share, share, phi))
 
@@ -175,7 +188,7 @@ class CatalogModel:
         )
 
     def _check_batch(self, field: str, batch_size: int | None, kind: WorkloadKind) -> None:
-        """Inference may answer fewer requests together than training would learn from at once."""
+        """Check a batch size. Inference may use smaller ones than training."""
         least = (
             1
             if kind is WorkloadKind.LATENCY_INFERENCE and field == "batch_size"
@@ -201,7 +214,7 @@ class CatalogModel:
 
 @dataclass(frozen=True)
 class Catalog:
-    """The whole catalog, and where its figures come from."""
+    """The whole catalog, and the source of its figures."""
 
     source: str
     gpu_types: Mapping[str, CatalogGpuType]
@@ -210,18 +223,21 @@ class Catalog:
 
 @cache
 def load_catalog() -> Mapping[str, CatalogModel]:
-    """The models that Maat ships, by name."""
+    """Return the models that Maat ships, by name."""
     return shipped_catalog().models
 
 
 @cache
 def shipped_catalog() -> Catalog:
-    """All that Maat ships: models and GPU types."""
+    """Return all that Maat ships: models and GPU types."""
     return parse_catalog(files("maat.models").joinpath("catalog.json").read_text(encoding="utf-8"))
 
 
 def parse_catalog(text: str) -> Catalog:
-    """A catalog from its JSON. Raises ProfileError naming the field that makes no sense."""
+    """Return a catalog from its JSON.
+
+    Raises ProfileError naming the field that makes no sense.
+    """
     try:
         data = json.loads(text)
         if data["format"] != FORMAT_VERSION:
@@ -277,7 +293,7 @@ def _check_claims(model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]) 
 def _claims(
     model: CatalogModel, gpu_types: Mapping[str, CatalogGpuType]
 ) -> Iterator[tuple[str, object, bool]]:
-    """What must hold of a model, as (field, value, whether it holds)."""
+    """Yield the rules of a model, as (field, value, whether it holds)."""
     for field in ("work", "restart_seconds", "slowdown"):
         value = getattr(model, field)
         yield field, value, math.isfinite(value) and value > 0

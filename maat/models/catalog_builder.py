@@ -1,9 +1,9 @@
-"""Builds the catalog that Maat ships from a folder of measured profiles, and the table that documents it.
+"""Builds the shipped catalog from measured profiles, and documents it as a table.
 
-    python -m maat.models.catalog_builder PROFILES_DIR            writes catalog.json beside this file
-    python -m maat.models.catalog_builder --table                 prints docs/catalog.md from the shipped catalog
+    python -m maat.models.catalog_builder PROFILES_DIR   writes catalog.json next to this file
+    python -m maat.models.catalog_builder --table        prints docs/catalog.md
 
-What profiles do not say (what a model is, how long it takes to restart) stands here, with its source.
+Facts that profiles lack (what a model is, how long a restart takes) are here, with their source.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from maat.scheduling.errors import MaatError, ProfileError
 
 CATALOG_FILE = Path(__file__).with_name("catalog.json")
 SOURCE = (
-    "Step times and gradient statistics measured for the Sia (SOSP '23) and Pollux (OSDI '21) artifacts; "
+    "Step times and gradient statistics measured for the Sia (SOSP '23) and Pollux (OSDI '21) "
+    "artifacts; "
     "model descriptions from Sia table 2 and Pollux table 1."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model besides its measurements. `largest_per_gpu`: a limit below what was measured."""
+    """Facts about a model besides its measurements.
+
+    `largest_per_gpu`: a limit below the largest measured batch.
+    """
 
     title: str
     task: str
@@ -44,7 +48,8 @@ class ModelFacts:
     largest_per_gpu: int | None = None
 
 
-# Restart seconds and slowdown: the published Sia simulator's checkpoint-restore delays, and its calibration against the physical cluster.
+# Restart seconds and slowdown: the published Sia simulator's checkpoint-restore delays, and its
+# calibration against the physical cluster.
 _PUBLISHED = "Sia table 2; restart seconds and slowdown: published Sia simulator"
 FACTS: Mapping[str, ModelFacts] = {
     "cifar10": ModelFacts(
@@ -87,13 +92,16 @@ FACTS: Mapping[str, ModelFacts] = {
         "square root",
         30.0,
         1.0,
-        "Sia table 2 and section 5.3: gradient statistics borrowed from BERT, 48 micro-batches per replica; "
+        "Sia table 2 and section 5.3: gradient statistics borrowed from BERT, "
+        "48 micro-batches per replica; "
         "restart seconds and slowdown: published Sia simulator",
-        largest_per_gpu=48,  # 48 micro-batches of one sample each (Sia section 5.3), though two were profiled
+        # 48 micro-batches of one sample each (Sia section 5.3), although two were profiled
+        largest_per_gpu=48,
     ),
 }
 
-# Sia section 4.2. Memory of the V100 is inferred: its largest batches lie between those of 24 GiB and 40 GiB.
+# Sia section 4.2. Memory of the V100 is inferred: its largest batches lie between those of 24 GiB
+# and 40 GiB.
 GPU_TYPES: Mapping[str, Mapping[str, object]] = {
     "t4": {
         "title": "NVIDIA T4",
@@ -123,13 +131,17 @@ GPU_TYPES: Mapping[str, Mapping[str, object]] = {
         "title": "NVIDIA V100",
         "memory_gib": 32.0,
         "gpus_per_node": 8,
-        "provenance": "the artifact's azure profiles, in no paper; memory inferred from the largest batches, which lie between those of 24 and 40 GiB",
+        "provenance": "the artifact's azure profiles, in no paper; memory inferred from the "
+        "largest batches, which lie between those of 24 and 40 GiB",
     },
 }
 
 
 def build_catalog(profiles: Path) -> str:
-    """The catalog's JSON from a profiles folder. Raises ProfileError on profiles of which the facts above say nothing."""
+    """Return the catalog's JSON from a profiles folder.
+
+    Raises ProfileError for profiles of models or GPU types without facts here.
+    """
     measured = read_profiles(profiles)
     for name in measured:
         if name not in FACTS:
@@ -195,12 +207,15 @@ def _provenance(within_measured: bool, across_measured: bool) -> str:
             "fitted to measurements; synchronisation across nodes derived: 1.1 x that within a node"
         )
     if not within_measured:
-        return "fitted to measurements; synchronisation within a node derived: as across nodes, since one replica fills a node"
+        return (
+            "fitted to measurements; synchronisation within a node derived: as across nodes, "
+            "since one replica fills a node"
+        )
     return "fitted to measurements"
 
 
 def _rounded(value: float) -> float:
-    """Seven significant digits: far below any fit error."""
+    """Round to seven significant digits, far below any fit error."""
     return float(f"{value:.7g}")
 
 
@@ -208,7 +223,7 @@ def _rounded(value: float) -> float:
 
 
 def table(catalog: Catalog) -> str:
-    """docs/catalog.md: every row of the catalog with its fit error and provenance, as Markdown."""
+    """Return docs/catalog.md: every row of the catalog with its fit error and source."""
     return "\n".join(
         (
             _introduction(catalog),
@@ -224,11 +239,14 @@ def _introduction(catalog: Catalog) -> str:
 
 Written by `python -m maat.models.catalog_builder --table`; do not edit. {catalog.source}
 
-A job of a catalog model needs no profiles folder: its true step times come from seven fitted parameters (Pollux eq. 8-11), its statistical
-efficiency from a curve of the gradient noise scale over training. The fit error is |predicted / measured - 1| of step times over **all** measured
-points, odd placements included: half of them are below the median, 95 % below p95. Large ones are mostly the measurements' own scatter:
-YOLOv3 on A100, for one, was measured slower at 6 samples per GPU than at 8, and ResNet50 on V100 slower on three nodes than on two by up to a
-factor of six, and on one by up to two, which no seven parameters express. Where a policy's figures must be exact, simulate with `--profiles`, which interpolates the measurements themselves.
+A job of a catalog model needs no profiles folder: its true step times come from seven fitted
+parameters (Pollux eq. 8-11), its statistical efficiency from a curve of the gradient noise scale
+over training. The fit error is |predicted / measured - 1| of step times over **all** measured
+points, odd placements included: half of them are below the median, 95 % below p95. Large ones are
+mostly the measurements' own scatter: YOLOv3 on A100, for one, was measured slower at 6 samples per
+GPU than at 8, and ResNet50 on V100 slower on three nodes than on two by up to a factor of six, and
+on one by up to two, which no seven parameters express. Where a policy's figures must be exact,
+simulate with `--profiles`, which interpolates the measurements themselves.
 """
 
 
@@ -243,7 +261,10 @@ def _gpu_type_table(catalog: Catalog) -> str:
 
 
 def _model_table(catalog: Catalog) -> str:
-    header = ("model", "what", "optimizer, rule", "batch size", "epochs", "work, effective samples", "noise scale phi, start to end", "restart s", "slowdown", "provenance")  # fmt: skip
+    header = (
+        *("model", "what", "optimizer, rule", "batch size", "epochs", "work, effective samples"),
+        *("noise scale phi, start to end", "restart s", "slowdown", "provenance"),
+    )
     return "## Models\n\n" + _markdown(
         header, [_model_row(model) for model in catalog.models.values()]
     )
@@ -265,7 +286,10 @@ def _model_row(model: CatalogModel) -> tuple[str, ...]:
 
 
 def _fit_table(catalog: Catalog) -> str:
-    header = ("model", "GPU type", "points", "up to GPUs", "error median", "error p95", "per-GPU batch", "GPUs per replica", "one replica, samples/s", "provenance")  # fmt: skip
+    header = (
+        *("model", "GPU type", "points", "up to GPUs", "error median", "error p95"),
+        *("per-GPU batch", "GPUs per replica", "one replica, samples/s", "provenance"),
+    )
     rows = [
         _fit_row(model, fit) for model in catalog.models.values() for fit in model.fits.values()
     ]

@@ -1,4 +1,7 @@
-"""Fits the catalog's models to all that was measured of them, offline. What an agent fits online to the little it saw is scheduling.fitting's."""
+"""Fits the catalog's models to all measurements, offline.
+
+Agents fit their few samples online with scheduling.fitting.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from maat.scheduling.one_thread import one_blas_thread
 from maat.scheduling.throughput import ThroughputParameters, pass_seconds, step_seconds
 
 CURVE_POINTS = 20
-_SOFT_ERROR = 0.1  # relative errors beyond this count linearly, not by their square: single measurements are off by more
+# Relative errors beyond this count linearly, not squared: single measurements are off by more.
+_SOFT_ERROR = 0.1
 _COMPUTE_WEIGHT = 0.5
 _EARLY = 1.5
 _SYNC_SHARES = (1.0, 0.1, 0.01)
@@ -26,7 +30,10 @@ _HIGHEST_GAMMA = 10.0
 
 @dataclass(frozen=True)
 class Measurements:
-    """Distinct measured points of one model on one GPU type, shapes (S,): seconds of a step, and of its compute alone."""
+    """Distinct measured points of one model on one GPU type, shapes (S,).
+
+    Seconds of a step, and of its compute alone.
+    """
 
     node_count: FloatArray
     replica_count: FloatArray
@@ -40,7 +47,7 @@ class Measurements:
 
     @property
     def localities(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Which points are one replica, several within a node, several across nodes."""
+        """Masks of the points: one replica, several within a node, several across nodes."""
         several = self.replica_count > 1
         across = several & (self.node_count > 1)
         return ~several, several & ~across, across
@@ -48,7 +55,10 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Parameters and how far the step times they predict are from those measured: median and 95th percentile of |relative error|."""
+    """Parameters, and the error of the step times that they predict.
+
+    Median and 95th percentile of |relative error|.
+    """
 
     parameters: ThroughputParameters
     median_error: float
@@ -58,7 +68,7 @@ class Fit:
 
 
 def measurements_of(table: StepTable) -> Measurements:
-    """Every placement row, and the scalability rows that do not repeat one."""
+    """Return every placement row, and the scalability rows that repeat none."""
     rows = [
         (len(placement), sum(map(int, placement)), batch, step, sync)
         for placement, columns in table.by_placement.items()
@@ -71,10 +81,11 @@ def measurements_of(table: StepTable) -> Measurements:
 
 
 def fit_measurements(measured: Measurements) -> Fit:
-    """The seven parameters that minimise the log errors of step and compute times, each locality weighing the same.
+    """Return the seven parameters that minimise the log errors, shape (7,).
 
-    Nonlinear least squares from nine fixed starts. What has no measurement is derived: no synchronisation across nodes seen, 1.1 x that
-    within; none within, that across.
+    Errors are of step and compute times; each locality has the same weight. Nonlinear least squares
+    from nine fixed starts. What has no measurement is derived: without measured synchronisation
+    across nodes, 1.1 x that within; without any within, that across.
     """
     _, within, across = measured.localities
     free = np.array(
@@ -109,7 +120,7 @@ def _slopes(measured: Measurements, locality: BoolArray) -> bool:
 
 
 def _starts(measured: Measurements) -> list[FloatArray]:
-    """Points to descend from, shape (7,): logarithms of six parameters, then gamma."""
+    """Starting points, shape (7,): logarithms of six parameters, then gamma."""
     slope, intercept = np.polyfit(measured.per_gpu_batch, measured.compute_seconds, 1)
     beta = max(float(slope), 1e-6)
     alpha = max(float(intercept), float(np.quantile(measured.compute_seconds, 0.05)) / 2)
@@ -132,7 +143,10 @@ def _starts(measured: Measurements) -> list[FloatArray]:
 def _descend(
     measured: Measurements, start: FloatArray, free: BoolArray
 ) -> tuple[float, FloatArray]:
-    """(loss, seven parameters) at the local minimum below a start; parameters that are not free stay negligible."""
+    """Return (loss, seven parameters) at the local minimum below a start.
+
+    Parameters that are not free stay negligible.
+    """
     from scipy.optimize import least_squares
 
     lower = np.append(np.full(6, _LOG_LOWEST), 1.0)
@@ -162,7 +176,10 @@ def _descend(
 
 
 def _weights(measured: Measurements) -> FloatArray:
-    """Square roots of weights that sum to 1, shape (S,): thousands of odd placements across nodes must not outweigh one GPU."""
+    """Square roots of weights that sum to 1, shape (S,).
+
+    Without them, thousands of odd placements across nodes would outweigh one GPU.
+    """
     weights = np.zeros(len(measured))
     for locality in measured.localities:
         if locality.any():
@@ -171,7 +188,10 @@ def _weights(measured: Measurements) -> FloatArray:
 
 
 def _softened(error: FloatArray) -> FloatArray:
-    """r sqrt(2 / (1 + sqrt(1 + (r/s)^2))): its square grows like r^2 up to s, and linearly beyond."""
+    """r sqrt(2 / (1 + sqrt(1 + (r/s)^2))), whose square is linear in r beyond s.
+
+    Up to s its square grows like r^2.
+    """
     softened: FloatArray = error * np.sqrt(2.0 / (1.0 + np.sqrt(1.0 + (error / _SOFT_ERROR) ** 2)))
     return softened
 
@@ -197,10 +217,11 @@ def _completed(
 
 
 def noise_scale_curve(epochs: EpochTable) -> tuple[tuple[float, float], ...]:
-    """At most 20 points (share of training done, phi in samples).
+    """Return at most 20 points (share of training done, phi in samples).
 
-    Statistics differ by the batch size at which they were measured. A point's phi is the one whose efficiencies at all measured batch
-    sizes are closest, in log, to those that each batch size's own statistics give, averaged over its epochs.
+    Statistics differ by the batch size at which they were measured. A point's phi is the one whose
+    efficiencies at all measured batch sizes are closest, in log, to those from each batch size's
+    own statistics, averaged over its epochs.
     """
     initial = float(epochs.initial_batch_size)
     batch = epochs.batch_sizes.astype(np.float64)[:, None]
@@ -225,7 +246,10 @@ def noise_scale_curve(epochs: EpochTable) -> tuple[tuple[float, float], ...]:
 
 
 def _part_edges(epoch_count: int) -> list[int]:
-    """First epochs of the curve's parts, and the end: finer at the beginning of training, where noise grows fastest."""
+    """First epochs of the curve's parts, and the end.
+
+    Parts are finer at the beginning of training, where noise grows fastest.
+    """
     edges = epoch_count * np.linspace(0.0, 1.0, CURVE_POINTS + 1) ** _EARLY
     return [int(edge) for edge in np.unique(np.rint(edges))]
 

@@ -1,4 +1,7 @@
-"""What was measured of a model: step times by placement and batch, gradient statistics by epoch. Reads nothing, interpolates nothing."""
+"""Measurements of a model: step times by placement and batch, gradients by epoch.
+
+Reads no file and interpolates nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ from maat.scheduling.arrays import FloatArray, IntArray
 class StepTable:
     """Measured step times of one model on one GPU type.
 
-    `by_placement`: normalised placement digits -> (per-GPU batch ascending, step seconds, sync seconds), shape (M,) each.
-    `points`: shape (S, 5), columns node count, GPU count, per-GPU batch, step seconds, sync seconds: the placement rows
-    averaged by the first three, then the scalability rows. `scalability`: those alone, shape (S', 5).
-    Where a replica spans several GPUs, "per-GPU batch" is the batch of one replica; counts stay counts of GPUs.
+    `by_placement`: normalised placement digits -> (per-GPU batch ascending, step seconds, sync
+    seconds), shape (M,) each. `points`: shape (S, 5), columns node count, GPU count, per-GPU batch,
+    step seconds, sync seconds: the placement rows averaged by the first three, then the scalability
+    rows. `scalability`: only those, shape (S', 5). If a replica spans several GPUs, "per-GPU batch"
+    is the batch of one replica; counts remain counts of GPUs.
     """
 
     by_placement: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
@@ -36,7 +40,7 @@ class StepTable:
 
     @cached_property
     def one_replica_reference(self) -> float:
-        """Samples/s of one replica: its largest measured batch over its largest measured step time."""
+        """Samples/s of one replica: its largest batch over its largest step time."""
         batch, step, _ = self.by_placement[
             min(self.by_placement, key=lambda p: (sum(map(int, p)), len(p)))
         ]
@@ -45,10 +49,12 @@ class StepTable:
 
 @dataclass(frozen=True)
 class EpochTable:
-    """Training as measured at B total batch sizes over E epochs. `batch_sizes`: shape (B,), ascending; all else (B, E).
+    """Training as measured at B total batch sizes over E epochs.
 
-    Progress counts optimiser steps at the smallest batch size, as it stands at the end of each epoch. Gradient statistics are those during
-    the epoch, the variance at the smallest batch size. `measured_steps`: optimiser steps of each batch size until the end of each epoch.
+    `batch_sizes`: shape (B,), ascending; all else (B, E). Progress counts optimiser steps at the
+    smallest batch size, at the end of each epoch. Gradient statistics are those during the epoch,
+    the variance at the smallest batch size. `measured_steps`: optimiser steps of each batch size
+    until the end of each epoch.
     """
 
     batch_sizes: IntArray
@@ -71,13 +77,16 @@ class EpochTable:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """Progress at which each epoch ends: the smallest over all batch sizes, shape (E,)."""
+        """Progress at the end of each epoch: the smallest over all batch sizes, (E,)."""
         boundaries: FloatArray = self.progress.min(axis=0)
         return boundaries
 
     @cached_property
     def steps(self) -> FloatArray:
-        """Optimiser steps of each batch size until the end of each epoch, shape (B, E): as measured, else as the gradients foretell."""
+        """Optimiser steps of each batch size until the end of each epoch, shape (B, E).
+
+        As measured, else as the gradients predict.
+        """
         if self.measured_steps is not None:
             return self.measured_steps
         square, variance = self.gradient_square, self.gradient_variance
@@ -90,9 +99,10 @@ class EpochTable:
         return float(self.boundaries[-1])
 
     def starting_at(self, batch_size: int) -> EpochTable:
-        """The same training for a job that cannot run below this batch size, which must be one of those measured.
+        """Return the same training for a job that cannot run below this batch size.
 
-        It becomes the initial batch size: progress counts its steps, variances are those at it.
+        It must be a measured one, and becomes the initial batch size: progress counts its steps,
+        variances are those at it.
         """
         first = self.batch_sizes.tolist().index(batch_size)
         ratio = batch_size / self.initial_batch_size
@@ -110,7 +120,7 @@ class EpochTable:
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """All that was measured of one model; `steps` by Maat's GPU type names."""
+    """All measurements of one model; `steps` by Maat's GPU type names."""
 
     name: str
     steps: Mapping[str, StepTable]
@@ -119,12 +129,15 @@ class MeasuredModel:
 
 @lru_cache(maxsize=10_000)  # a profile repeats each placement at every batch size
 def normalised_placement(placement: str) -> str:
-    """The lexicographically smallest rotation of the digits that are not zero: the same shape has one name."""
+    """Return the lexicographically smallest rotation of the digits that are not zero.
+
+    The same shape then has one name.
+    """
     digits = placement.replace("0", "")
     return min((digits[i:] + digits[:i] for i in range(len(digits))), default="")
 
 
 def frozen(array: FloatArray) -> FloatArray:
-    """The array itself, read-only from now on."""
+    """Return the array itself, made read-only."""
     array.setflags(write=False)
     return array

@@ -1,7 +1,8 @@
-"""Reads measured profile folders: step times by placement and batch, gradient statistics by epoch. Interpolates nothing.
+"""Reads measured profile folders: step times and gradient statistics.
 
-A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv` and `scalability-<type>.csv`, and per total batch size
-`validation-<batch>.csv`. Every doubtful cell is refused by name: a silently wrong profile would make every later figure wrong.
+A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv` and
+`scalability-<type>.csv`, and per total batch size `validation-<batch>.csv`. Every doubtful cell is
+refused by name: a silently wrong profile would make every later figure wrong.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ _PLACEMENT = re.compile(rf"[0-9]{{1,{MAX_NODES}}}")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """How a pipeline-parallel model's profile is to be read: its step column is the forward time of one stage on one micro-batch, and its
-    synchronisation is not part of that, hence often above it. A replica spans one GPU per stage and runs `micro_batches` per
-    pass by GPipe's schedule (Sia section 5.3); backward takes `backward_over_forward` times as long as forward.
+    """How to read a pipeline-parallel model's profile.
+
+    Its step column is the forward time of one stage on one micro-batch; its synchronisation is not
+    part of that, so it is often larger. A replica spans one GPU per stage and runs `micro_batches`
+    per pass by GPipe's schedule (Sia section 5.3); backward takes `backward_over_forward` times as
+    long as forward.
     """
 
     stages: Mapping[str, int]
@@ -62,9 +66,10 @@ PIPELINES: Mapping[str, Pipeline] = {
 def read_profiles(
     folder: Path, *, gpu_types: Collection[str] | None = None
 ) -> Mapping[str, MeasuredModel]:
-    """Every model in a profiles folder, by Maat's names. Raises ProfileError naming file, row, field, value and remedy.
+    """Return every model in a profiles folder, by Maat's names.
 
-    `gpu_types`: read step times of these alone; of a model that was measured on none of them, all.
+    `gpu_types`: read step times only of these; of a model that was measured on none of them, all.
+    Raises ProfileError naming file, row, field, value and remedy.
     """
     if not folder.is_dir():
         raise ProfileError(
@@ -120,7 +125,7 @@ def _suffixes(folder: Path, kind: str) -> list[str]:
 
 
 class _Measurement(NamedTuple):
-    """One row of a step-time file as it stands there, and where."""
+    """One row of a step-time file, and where it is."""
 
     row: Row
     placement: str
@@ -179,7 +184,7 @@ def _read_measurements(
 
 
 def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    """The rows of a profile file; at least one, at most MAX_ROWS_PER_FILE."""
+    """Yield the rows of a profile file; at least one, at most MAX_ROWS_PER_FILE."""
     table = read_csv(path, error=ProfileError)
     table.require(columns)
     count = 0
@@ -214,7 +219,10 @@ def _by_digits(row: Row) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=4096)
 def _digits(text: str) -> tuple[str, int, int]:
-    """A placement's normalised digits, nodes and GPUs; no digits where it is none. Many rows name the same."""
+    """Return a placement's normalised digits, nodes and GPUs.
+
+    No digits if the text is no placement. Cached, as many rows have the same.
+    """
     key = normalised_placement(text) if _PLACEMENT.fullmatch(text) else ""
     return key, len(key), sum(map(int, key))
 
@@ -225,7 +233,10 @@ def _by_counts(row: Row) -> tuple[str, int, int]:
 
 
 def _plain_times(row: Row) -> tuple[float, float, float]:
-    """Per-GPU batch, step and sync seconds. A step contains its synchronisation, so it cannot be the shorter of the two."""
+    """Return per-GPU batch, step and sync seconds.
+
+    A step contains its synchronisation, so it cannot be shorter.
+    """
     batch = row.whole_number("local_bsz")
     step, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
     if sync >= step:
@@ -241,7 +252,10 @@ def _plain_times(row: Row) -> tuple[float, float, float]:
 
 def _pipeline_times(pipeline: Pipeline, stages: int) -> _Times:
     def times(row: Row) -> tuple[float, float, float]:
-        """Batch of one replica, and its whole step: (stages - 1 + micro-batches) slots of forward and backward, then synchronisation."""
+        """Return the batch of one replica, its step and sync seconds.
+
+        A step is (stages - 1 + micro-batches) slots of forward and backward, then synchronisation.
+        """
         batch = row.whole_number("local_bsz") * pipeline.micro_batches
         forward, sync = row.number("step_time", above=0.0), row.number("sync_time", minimum=0.0)
         slots = stages - 1 + pipeline.micro_batches
@@ -261,7 +275,7 @@ def _as_points(measurements: Sequence[_Measurement]) -> FloatArray:
 
 
 def _averaged(points: FloatArray) -> FloatArray:
-    """Means over rows of equal (nodes, GPUs, batch), in ascending order of these."""
+    """Return means over rows of equal (nodes, GPUs, batch), in ascending order."""
     keys, group = np.unique(points[:, :3], axis=0, return_inverse=True)
     counts = np.bincount(group)
     means = np.stack(
@@ -278,7 +292,8 @@ def _by_placement(
         group = groups.setdefault(m.placement, {})
         if m.per_gpu_batch in group:
             raise m.row.blame(
-                f"was measured twice (also in row {group[m.per_gpu_batch].row.line}) at local_bsz {m.row.cells['local_bsz']}",
+                f"was measured twice (also in row {group[m.per_gpu_batch].row.line}) "
+                f"at local_bsz {m.row.cells['local_bsz']}",
                 field="placement",
                 value=m.row.cells["placement"],
                 row=m.row.line,
@@ -306,7 +321,8 @@ def _read_epochs(folder: Path) -> EpochTable:
     files = sorted((_batch_size(path), path) for path in folder.glob("validation-*.csv"))
     if len(files) < 2:
         raise ProfileError(
-            f"are needed at two batch sizes at least, the initial and the largest; found {len(files)}",
+            "are needed at two batch sizes at least, the initial and the largest; "
+            f"found {len(files)}",
             field="validation-<batch>.csv",
             source=str(folder),
             remedy="Add the missing validation files.",
@@ -345,7 +361,10 @@ def _batch_size(path: Path) -> int:
 
 
 def _read_epoch_file(path: Path) -> FloatArray:
-    """Progress, squared gradient, gradient variance and optimiser steps (NaN where absent) at the end of each epoch, shape (E, 4)."""
+    """Return the statistics at the end of each epoch, shape (E, 4).
+
+    Progress, squared gradient, gradient variance, optimiser steps (NaN if absent).
+    """
     epochs: list[tuple[float, float, float, float]] = []
     reached = 0.0
     for row in _read_rows(path, _EPOCH_COLUMNS):
@@ -359,7 +378,8 @@ def _read_epoch_file(path: Path) -> FloatArray:
                 remedy="Progress counts up; sort the epochs or correct the row.",
             )
         reached = progress
-        # The published deepspeech2 files hold squared gradients of exactly 0, where the estimate was clipped: a very large noise scale.
+        # The published deepspeech2 files hold squared gradients of exactly 0 if the estimate was
+        # clipped: a very large noise scale.
         square, variance = row.number("grad_sqr", minimum=0.0), row.number("grad_var", minimum=0.0)
         epochs.append(
             (

@@ -1,8 +1,10 @@
-"""A table of measured steps per second, as Gavel and Shockwave publish it: reads the file, and is the truth of the models in it.
+"""A table of measured steps per second, as Gavel and Shockwave publish it.
 
-The file is JSON: GPU type -> "('<model> (batch size <per GPU>)', <GPUs>)" -> {"null": steps/s alone, other keys: beside another job}. Steps
-are counted over all GPUs together: with n of them, each makes a step in n / rate seconds. A type `<type>_unconsolidated` is the same GPU with
-the job spread over nodes. Not responsible for jobs that share GPUs.
+Reads the file, and is the truth of its models. The file is JSON: GPU type -> "('<model> (batch size
+<per GPU>)', <GPUs>)" -> {"null": steps/s alone, other keys: with another job}. Steps are counted
+over all GPUs together: with n of them, each makes a step in n / rate seconds. A type
+`<type>_unconsolidated` is the same GPU with the job spread over nodes. Jobs that share GPUs are not
+read.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.errors import InputError, ProfileError
 
-# Samples of an epoch (uw-mad-dash/shockwave): CIFAR-10, ImageNet as sampled there, Multi30k, WikiText-2, ML-20M, monet2photo, Pong.
+# Samples of an epoch (uw-mad-dash/shockwave): CIFAR-10, ImageNet as sampled there, Multi30k,
+# WikiText-2, ML-20M, monet2photo, Pong.
 EPOCH_SAMPLES: Mapping[str, int] = {
     "ResNet-18": 50_000,
     "ResNet-50": 100_000,
@@ -39,14 +42,17 @@ _KEY = re.compile(r"\('(?P<type>.+)', (?P<gpus>[0-9]{1,6})\)")
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """A model at one batch size per GPU. `text`: as the published files write it."""
+    """A model at one batch size per GPU. `text`: its name in the published files."""
 
     model: str
     per_gpu_batch_size: int
 
     @classmethod
     def parse(cls, text: str) -> JobType | None:
-        """`ResNet-18 (batch size 32)`; a model without a batch size has 1. None where it does not read so."""
+        """Parse a text such as `ResNet-18 (batch size 32)`; None if it is none.
+
+        A model without a batch size has 1.
+        """
         match = _JOB_TYPE.fullmatch(text.strip())
         if match is None or not match["model"].isprintable():
             return None
@@ -55,7 +61,7 @@ class JobType:
 
 
 def steps_of_an_epoch(job_type: JobType) -> int:
-    """Steps over the whole data set; the last may hold fewer samples than the batch size says."""
+    """Return the steps over the whole data set; the last may hold fewer samples."""
     return math.ceil(EPOCH_SAMPLES[job_type.model] / job_type.per_gpu_batch_size)
 
 
@@ -65,10 +71,11 @@ Rates = Mapping[
 
 
 class TableTruth:
-    """One model at the batch sizes and GPU counts that were measured: between batch sizes interpolated, never beyond, and no other count.
+    """One model at the measured batch sizes and GPU counts.
 
-    An epoch is an epoch at every batch size: nothing is lost by a larger one. The short batch at the end of an epoch takes as long as a
-    whole one, so that an epoch takes exactly its steps.
+    Interpolates between batch sizes, never beyond them, and has no other GPU count. An epoch is an
+    epoch at every batch size: a larger one loses nothing. The short batch at the end of an epoch
+    takes as long as a whole one, so that an epoch takes exactly its steps.
     """
 
     slowdown = 1.0
@@ -87,14 +94,17 @@ class TableTruth:
         self.epoch_ends: tuple[float, ...] = (float(EPOCH_SAMPLES[model]),)
 
     def content(self) -> object:
-        """All that it was made from: what tells one truth from another."""
+        """Return what this truth was made from; it identifies the truth."""
         return {"model": self._model, "rates": self._rates, "epoch": self.epoch_ends}
 
     def gpu_types(self) -> Sequence[str]:
         return tuple(kind for kind in self._rates if not kind.endswith(_APART))
 
     def step(self, gpu_type: str, shape: Shape, per_gpu_batch_size: int) -> StepTime:
-        """On several nodes, what was measured apart, where it was. Raises InputError on what was not measured."""
+        """Return the step time; on several nodes the measurement across nodes, if any.
+
+        Raises InputError if it was not measured.
+        """
         count = sum(shape)
         whole = self._seconds(gpu_type, count, per_gpu_batch_size, apart=len(shape) > 1)
         if whole is None:
@@ -106,7 +116,7 @@ class TableTruth:
         return min(min(by_batch) for by_batch in self._rates[gpu_type].values())
 
     def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int:
-        """The largest batch measured on that many GPUs; 0 where none was."""
+        """Return the largest batch measured on that many GPUs; 0 if none was."""
         return max(self._rates[gpu_type].get(gpu_count, {0: 0.0}))
 
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
@@ -122,7 +132,7 @@ class TableTruth:
         return max(len(self.epoch_ends) - 1 - epoch, 0) * self.epoch_ends[0] / total_batch_size
 
     def _seconds(self, gpu_type: str, count: int, batch: int, *, apart: bool) -> float | None:
-        """Seconds of a step on `count` GPUs; None where they, or a batch of this size, were not measured."""
+        """The seconds of a step on `count` GPUs; None if not measured."""
         by_batch = self._rates[gpu_type].get(count)
         if apart:
             by_batch = self._rates.get(gpu_type + _APART, {}).get(count, by_batch)
@@ -134,7 +144,7 @@ class TableTruth:
         )
 
     def _rounded_up(self, batch: int) -> float:
-        """Whole steps of an epoch over its samples' share of them, at least 1."""
+        """The whole steps of an epoch over its samples' share of them, at least 1."""
         samples = EPOCH_SAMPLES[self._model]
         return math.ceil(samples / batch) * batch / samples
 
@@ -151,7 +161,10 @@ class TableTruth:
 
 
 def read_throughput_table(path: Path) -> Mapping[str, TableTruth]:
-    """Every model in a table of throughputs, by its published name. Raises ProfileError naming file, field, value and remedy."""
+    """Return every model in a table of throughputs, by its published name.
+
+    Raises ProfileError naming file, field, value and remedy.
+    """
     rates: dict[str, dict[str, dict[int, dict[int, float]]]] = {}
     for gpu_type, job_type, count, rate in _measurements(_read_json(path), path):
         by_count = rates.setdefault(job_type.model, {}).setdefault(gpu_type, {})
@@ -219,7 +232,10 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 def _measurements(
     table: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[str, JobType, int, float]]:
-    """(GPU type, job type, GPUs, steps/s) of everything that ran alone; a rate of zero says that it did not fit."""
+    """Yield (GPU type, job type, GPUs, steps/s) of every job that ran alone.
+
+    A rate of zero means that it did not fit.
+    """
     for gpu_type, rows in table.items():
         for key, row in rows.items():
             job_type, count = _parsed_key(key, path)

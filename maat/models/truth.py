@@ -1,4 +1,7 @@
-"""What a job truly does: step times, gradients, epochs. Only the simulator reads this; a policy sees what was measured of it."""
+"""The truth of a job: step times, gradients, epochs.
+
+Only the simulator reads it; a policy sees what was measured of it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class StepTime:
     sync_seconds: float
 
     def with_accumulation(self, accumulation_steps: int) -> float:
-        """Seconds of an optimiser step with that many extra passes, each without synchronisation."""
+        """Return the seconds of an optimiser step with that many extra passes.
+
+        The extra passes have no synchronisation.
+        """
         return self.step_seconds + accumulation_steps * (self.step_seconds - self.sync_seconds)
 
 
@@ -38,12 +44,12 @@ class Truth(Protocol):
     def max_batch_size(self) -> int: ...
     @property
     def epoch_ends(self) -> Sequence[float]:
-        """Effective samples done at the end of each epoch."""
+        """The effective samples done at the end of each epoch."""
         ...
 
     @property
     def slowdown(self) -> float:
-        """Calibration: true progress is this much slower than the measured step times say."""
+        """Calibration: how much slower true progress is than the measured step times."""
         ...
 
     def gpu_types(self) -> Sequence[str]: ...
@@ -51,17 +57,20 @@ class Truth(Protocol):
     def smallest_per_gpu(self, gpu_type: str) -> int: ...
     def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int: ...
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
-        """The longest step known on that many GPUs of one node, seconds."""
+        """Return the longest known step on that many GPUs of one node, seconds."""
         ...
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics: ...
     def steps_after(self, epoch: int, total_batch_size: int) -> float:
-        """Optimiser steps at that batch size from the end of an epoch to the end of training."""
+        """Return the optimiser steps at that batch size after the end of an epoch."""
         ...
 
 
 class MeasuredTruth:
-    """A model whose step times and gradients were measured: interpolated between the measurements, never beyond them."""
+    """A model with measured step times and gradients.
+
+    Interpolates between the measurements, never beyond them.
+    """
 
     def __init__(self, model: MeasuredModel, *, smallest_per_gpu: int, slowdown: float) -> None:
         self._model = model
@@ -80,7 +89,7 @@ class MeasuredTruth:
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
 
     def content(self) -> object:
-        """All that it was made from: what tells one truth from another."""
+        """Return what this truth was made from; it identifies the truth."""
         return {"model": self._model, "smallest": self._smallest, "slowdown": self.slowdown}
 
     def gpu_types(self) -> Sequence[str]:
@@ -97,7 +106,10 @@ class MeasuredTruth:
         return self._smallest
 
     def largest_per_gpu(self, gpu_type: str, gpu_count: int) -> int:
-        """The largest batch measured on that many GPUs, or on the next number that was measured."""
+        """Return the largest batch measured on that many GPUs.
+
+        If none was, on the next measured number.
+        """
         by_count = self._largest[gpu_type]
         if gpu_count in by_count:
             return by_count[gpu_count]
@@ -155,7 +167,10 @@ class MeasuredTruth:
 
 
 class FittedTruth:
-    """A model known by its fitted throughput parameters and its noise-scale curve: what the catalog ships."""
+    """A model known by its fitted throughput parameters and its noise-scale curve.
+
+    The catalog ships these.
+    """
 
     def __init__(
         self,
@@ -189,7 +204,7 @@ class FittedTruth:
         self._variance = [float(v) / initial_batch_size for v in np.interp(at, share, phi)]
 
     def content(self) -> object:
-        """All that it was made from: what tells one truth from another."""
+        """Return what this truth was made from; it identifies the truth."""
         return {
             "batch_sizes": (self.initial_batch_size, self.max_batch_size),
             "epoch_ends": self.epoch_ends,
@@ -246,7 +261,10 @@ class FittedTruth:
 
 
 class BoundedTruth:
-    """A truth of which a GPU holds less, or whose calibration is left out. `largest`: by GPU type, samples; what is absent stays."""
+    """A truth with a lower memory limit, or without its calibration.
+
+    `largest`: by GPU type, samples; other types keep their limit.
+    """
 
     def __init__(self, truth: Truth, *, largest: Mapping[str, int], slowdown: float) -> None:
         self._truth, self._largest = truth, largest
@@ -272,13 +290,19 @@ class BoundedTruth:
 
 
 def gain(gradient: GradientStatistics, scale: float) -> float:
-    """Progress of one step at `scale` x M0, in steps at M0: (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale)."""
+    """Return the progress of one step at `scale` x M0, in steps at M0.
+
+    (var + sqr) / (var / scale + sqr) (Pollux eq. 6 times scale).
+    """
     denominator = gradient.variance / scale + gradient.square
     return (gradient.variance + gradient.square) / denominator if denominator > 0 else 1.0
 
 
 def placement_digits(shape: Shape) -> str:
-    """A shape as the profiles name it: one digit per node, the lexicographically smallest rotation."""
+    """Return a shape as the profiles name it: one digit per node.
+
+    It is the lexicographically smallest rotation.
+    """
     digits = [d for d in shape if d]
     return (
         min("".join(map(str, digits[i:] + digits[:i])) for i in range(len(digits)))
@@ -298,7 +322,10 @@ MOST_PROFILED_NODES = 16
 
 
 class _Surface:
-    """Piecewise-linear interpolation over (nodes, GPUs, per-GPU batch), for placements that were not measured themselves."""
+    """Piecewise-linear interpolation over (nodes, GPUs, per-GPU batch).
+
+    It is for placements that were not measured themselves.
+    """
 
     def __init__(self, table: StepTable) -> None:
         from scipy.spatial import (
@@ -309,11 +336,14 @@ class _Surface:
         self._times = table.points[:, 3:]
         try:
             self._simplices = Delaunay(table.points[:, :3])
-        except QhullError:  # all on one plane, as of one node: nothing lies between
+        except QhullError:  # all on one plane, as with one node: no points to interpolate
             self._simplices = None
 
     def at(self, node_count: int, gpu_count: int, batch: int) -> StepTime | None:
-        """The mean of the four measurements around, weighted by barycentric coordinates; None outside of all."""
+        """Return the mean of the four measurements around, by barycentric coordinates.
+
+        None outside of all.
+        """
         if self._simplices is None:
             return None
         point = np.array([min(node_count, MOST_PROFILED_NODES), gpu_count, batch], dtype=np.float64)

@@ -89,11 +89,11 @@ def penalties_of(
                 remedy=f"Use one of: {', '.join(sorted(models))}.",
             )
         if not 1 <= factor < math.inf:
-            told = f"{model}={factor:g}" if isinstance(given, Mapping) else factor
+            shown = f"{model}={factor:g}" if isinstance(given, Mapping) else factor
             raise ParameterError(
                 "is no factor of at least 1",
                 field="locality_penalty",
-                value=told if written is None else written,
+                value=shown if written is None else written,
                 remedy="Write for example 1.7, or resnet50=1.2.",
             )
     return dict(named)

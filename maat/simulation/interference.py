@@ -122,7 +122,7 @@ class Interference:
         if not by_count:
             known = ", ".join(sorted({victim for victim, _ in self.pairs})[:12])
             raise InterferenceError(
-                f"says nothing of {pair[0]} beside {pair[1]}",
+                f"has no slowdown of {pair[0]} with {pair[1]}",
                 field="interference",
                 value=self.name,
                 remedy=f"Use a table with that pair, or a constant such as 1.25. It knows {known}.",
@@ -312,7 +312,7 @@ def read_gavel(
                         )
                     )
                 except (KeyError, TypeError, ValueError, IndexError) as wrong:
-                    raise _not_gavel(title, f"has no speeds for {key} beside {other}") from wrong
+                    raise _not_gavel(title, f"has no speeds for {key} with {other}") from wrong
     return Interference(
         f"measured ({title}, {gpu_type})", _standing_in(_collected(rows), GAVEL_STANDS_FOR)
     )

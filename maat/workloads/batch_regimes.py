@@ -1,6 +1,7 @@
-"""When a job that adapts its batch size uses which one: the rules of Accordion and of GNS as the published Shockwave simulator plays them.
+"""Batch sizes by epoch of jobs that adapt them, by the rules Accordion and GNS.
 
-Batch sizes and epochs at which they change are that simulator's figures (uw-mad-dash/shockwave). Not responsible for how fast a size runs.
+As the published Shockwave simulator plays them: batch sizes, and epochs at which they change, are
+that simulator's figures (uw-mad-dash/shockwave). The speed of a batch size is not part of this.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from maat.scheduling.regimes import Regime
 
 
 class Adaptation(StrEnum):
-    """Never; large batches outside critical epochs (Accordion); doubling as the gradient noise grows (GNS)."""
+    """The rule by which a job changes its batch size.
+
+    STATIC: never. ACCORDION: large batches outside critical epochs. GNS: doubling as the gradient
+    noise grows.
+    """
 
     STATIC = "static"
     ACCORDION = "accordion"
     GNS = "gns"
 
 
-# The largest batch per GPU that adaptation goes to. Models that are not named here do not adapt.
+# The largest batch per GPU of the adaptation. Models that are not named here do not adapt.
 LARGEST_PER_GPU: Mapping[str, int] = {
     "ResNet-18": 256,
     "ResNet-50": 128,
@@ -28,7 +33,8 @@ LARGEST_PER_GPU: Mapping[str, int] = {
     "Recommendation": 8192,
 }
 
-# GNS, by model, first batch per GPU and GPUs: the epochs, numbered from 0, at which it doubles. Others keep their batch.
+# GNS, by model, first batch per GPU and GPUs: the epochs, numbered from 0, at which the batch
+# doubles. Others keep their batch.
 GNS_DOUBLES_AT: Mapping[tuple[str, int, int], tuple[int, ...]] = {
     ("ResNet-18", 16, 1): (31, 41, 51, 71),
     ("ResNet-18", 32, 1): (21, 31, 51),
@@ -65,22 +71,22 @@ GNS_DOUBLES_AT: Mapping[tuple[str, int, int], tuple[int, ...]] = {
     ("Recommendation", 4096, 1): (41,),
 }
 
-_RECOMMENDATION_HEAD = {
-    512: 30,
-    1024: 30,
-    2048: 40,
-}  # critical epochs at the start by batch per GPU; 10 for the others
+# critical epochs at the start, by batch per GPU; 10 for the others
+_RECOMMENDATION_HEAD = {512: 30, 1024: 30, 2048: 40}
 
 
 def regimes_of(
     adaptation: Adaptation, model: str, *, per_gpu_batch_size: int, gpu_count: int, epochs: int
 ) -> tuple[Regime, ...]:
-    """Stretches of epochs at one total batch size, together `epochs`, of a job that starts with this batch per GPU."""
+    """Return the regimes of a job: epochs at one total batch size, `epochs` in all.
+
+    `per_gpu_batch_size`: the batch per GPU at the start.
+    """
     most = max(LARGEST_PER_GPU.get(model, per_gpu_batch_size) // per_gpu_batch_size, 1)
     doubles_at = GNS_DOUBLES_AT.get((model, per_gpu_batch_size, gpu_count), ())
 
     def factor(epoch: int) -> int:
-        """The batch size of an epoch over the first one."""
+        """Return the batch size of an epoch over the first one."""
         match adaptation:
             case Adaptation.ACCORDION:
                 return 1 if _is_critical(model, per_gpu_batch_size, epoch) else most

@@ -1,7 +1,8 @@
-"""Seeded workloads like those that the Sia paper evaluates on (section 4.1): who submits what, when. Draws; runs nothing.
+"""Generators of seeded workloads like those of the Sia paper (section 4.1).
 
-A family says how jobs arrive and what they are. Shares of models and requests are counts in the published traces of that
-family: they are job sizes by GPU time (small 0-1 h, medium 1-10 h, large 10-100 h, XL above) mapped to models (Sia table 2).
+A family defines how jobs arrive and what they are. Shares of models and requests are counts in the
+published traces of that family: they are job sizes by GPU time (small 0-1 h, medium 1-10 h, large
+10-100 h, XL above) mapped to models (Sia table 2).
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _DAY_HOURS = 24.0
 
 
 class SizeClass(StrEnum):
-    """Job sizes by total GPU time (Sia section 4.1); XXL is the hybrid-parallel class of section 5.3."""
+    """Job sizes by total GPU time (Sia section 4.1).
+
+    XXL is the hybrid-parallel class of section 5.3.
+    """
 
     SMALL = "small"
     MEDIUM = "medium"
@@ -47,7 +51,10 @@ SIZE_CLASS_OF: Mapping[str, SizeClass] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an owner asks for: GPUs and total batch size, tuned to 50-80 % of ideal scaling (Pollux section 5.1). `weight`: how often."""
+    """An owner's request: GPUs and total batch size. `weight`: relative frequency.
+
+    Tuned to 50-80 % of ideal scaling (Pollux section 5.1).
+    """
 
     gpu_count: int
     batch_size: int
@@ -56,7 +63,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Submission scripts: this share of submissions sends one job and, on average, `mean_further_jobs` more of the same kind."""
+    """Bursts of submission scripts.
+
+    This `share` of submissions sends one job and, on average, `mean_further_jobs` more of the same
+    kind.
+    """
 
     share: float
     mean_further_jobs: float
@@ -65,10 +76,11 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How jobs arrive, and what they are.
+    """How jobs of a family arrive, and what they are.
 
-    `hourly`: relative arrival rate of each hour, repeated from the start after its last. `daily_swing`: amplitude of the 24-hour wave
-    on top, as a share of the mean; it peaks at `peak_hour`. `unevenness`: variance of a random factor (mean 1) per hour.
+    `hourly`: relative arrival rate of each hour, repeated after its last. `daily_swing`: amplitude
+    of the 24-hour wave on top, as a share of the mean; it peaks at `peak_hour`. `unevenness`:
+    variance of a random factor (mean 1) per hour.
     """
 
     title: str
@@ -84,16 +96,11 @@ class Family:
 
 
 _YOLOV3 = (Request(4, 64),)
-_IMAGENET = (
-    Request(10, 1600, 7),
-    Request(12, 3200, 3),
-    Request(14, 3200, 8),
-)  # both published 8-hour families together
+# both published 8-hour families together
+_IMAGENET = (Request(10, 1600, 7), Request(12, 3200, 3), Request(14, 3200, 8))
 _NCF = (Request(1, 32768),)  # Pollux traces
-_GPT = (
-    Request(8, 192),
-    Request(16, 384),
-)  # chosen: 4 and 8 replicas on A100, up to table 2's largest batch
+# chosen: 4 and 8 replicas on A100, up to table 2's largest batch
+_GPT = (Request(8, 192), Request(16, 384))
 
 FAMILIES: Mapping[str, Family] = {
     "philly": Family(
@@ -155,10 +162,12 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "newtrace": Family(
         title="newTrace-like",
-        summary="A production system over two days: day and night, and bursts from submission scripts.",
+        summary="A production system over two days: day and night, and bursts from submission "
+        "scripts.",
         hours=48.0,
-        # 960 jobs of the published newtrace trace 1; wave: its first harmonic. Unevenness and bursts give that trace's index of dispersion of
-        # hourly counts (5.5) and its share of gaps below 30 s (28 %); they reach the paper's 5 to 100 jobs/h.
+        # 960 jobs of the published newtrace trace 1; wave: its first harmonic. Unevenness and
+        # bursts give that trace's index of dispersion of hourly counts (5.5) and its share of gaps
+        # below 30 s (28 %); they reach the paper's 5 to 100 jobs/h.
         models={"cifar10": 484, "bert": 208, "deepspeech2": 226, "yolov3": 36, "imagenet": 6},
         requests={
             "cifar10": (
@@ -199,11 +208,12 @@ def generate(
     models: Mapping[str, float] | None = None,
     work_scale: float = 1.0,
 ) -> Workload:
-    """A workload of exactly `jobs` jobs submitted within `hours`; the same arguments give the same workload.
+    """Return a workload of exactly `jobs` jobs submitted within `hours`.
 
-    Left out, `hours` is the family's window and `jobs` 20 per hour. Given their number, arrivals of a Poisson process are independent draws
-    from its rate, so that the count can be exact. `models`: relative shares instead of the family's own. `work_scale`: share
-    of the standard training length that every job trains.
+    The same arguments give the same workload. By default `hours` is the family's window and `jobs`
+    20 per hour. Given their number, arrivals of a Poisson process are independent draws from its
+    rate, so that the count can be exact. `models`: relative shares instead of the family's.
+    `work_scale`: share of the standard training length of every job.
     """
     kind = _family(family)
     hours = (
@@ -245,7 +255,7 @@ def generate(
 
 
 def _submission_sizes(bursts: Bursts | None, jobs: int, rng: np.random.Generator) -> list[int]:
-    """How many jobs each submission sends; they sum to `jobs`."""
+    """The number of jobs of each submission; they sum to `jobs`."""
     if bursts is None:
         return [1] * jobs
     sizes: list[int] = []
@@ -260,7 +270,10 @@ def _submission_sizes(bursts: Bursts | None, jobs: int, rng: np.random.Generator
 
 
 def _arrivals(kind: Family, count: int, hours: float, rng: np.random.Generator) -> FloatArray:
-    """Seconds at which `count` submissions come, drawn independently from the family's rate over the window."""
+    """The seconds of `count` submissions, drawn from the family's rate.
+
+    The draws are independent.
+    """
     edges = np.append(np.arange(math.ceil(hours), dtype=np.float64), hours)
     rate = np.resize(np.array(kind.hourly), len(edges) - 1)
     middle = edges[:-1] + 0.5
@@ -278,7 +291,10 @@ def _arrivals(kind: Family, count: int, hours: float, rng: np.random.Generator) 
 def _burst_times(
     bursts: Bursts | None, start: float, size: int, hours: float, rng: np.random.Generator
 ) -> list[float]:
-    """Seconds at which the jobs of one submission come: one after the other, all within the window. Milliseconds are kept."""
+    """The seconds of the jobs of one submission, one after the other.
+
+    All are within the window, in whole milliseconds.
+    """
     if bursts is None or size == 1:
         return [_millisecond(start)]
     offsets = np.concatenate(([0.0], np.cumsum(rng.exponential(bursts.mean_gap_seconds, size - 1))))
@@ -288,7 +304,7 @@ def _burst_times(
 
 
 def _millisecond(seconds: float) -> float:
-    """Rounded down, so that no job leaves the window."""
+    """Round down to a millisecond, so that no job leaves the window."""
     return math.floor(seconds * 1000.0) / 1000.0
 
 
@@ -335,7 +351,7 @@ def _checked_count(field: str, value: int, *, least: int, most: int) -> int:
 
 
 def _checked_shares(models: Mapping[str, float], kind: Family) -> Mapping[str, float]:
-    """Shares that sum to 1, in the order of their names, so that the order in which they are given changes nothing."""
+    """Return shares that sum to 1, sorted by name: the given order has no effect."""
     for model, share in models.items():
         if model not in kind.requests:
             raise ParameterError(

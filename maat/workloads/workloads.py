@@ -1,6 +1,7 @@
-"""Workloads: which jobs are submitted when, read from a trace and written as one. Knows nothing of what a job will take.
+"""Workloads: the jobs of a trace by submission time; reads and writes traces.
 
-A trace's format is recognised by its header, or where it has none by its tab-separated cells. A further format is one entry in FORMATS.
+A trace's format is recognised by its header, or by its tab-separated cells if it has none. A
+further format is one entry in FORMATS.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ class TraceJob(JobDeclaration):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in order of submission. `format`: the name of the trace format, or of the generator's family."""
+    """Jobs in order of submission.
+
+    `format`: the name of the trace format, or of the generator's family.
+    """
 
     name: str
     jobs: tuple[TraceJob, ...]
@@ -67,10 +71,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """The columns that tell a format, and how one of its rows is read.
+    """A trace format: the columns that identify it, and how to read a row.
 
-    `model_column`, `name_column`: where an unknown model and a name that stands twice are to be blamed. `header`: False where the columns are not
-    named in the file but separated by tabs, in this order.
+    `model_column`, `name_column`: the fields that errors name for an unknown model and for a
+    repeated name. `header`: False if the file does not name the columns but separates them by tabs,
+    in this order.
     """
 
     columns: tuple[str, ...]
@@ -87,9 +92,10 @@ def read_workload(
     max_jobs: int = MAX_JOBS,
     name: str | None = None,
 ) -> Workload:
-    """The workload in a trace file (Path) or in the text of one (str). Reading stops at `max_jobs`, whatever the file's size.
+    """Return the workload in a trace file (Path) or in the text of one (str).
 
-    Jobs come in order of submission. Raises TraceError naming row, field, value and remedy.
+    Jobs are in order of submission. Reading stops at `max_jobs`. Raises TraceError naming row,
+    field, value and remedy.
     """
     if isinstance(source, str) and source and "\n" not in source:
         raise TraceError(
@@ -133,9 +139,10 @@ def read_workload(
 
 
 def write_workload(workload: Workload) -> str:
-    """The workload as CSV text in the `sia` format, with those of the optional columns in which any job differs from the default.
+    """Return the workload as CSV text in the `sia` format.
 
-    Reading it gives the same jobs. Raises TraceError where a job sets its own batch sizes: the format has no column for that.
+    Has the optional columns in which any job differs from the default. Reading it gives the same
+    jobs. Raises TraceError if a job sets its own batch sizes: the format has no column for that.
     """
     own = next((job for job in workload.jobs if job.regimes), None)
     if own is not None:
@@ -182,7 +189,10 @@ def _default_name(source: Path | str) -> str:
 
 
 def _recognised(table: CsvInput) -> str:
-    """The format all of whose columns the header has; else a complaint about what the nearest format misses."""
+    """Return the format all of whose columns the header has.
+
+    If there is none, raises the error of the nearest format.
+    """
     for format_name, trace_format in FORMATS.items():
         if set(trace_format.columns) <= set(table.header):
             return format_name
@@ -224,7 +234,7 @@ def _name(row: Row, column: str) -> str:
 
 SIA_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 
-# Columns that a trace may have besides, by the field that each fills; an empty cell leaves the default.
+# Optional columns of a trace, by field; an empty cell leaves the default.
 OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
     "work_scale": lambda row, column: row.number(column, above=0.0, maximum=MAX_WORK_SCALE),
     "adaptivity": lambda row, column: row.one_of(column, Adaptivity),
@@ -359,7 +369,10 @@ SHOCKWAVE_COLUMNS = (
 
 
 def _shockwave_job(row: Row) -> TraceJob:
-    """Steps become epochs of the model's data set, and the mode the batch sizes of each. Jobs are numbered from 0, as published."""
+    """Read a row. Steps become epochs, the mode becomes the batch size of each epoch.
+
+    Jobs are numbered from 0, as published.
+    """
     job_type, gpus = _job_type(row), row.whole_number("scale_factor", maximum=MAX_GPUS)
     epochs = row.whole_number("total_steps") / steps_of_an_epoch(job_type)
     if epochs > MAX_EPOCHS:
@@ -399,7 +412,8 @@ def _job_type(row: Row) -> JobType:
             field="job_type",
             value=text,
             row=row.line,
-            remedy=f"Write for example ResNet-18 (batch size 32); known are {', '.join(EPOCH_SAMPLES)}.",
+            remedy="Write for example ResNet-18 (batch size 32); "
+            f"known are {', '.join(EPOCH_SAMPLES)}.",
         )
     return job_type
 

@@ -52,7 +52,7 @@ def test_a_count_that_was_not_measured_has_the_figure_of_the_next_smaller_one() 
 
 
 def test_a_pair_that_the_table_lacks_is_an_error_and_not_a_slowdown_of_one() -> None:
-    with pytest.raises(InterferenceError, match="says nothing of a beside c"):
+    with pytest.raises(InterferenceError, match="has no slowdown of a with c"):
         read_table(OWN, name="own").between({"a", "c"}, (1,))
 
 
