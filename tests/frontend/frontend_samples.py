@@ -156,7 +156,7 @@ def result(shift: float) -> dict[str, Any]:
 def drawn(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What charts draw of these runs, as the service says it."""
     return {
-        name: figure_data.drawn(name, result_by(result, DEFAULT_RULE)).model_dump()
+        name: figure_data.drawn(name, result_by(result, DEFAULT_RULE))
         for name, result in results.items()
     }
 
