@@ -26,7 +26,7 @@ from maat.scheduling.policies.shockwave.window import (
     _solve,
     order_rounds,
     share_rounds,
-    spread,
+    spread_rounds,
 )
 from maat.scheduling.protocols import Policy
 from maat.scheduling.regimes import DeclaredRegimes
@@ -106,7 +106,7 @@ def test_counts_that_fit_by_sum_but_not_round_by_round_are_not_believed() -> Non
     They need six of eight GPU-rounds, yet no schedule exists.
     """
     window = window_of((4, 0.0, 1.0), (1, 0.0, 2.0), free=4, rounds=2)
-    assert spread(window, np.array([1, 2])) is None
+    assert spread_rounds(window, np.array([1, 2])) is None
     counts, _ = _solve(window, 1, EXACT)
     assert counts is not None
     assert counts[:, 0].tolist() == [1, 2]
@@ -118,7 +118,7 @@ def test_counts_that_fit_by_sum_but_not_round_by_round_are_not_believed() -> Non
 @given(count=st.lists(st.integers(0, 6), min_size=1, max_size=9), free=st.integers(1, 9))
 def test_equal_demands_that_fit_by_sum_always_fit(count: list[int], free: int) -> None:
     window = window_of(*[(1, 0.0, 1.0)] * len(count), free=free, rounds=6)
-    table = spread(window, np.array(count))
+    table = spread_rounds(window, np.array(count))
     if sum(count) <= free * 6:
         assert table is not None
         assert table.sum(axis=1).tolist() == count
