@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,16 +36,33 @@ class RememberingQueue:
         self.sent.append((task, *arguments))
 
 
-@pytest.fixture
-def settings(database_url: str, tmp_path: Path) -> Settings:
+@dataclass(frozen=True)
+class Shared:
+    """A service that several tests ask, and a connection beside it that sees what is committed."""
+
+    client: TestClient
+    beside: sqlite3.Connection
+
+    def version(self) -> int:
+        """A number that changes with every commit of another connection."""
+        found: int = self.beside.execute("PRAGMA data_version").fetchone()[0]
+        return found
+
+
+def service_settings(database_url: str, folder: Path) -> Settings:
     return Settings(
         _env_file=None,
-        data_dir=tmp_path,
+        data_dir=folder,
         database_url=database_url,
         demo=True,
         event_poll_seconds=0.02,
         max_upload_bytes=200_000,
     )
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return service_settings(database_url, tmp_path)
 
 
 @pytest.fixture
@@ -65,6 +84,32 @@ def client(app: FastAPI) -> Iterator[TestClient]:
         app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False
     ) as local:
         yield local
+
+
+@pytest.fixture(scope="module")
+def _unchanging(
+    migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shared]:
+    """One service on one SQLite database for all tests of a module that store nothing."""
+    folder = tmp_path_factory.mktemp("unchanging")
+    shutil.copyfile(migrated_sqlite, folder / "maat.db")
+    settings = service_settings(f"sqlite:///{folder / 'maat.db'}", folder)
+    database = Database(settings.database_url)
+    ensure_defaults(database, settings)
+    app = create_app(settings, queue=RememberingQueue())
+    with TestClient(
+        app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False
+    ) as local:
+        yield Shared(local, sqlite3.connect(folder / "maat.db"))
+    database.dispose()
+
+
+@pytest.fixture
+def refusing(_unchanging: Shared) -> Iterator[TestClient]:
+    """The local admin, for tests in which nothing is stored; fails if anything was."""
+    before = _unchanging.version()
+    yield _unchanging.client
+    assert _unchanging.version() == before, "something was stored: use the fixture `client`"
 
 
 MakeClient = Callable[..., TestClient]

@@ -125,8 +125,8 @@ def test_a_model_that_spans_gpus_has_points_at_whole_replicas_only(client: TestC
     ids=str,
 )
 def test_a_preview_that_means_nothing_is_refused_by_name(
-    client: TestClient, query: dict[str, Any]
+    refusing: TestClient, query: dict[str, Any]
 ) -> None:
-    answer = client.get(f"{MODELS}/cifar10/goodput", params=query)
+    answer = refusing.get(f"{MODELS}/cifar10/goodput", params=query)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(query))}")

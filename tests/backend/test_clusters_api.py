@@ -82,12 +82,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("body", "pointer"), REFUSED, ids=str)
 def test_a_cluster_that_makes_no_sense_is_refused_by_field(
-    client: TestClient, body: dict[str, Any], pointer: str
+    refusing: TestClient, body: dict[str, Any], pointer: str
 ) -> None:
-    answer = client.post(CLUSTERS, json={"name": "new"} | body)
+    answer = refusing.post(CLUSTERS, json={"name": "new"} | body)
     assert answer.status_code == 422, answer.text
     assert pointer in [error["pointer"] for error in answer.json()["errors"]]
-    assert client.get(f"{CLUSTERS}/new").status_code == 404
+    assert refusing.get(f"{CLUSTERS}/new").status_code == 404
 
 
 def test_a_name_stands_for_one_cluster(client: TestClient) -> None:

@@ -116,11 +116,11 @@ def places(value: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("number", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize(("path", "body"), BODIES.values(), ids=BODIES.keys())
 def test_no_number_in_a_body_is_a_fault_of_the_service(
-    client: TestClient, path: str, body: dict[str, Any], number: str
+    refusing: TestClient, path: str, body: dict[str, Any], number: str
 ) -> None:
     for changed in places(body):
         text = json.dumps(changed).replace(f'"{HERE}"', number)
-        answer = client.post(
+        answer = refusing.post(
             f"/api/v1{path}", content=text, headers={"Content-Type": "application/json"}
         )
         assert answer.status_code < 500, f"{text}: {answer.text}"
@@ -137,8 +137,8 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("number", HOSTILE.values(), ids=HOSTILE.keys())
-def test_no_number_in_a_query_is_a_fault_of_the_service(client: TestClient, number: str) -> None:
+def test_no_number_in_a_query_is_a_fault_of_the_service(refusing: TestClient, number: str) -> None:
     for path, names in QUERIES.items():
         for name in names:
-            answer = client.get(f"/api/v1{path}", params={name: number})
+            answer = refusing.get(f"/api/v1{path}", params={name: number})
             assert answer.status_code < 500, f"{path}?{name}={number[:20]}: {answer.text}"

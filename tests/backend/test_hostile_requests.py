@@ -36,10 +36,10 @@ def objects(depth: int) -> str:
         ("/simulations", '{"name": "s", "traces": [%s], "cluster": "t4=1x4", "runs": [{}]}'),
     ],
 )
-def test_a_deep_body_is_a_problem(client: TestClient, path: str, body: str) -> None:
+def test_a_deep_body_is_a_problem(refusing: TestClient, path: str, body: str) -> None:
     for depth in (40, 97, 101, 900, 990, 20_000):
         for deep in (nested(depth), objects(depth)):
-            answer = client.post(f"/api/v1{path}", content=body % deep, headers=JSON)
+            answer = refusing.post(f"/api/v1{path}", content=body % deep, headers=JSON)
             assert answer.status_code == (400 if depth > 100 else 422), answer.text
             assert answer.headers["content-type"] == "application/problem+json"
             assert len(answer.content) < 5000

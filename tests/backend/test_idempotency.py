@@ -192,5 +192,5 @@ def test_requests_that_come_at_once_under_one_key_make_one_job(
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "with space"])
-def test_a_key_of_another_form_is_refused(client: TestClient, key: str) -> None:
-    assert client.post(JOBS, json=BODY, headers={"Idempotency-Key": key}).status_code == 422
+def test_a_key_of_another_form_is_refused(refusing: TestClient, key: str) -> None:
+    assert refusing.post(JOBS, json=BODY, headers={"Idempotency-Key": key}).status_code == 422

@@ -230,12 +230,12 @@ CROSS_SITE = [
 
 @pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
 def test_a_request_that_another_site_made_is_refused(
-    client: TestClient, headers: dict[str, str]
+    refusing: TestClient, headers: dict[str, str]
 ) -> None:
-    answer = client.post(JOBS, json={"name": "train", "model": "bert"}, headers=headers)
+    answer = refusing.post(JOBS, json={"name": "train", "model": "bert"}, headers=headers)
     assert answer.status_code == 403
     assert answer.json()["type"] == "/problems/cross-site-request"
-    assert client.get(JOBS).json()["items"] == []
+    assert refusing.get(JOBS).json()["items"] == []
 
 
 def test_the_services_own_pages_may_post(client: TestClient) -> None:

@@ -160,8 +160,8 @@ def test_a_cursor_is_refused_with_other_filters_or_another_order(
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cursor=st.text(min_size=1, max_size=60))
-def test_a_made_up_cursor_is_a_problem_never_a_failure(client: TestClient, cursor: str) -> None:
-    answer = client.get(JOBS, params={"cursor": cursor})
+def test_a_made_up_cursor_is_a_problem_never_a_failure(refusing: TestClient, cursor: str) -> None:
+    answer = refusing.get(JOBS, params={"cursor": cursor})
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"
 
@@ -183,8 +183,8 @@ def test_the_link_header_leads_to_the_next_page(client: TestClient, filled: list
     [{"limit": 0}, {"limit": 501}, {"sort": "salary"}, {"state": "asleep"}, {"count": "roughly"}],
 )
 def test_a_query_that_means_nothing_is_refused_by_name(
-    client: TestClient, query: dict[str, Any]
+    refusing: TestClient, query: dict[str, Any]
 ) -> None:
-    answer = client.get(JOBS, params=query)
+    answer = refusing.get(JOBS, params=query)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(query))}")

@@ -36,8 +36,10 @@ def check(answer: object, status: int, slug: str) -> dict[str, object]:
     "path",
     ["/api", "/api/", "/api/nope", "/api/v1", "/api/v1/nope", "/api/v2/jobs", "/api/v1/jobs/x/y/z"],
 )
-def test_an_unknown_path_below_api_is_a_problem(client: TestClient, method: str, path: str) -> None:
-    check(client.request(method, path), 404, "not-found")
+def test_an_unknown_path_below_api_is_a_problem(
+    refusing: TestClient, method: str, path: str
+) -> None:
+    check(refusing.request(method, path), 404, "not-found")
 
 
 def test_pages_mounted_later_do_not_answer_below_api(app: FastAPI, client: TestClient) -> None:
@@ -71,11 +73,11 @@ def test_a_request_keeps_the_id_that_it_brings_and_gets_one_otherwise(client: Te
     [{}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}],
 )
 def test_a_body_that_is_not_called_json_is_refused(
-    client: TestClient, headers: dict[str, str]
+    refusing: TestClient, headers: dict[str, str]
 ) -> None:
     body = b'{"name": "train", "model": "bert"}'
     problem = check(
-        client.post("/api/v1/jobs", content=body, headers=headers), 415, "unsupported-media-type"
+        refusing.post("/api/v1/jobs", content=body, headers=headers), 415, "unsupported-media-type"
     )
     assert "application/json" in str(problem["detail"])
 
@@ -93,8 +95,8 @@ def test_a_body_that_is_called_json_is_read(client: TestClient, kind: str) -> No
 @pytest.mark.parametrize(
     "address", ["/api/v1/jobs?q=a%00b", "/api/v1/jobs/a%00b", "/api/v1/clusters/%00"]
 )
-def test_a_nul_character_in_the_address_is_refused(client: TestClient, address: str) -> None:
-    check(client.get(address), 400, "malformed-request")
+def test_a_nul_character_in_the_address_is_refused(refusing: TestClient, address: str) -> None:
+    check(refusing.get(address), 400, "malformed-request")
 
 
 def test_a_fault_of_maat_shows_no_traceback_and_keeps_no_half_of_the_request(
@@ -149,9 +151,9 @@ def test_a_connection_that_does_not_come_free_is_a_problem_that_may_pass(
 
 @pytest.mark.parametrize("kind", list(all_problems()), ids=lambda kind: kind.slug)
 def test_every_kind_of_problem_has_a_page_that_says_what_to_do(
-    client: TestClient, kind: type
+    refusing: TestClient, kind: type
 ) -> None:
-    answer = client.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
+    answer = refusing.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
     assert answer.status_code == 200
     assert str(kind.__doc__) in answer.text
 

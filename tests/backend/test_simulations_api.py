@@ -497,9 +497,9 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_placers_are_part_of_the_stored
     ids=str,
 )
 def test_a_condition_is_refused_in_the_words_of_the_command_line(
-    client: TestClient, fields: dict[str, Any], pointer: str, says: str
+    refusing: TestClient, fields: dict[str, Any], pointer: str, says: str
 ) -> None:
-    answer = client.post(SIMULATIONS, json=body(**fields))
+    answer = refusing.post(SIMULATIONS, json=body(**fields))
     assert answer.status_code == 422, answer.text
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
     assert answer.json()["detail"].startswith(f"{pointer[1:]}: {says}")
@@ -516,8 +516,10 @@ def test_policies_and_placers_may_lack_what_they_are_for_as_on_the_command_line(
 @pytest.mark.parametrize(
     "path", [SIMULATIONS, OPERATIONS, "/api/v1/jobs", "/api/v1/policies", "/api/v1/measurements"]
 )
-def test_query_parameters_that_there_are_none_of_are_refused(client: TestClient, path: str) -> None:
-    refused = client.get(path, params={"stat": "queued", "limi/t": 3})
+def test_query_parameters_that_there_are_none_of_are_refused(
+    refusing: TestClient, path: str
+) -> None:
+    refused = refusing.get(path, params={"stat": "queued", "limi/t": 3})
     assert refused.status_code == 422, refused.text
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/stat", "/limi~1t"]
 
