@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.page import markdown
 from maat.laboratory.comparison import Contestant, Outcome, report
-from maat.laboratory.comparison_run import Contest, run_contest
+from maat.laboratory.comparison_run import ComparisonPlan, run_comparison
 from maat.laboratory.setup import GivenTrace, Trace
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import POLICIES, suiting_placer
@@ -76,9 +76,9 @@ def outcomes(data: Path, options: argparse.Namespace) -> tuple[Outcome, ...]:
     found: tuple[Outcome, ...] = ()
     for cluster, conditions, names in ((alone, Conditions(), others), (shared, losing, SHARING)):
         contestants = tuple(Contestant(name, suiting_placer(name)) for name in names)
-        contest = Contest(models, cluster, contestants, (trace,), (0,), conditions)
-        found += run_contest(
-            contest,
+        plan = ComparisonPlan(models, cluster, contestants, (trace,), (0,), conditions)
+        found += run_comparison(
+            plan,
             workers=options.workers,
             cache=options.cache,
             on_progress=lambda at: print(f"{at.done} of {at.total}", flush=True),

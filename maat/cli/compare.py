@@ -36,8 +36,8 @@ from maat.laboratory.comparison import (
     report,
     spreads,
 )
-from maat.laboratory.comparison_run import Contest, Played, run_contest
-from maat.laboratory.figures import FIGURES, PlayedRun, notes_on_played
+from maat.laboratory.comparison_run import ComparisonPlan, ComparisonProgress, run_comparison
+from maat.laboratory.figures import FIGURES, RunFigures, notes_on_runs
 from maat.laboratory.setup import GeneratedTrace
 from maat.scheduling.errors import InputError
 from maat.simulation.notes import notes_before
@@ -112,7 +112,7 @@ def compare_command(
     against = _baseline(baseline, contestants)
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models)
-    contest = Contest(
+    plan = ComparisonPlan(
         models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
     )
     if output.csv_path is not None:
@@ -121,16 +121,16 @@ def compare_command(
         )
     warn(
         note
-        for workload in contest.first_workloads()
+        for workload in plan.first_workloads()
         for note in notes_before(workload, conditions.round_seconds)
     )
-    outcomes = _run(contest, runs, quiet=output.as_json)
+    outcomes = _run(plan, runs, quiet=output.as_json)
     if output.csv_path is not None:
         _write_csv(outcomes, output.csv_path)
     if output.as_json:
-        print_json(_as_json(contest, outcomes, against))
+        print_json(_as_json(plan, outcomes, against))
     else:
-        _print(contest, outcomes, against)
+        _print(plan, outcomes, against)
 
 
 def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant:
@@ -151,37 +151,39 @@ def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant
     )
 
 
-def _run(contest: Contest, runs: RunOptions, *, quiet: bool) -> tuple[Outcome, ...]:
-    with Bar("runs", quiet=quiet, total=contest.size) as bar:
+def _run(plan: ComparisonPlan, runs: RunOptions, *, quiet: bool) -> tuple[Outcome, ...]:
+    with Bar("runs", quiet=quiet, total=plan.size) as bar:
 
-        def show(at: Played) -> None:
+        def show(at: ComparisonProgress) -> None:
             bar.show(at.done, at.total)
 
-        return run_contest(contest, workers=runs.workers, cache=runs.cache, on_progress=show)
+        return run_comparison(plan, workers=runs.workers, cache=runs.cache, on_progress=show)
 
 
-def _as_json(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -> dict[str, Any]:
-    interference = contest.conditions.interference
+def _as_json(
+    plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestant
+) -> dict[str, Any]:
+    interference = plan.conditions.interference
     return {
-        "cluster": contest.cluster.describe(),
-        "jobs_per_gpu": contest.cluster.jobs_per_gpu,
+        "cluster": plan.cluster.describe(),
+        "jobs_per_gpu": plan.cluster.jobs_per_gpu,
         "interference": None if interference is None else interference.name,
-        "fidelity": contest.conditions.fidelity.name,
+        "fidelity": plan.conditions.fidelity.name,
         **report(outcomes, against),
         "runs": [
             {**as_data(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures}
             for o in outcomes
         ],
-        "notes": _notes(contest, outcomes),
+        "notes": _notes(plan, outcomes),
     }
 
 
-def _notes(contest: Contest, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _notes(plan: ComparisonPlan, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     played = [
-        PlayedRun(outcome.contestant.policy, outcome.contestant.placer, outcome.figures)
+        RunFigures(outcome.contestant.policy, outcome.contestant.placer, outcome.figures)
         for outcome in outcomes
     ]
-    return (*contest.notes(), *notes_on_played(played))
+    return (*plan.notes(), *notes_on_runs(played))
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
@@ -201,7 +203,7 @@ def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
     write_csv(path, ("contestant", "policy", "placer", "trace", "seed", *names), rows)
 
 
-def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -> None:
+def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestant) -> None:
     found = spreads(outcomes)
     runs = len(outcomes) // len(found)
     say(
@@ -209,7 +211,7 @@ def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -
         + ("; mean ± sample standard deviation over runs" if runs > 1 else "")
     )
     say(
-        f"{_told_traces(contest)} on {contest.cluster.describe()}, fidelity {contest.conditions.fidelity.name}"
+        f"{_told_traces(plan)} on {plan.cluster.describe()}, fidelity {plan.conditions.fidelity.name}"
     )
     _print_means(found)
     differences = paired(outcomes, against)
@@ -220,14 +222,14 @@ def _print(contest: Contest, outcomes: Sequence[Outcome], against: Contestant) -
         _print_differences(differences)
         for note in (d.note for d in differences if d.note is not None):
             say(note)
-    for line in _notes(contest, outcomes):
+    for line in _notes(plan, outcomes):
         say(line)
 
 
-def _told_traces(contest: Contest) -> str:
+def _told_traces(plan: ComparisonPlan) -> str:
     return ", ".join(
         f"{trace.name} (generated)" if isinstance(trace.source, GeneratedTrace) else trace.name
-        for trace in contest.traces
+        for trace in plan.traces
     )
 
 

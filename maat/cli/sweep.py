@@ -24,7 +24,7 @@ from maat.cli.output import (
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.figures import FIGURES, PlayedRun, notes_on_played
+from maat.laboratory.figures import FIGURES, RunFigures, notes_on_runs
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import Point, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
@@ -178,10 +178,10 @@ def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
     figures = {point.key: point.figures for point in result.points}
     scenarios = {point.key: point.scenario for point in points}
     played = [
-        PlayedRun(scenarios[key].policy, scenarios[key].placer, found)
+        RunFigures(scenarios[key].policy, scenarios[key].placer, found)
         for key, found in figures.items()
     ]
-    return (*notes_on_all(scenarios.values()), *notes_on_played(played))
+    return (*notes_on_all(scenarios.values()), *notes_on_runs(played))
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:

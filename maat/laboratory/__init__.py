@@ -1,1 +1,1 @@
-"""Many simulations: sweeps, comparisons, figures, fairness, and the papers' experiments."""
+"""Many simulations: sweeps, comparisons, fairness, and the papers' experiments."""

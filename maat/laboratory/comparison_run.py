@@ -14,7 +14,7 @@ from maat.laboratory.comparison import Contestant, Outcome
 from maat.laboratory.content import content_key, digest
 from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.setup import Setup, Trace
-from maat.laboratory.sweep_runner import ResultCache, play_all
+from maat.laboratory.sweep_runner import ResultCache, run_all
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.conditions import Conditions
@@ -46,7 +46,7 @@ def check_different(workloads: Sequence[tuple[str, Workload]], *, field: str) ->
 
 
 @dataclass(frozen=True)
-class Contest:
+class ComparisonPlan:
     """Every contestant on every trace with every seed, under the same conditions.
 
     All share models and cluster. Raises InputError if there is nothing to compare, or if there are
@@ -123,47 +123,47 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ComparisonProgress:
     """The progress of a comparison."""
 
     done: int
     total: int
 
 
-def run_contest(
-    contest: Contest,
+def run_comparison(
+    plan: ComparisonPlan,
     *,
     workers: int = 1,
     cache: Path | None = None,
-    on_progress: Callable[[Played], None] | None = None,
+    on_progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Run every scenario, up to `workers` at a time; results in the contest's order.
+    """Run every scenario, up to `workers` at a time; results in the plan's order.
 
     Runs in the cache are not repeated.
     """
     runs = [
         (who, trace, seed, _key(scenario), scenario)
-        for who, trace, seed, scenario in contest.scenarios()
+        for who, trace, seed, scenario in plan.scenarios()
     ]
     todo = {key: scenario for *_, key, scenario in runs}
     workloads = {key: digest(scenario.workload.jobs) for key, scenario in todo.items()}
     found: dict[str, Figures] = {}
-    for key, figures in play_all(
+    for key, figures in run_all(
         todo,
-        play=play_with_jobs,
+        simulate_one=simulate_with_jobs,
         workers=workers,
         cache=None if cache is None else ResultCache(cache),
     ):
         found[key] = figures
         if on_progress is not None:
-            on_progress(Played(sum(known in found for *_, known, _ in runs), len(runs)))
+            on_progress(ComparisonProgress(sum(known in found for *_, known, _ in runs), len(runs)))
     return tuple(
         _outcome(who, trace.name, seed, found[key], workloads[key])
         for who, trace, seed, key, _ in runs
     )
 
 
-def play_with_jobs(scenario: Scenario) -> Figures:
+def simulate_with_jobs(scenario: Scenario) -> Figures:
     """Return the figures of a run, and the JCT of each job under a name of its own."""
     result = simulate(scenario)
     jobs = {

@@ -95,7 +95,7 @@ def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedRun:
+class RunFigures:
     """The figures of a run, with its policy and placer."""
 
     policy: str
@@ -103,7 +103,7 @@ class PlayedRun:
     figures: Figures
 
 
-def notes_on_played(runs: Sequence[PlayedRun]) -> tuple[str, ...]:
+def notes_on_runs(runs: Sequence[RunFigures]) -> tuple[str, ...]:
     """Return notes that only the runs show.
 
     A time limit ended a solver's search, or a placer restarted jobs by itself.
@@ -112,7 +112,7 @@ def notes_on_played(runs: Sequence[PlayedRun]) -> tuple[str, ...]:
     return (*clock, *notes_on_moves(_moves(run) for run in runs))
 
 
-def _moves(run: PlayedRun) -> PlacerMoves:
+def _moves(run: RunFigures) -> PlacerMoves:
     jobs = int(run.figures.get("jobs", 0))
     restarts = round(float(run.figures.get("restarts_per_job", 0.0)) * jobs)
     return PlacerMoves(run.policy, run.placer, int(run.figures.get(BY_PLACER, 0)), restarts, jobs)

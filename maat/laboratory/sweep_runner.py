@@ -27,7 +27,7 @@ from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
 
 _Results = Iterator[tuple[str, Figures]]
-Play = Callable[[Scenario], Figures]
+SimulatePoint = Callable[[Scenario], Figures]
 
 
 class Origin(StrEnum):
@@ -42,7 +42,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True)
-class PlayedPoint:
+class PointResult:
     """A point with its figures."""
 
     settings: Mapping[str, AxisValue]
@@ -56,7 +56,7 @@ class PlayedPoint:
 class SweepResult:
     """All points, in the sweep's order."""
 
-    points: tuple[PlayedPoint, ...]
+    points: tuple[PointResult, ...]
 
     def rows(self) -> tuple[Row, ...]:
         return rows_of([(point.settings, point.seed, point.figures) for point in self.points])
@@ -71,7 +71,7 @@ class SweepPosition:
     simulated: int
 
 
-def play(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
+def simulate_point(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
     """Simulate one point. Its figures do not depend on the machine."""
     return figures_of(simulate(scenario, on_progress=on_progress))
 
@@ -175,29 +175,36 @@ def run_sweep(
 
     def report() -> None:
         if on_progress is not None:
-            played = sum(key in found for key in left)
-            on_progress(SweepPosition(sum(counts[key] for key in found), len(points), played))
+            simulated = sum(key in found for key in left)
+            on_progress(SweepPosition(sum(counts[key] for key in found), len(points), simulated))
 
     report()
-    for key, figures in _played(left, play, workers, cache):
+    for key, figures in _run_missing(left, simulate_point, workers, cache):
         found[key] = figures
         report()
     return SweepResult(
-        tuple(PlayedPoint(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points)
+        tuple(PointResult(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points)
     )
 
 
-def play_all(
-    todo: Mapping[str, Scenario], *, play: Play, workers: int = 1, cache: ResultCache | None = None
+def run_all(
+    todo: Mapping[str, Scenario],
+    *,
+    simulate_one: SimulatePoint,
+    workers: int = 1,
+    cache: ResultCache | None = None,
 ) -> _Results:
     """Yield keys with their figures: first those in the cache, then the others.
 
-    `play`: a module-level function, which runs in up to `workers` processes.
+    `simulate_one`: a module-level function, which runs in up to `workers` processes.
     """
     found, _ = _kept(list(todo), cache)
     yield from found.items()
-    yield from _played(
-        {key: scenario for key, scenario in todo.items() if key not in found}, play, workers, cache
+    yield from _run_missing(
+        {key: scenario for key, scenario in todo.items() if key not in found},
+        simulate_one,
+        workers,
+        cache,
     )
 
 
@@ -217,23 +224,32 @@ def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Fig
     return found, damaged
 
 
-def _played(
-    left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None
+def _run_missing(
+    left: Mapping[str, Scenario],
+    simulate_one: SimulatePoint,
+    workers: int,
+    cache: ResultCache | None,
 ) -> _Results:
     if workers == 1 or len(left) < 2:
-        return ((key, _play_and_keep(key, scenario, play, cache)) for key, scenario in left.items())
-    return _in_parallel(left, play, min(workers, len(left)), cache)
+        return (
+            (key, _run_and_store(key, scenario, simulate_one, cache))
+            for key, scenario in left.items()
+        )
+    return _in_parallel(left, simulate_one, min(workers, len(left)), cache)
 
 
 def _in_parallel(
-    left: Mapping[str, Scenario], play: Play, workers: int, cache: ResultCache | None
+    left: Mapping[str, Scenario],
+    simulate_one: SimulatePoint,
+    workers: int,
+    cache: ResultCache | None,
 ) -> _Results:
     """Run one task per point, so that processes share long and short points evenly."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
         waiting: dict[Future[Figures], str] = {
-            pool.submit(_play_and_keep, key, scenario, play, cache): key
+            pool.submit(_run_and_store, key, scenario, simulate_one, cache): key
             for key, scenario in left.items()
         }
         while waiting:
@@ -244,8 +260,10 @@ def _in_parallel(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _play_and_keep(key: str, scenario: Scenario, play: Play, cache: ResultCache | None) -> Figures:
-    figures = play(scenario)
+def _run_and_store(
+    key: str, scenario: Scenario, simulate_one: SimulatePoint, cache: ResultCache | None
+) -> Figures:
+    figures = simulate_one(scenario)
     if cache is not None:
         cache.store(key, figures)
     return figures

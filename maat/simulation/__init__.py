@@ -1,4 +1,4 @@
-"""The simulator: the conditions of a run, its jobs, and the engine that runs a scenario.
+"""The simulator: conditions, scenarios, jobs, and the engine that runs them.
 
 It knows what jobs truly do. A policy never sees this.
 """

@@ -31,7 +31,10 @@ from maat.scheduling.regimes import Regime, batch_size_at
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """The GPUs that a job runs on: their type, how many on each node, and how many replicas."""
+    """The GPUs that a job runs on.
+
+    `shape`: how many on each node. `count`: number of replicas.
+    """
 
     gpu_type: str
     shape: Shape
@@ -190,7 +193,7 @@ class AdaptiveAgent:
         )
 
     def _fitted(self, plan: BatchPlan, replicas: Replicas) -> BatchPlan:
-        """A given plan, split again if it was made for other replicas or exceeds the memory."""
+        """A given plan, split again if it does not suit the replicas or their memory."""
         passes = plan.accumulation_steps + 1
         suits = plan.total_batch_size == replicas.count * plan.per_gpu_batch_size * passes
         largest = self._truth.largest_per_gpu(replicas.gpu_type, replicas.gpu_count)

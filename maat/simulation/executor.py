@@ -1,4 +1,4 @@
-"""The simulated executor: runs jobs by their truth and applies the changes of each round.
+"""The simulated executor: runs jobs by their truth and applies changes.
 
 It shows the scheduler only what a real cluster would show.
 """
@@ -77,7 +77,7 @@ class SimulatedExecutor:
         work_scale: float = 1.0,
         regimes: tuple[Regime, ...] = (),
     ) -> None:
-        """Accept a job. The scheduler sees it from its submission time on, once it is profiled.
+        """Accept a job. The scheduler sees it once it is submitted and profiled.
 
         `work_scale`: share of the standard training. `regimes`: batch sizes that the job sets
         itself, epoch by epoch. Raises MaatError if the id is taken.
@@ -129,10 +129,10 @@ class SimulatedExecutor:
         return ClusterState(now, in_service, self._as_seen(), tuple(events), more_later)
 
     def pass_over(self, rounds: RoundsAhead) -> int:
-        """Advance jobs through these rounds without scheduling; return how many were skipped.
+        """Advance jobs through these rounds without scheduling.
 
-        Stops before the first round that would see an event. Without any jobs, all rounds up to the
-        next submission are skipped at once.
+        Returns how many were skipped: stops before the first round that would see an event. Without
+        any jobs, all rounds up to the next submission are skipped at once.
         """
         quiet = rounds.before(self._next_change())
         if not self.jobs:
@@ -146,7 +146,10 @@ class SimulatedExecutor:
         return count
 
     def _next_change(self) -> float:
-        """The time of the next submission, arrival, node failure or repair; infinite if none."""
+        """The time of the next submission, arrival, node failure or repair.
+
+        Infinite if there is none.
+        """
         visible_at, submitted_at = (
             (self._to_come[0][0], self._to_come[0][2].spec.submitted_at)
             if self._to_come
@@ -158,7 +161,10 @@ class SimulatedExecutor:
         )
 
     def _advance_all(self, now: float) -> list[Event]:
-        """Advance every job to `now` and return the events; finished jobs move to `finished`."""
+        """Advance every job to `now` and return the events.
+
+        Finished jobs move to `finished`.
+        """
         self._look = now
         failures = self._outages.between(self._now, now)
         running = tuple(job for job in self.jobs.values() if job.allocation is not None)
@@ -202,7 +208,7 @@ class SimulatedExecutor:
     def _advance_group(
         self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float
     ) -> list[Event]:
-        """Advance jobs that share GPUs, event by event, since each event changes their pace.
+        """Advance jobs that share GPUs, event by event: each event changes their pace.
 
         Advance every job to `now`. If one finishes or loses its GPUs earlier, roll the others back
         and advance them to that moment instead; then continue with the remaining jobs at their new
@@ -322,7 +328,7 @@ class SimulatedExecutor:
         return [Event(now, job.spec.id, EventKind.STATE, state, data)]
 
     def _profile(self, job: SimulatedJob) -> None:
-        """Give the agent the samples that the profiling mode reveals before the first run."""
+        """Give the agent the samples that the profiling mode reveals."""
         mode = self._fidelity.profiling
         if mode is ProfilingMode.NO_PROFILE:
             return
@@ -369,7 +375,7 @@ class SimulatedExecutor:
     def resume(
         self, now: float, jobs: Mapping[JobId, tuple[JobSnapshot, Mapping[str, TypeBelief]]]
     ) -> None:
-        """Continue at `now` with these snapshots and each job's belief by GPU type, as `load`."""
+        """Continue at `now`, as `load`, with each job's snapshot and belief by GPU type."""
         self._now, waiting = now, []
         for entry in self._to_come:
             job = entry[2]

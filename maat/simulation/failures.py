@@ -1,4 +1,4 @@
-"""Node failures in a simulation: when, for how long, and which nodes are down at a time.
+"""Node failures in a simulation: when, for how long, which nodes are down.
 
 The effect on jobs is up to the executor.
 """
@@ -38,7 +38,7 @@ class NodeFailure:
 
 @dataclass(frozen=True, slots=True)
 class RandomFailures:
-    """Independent failures of each node, after exponentially distributed times in service."""
+    """Independent failures of each node, with exponentially distributed up times."""
 
     mtbf_hours: float
     repair_seconds: float = 1800.0

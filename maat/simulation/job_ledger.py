@@ -1,4 +1,4 @@
-"""The ledger of one simulated job: what has truly happened to it. Decides nothing."""
+"""The ledger of a simulated job: what has truly happened to it. Decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of simulated jobs as JSON data, which a restarted executor continues from."""
+"""Snapshots of simulated jobs as JSON data, for an executor that restarts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ T = TypeVar("T")
 
 
 class SnapshotError(MaatError):
-    """Stored data is no snapshot of a simulated job that this version of Maat can read."""
+    """Stored data is no snapshot of a simulated job that this version can read."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """The state of a job except its declaration and its samples, which are stored separately."""
+    """The state of a job, without its declaration and its samples.
+
+    These are stored separately.
+    """
 
     ledger: JobLedger
     allocation: Allocation | None
@@ -137,7 +140,10 @@ class JobSnapshot:
 
 
 class _Reader:
-    """Reads the fields of a JSON object by type. Raises SnapshotError naming the field."""
+    """Reads the fields of a JSON object by type.
+
+    Raises SnapshotError naming the field.
+    """
 
     def __init__(self, data: object) -> None:
         if not isinstance(data, Mapping):

@@ -86,9 +86,10 @@ def requested_pace(job: SimulatedJob, kind: str, cluster: Cluster) -> list[Sampl
 
 
 def profile_shape(job: SimulatedJob, kind: str, shape: Shape, many: int) -> list[Sample]:
-    """Return step times on one shape, at `many` batch sizes or at those that the job sets itself.
+    """Return step times on one shape, at `many` batch sizes.
 
-    The batch sizes go from the smallest to the largest that fits memory, in equal ratios.
+    The batch sizes go from the smallest to the largest that fits memory, in equal ratios. A job
+    that sets its own batch sizes is profiled at those.
     """
     truth, replicas = job.truth, sum(shape) // job.spec.replica_gpus(kind)
     samples = []
@@ -110,7 +111,7 @@ def _batch_sizes(spec: JobSpec, truth: Truth, kind: str, gpu_count: int, many: i
 
 
 def profile_request(job: SimulatedJob, kind: str, shapes: Iterable[Shape]) -> list[Sample]:
-    """Return step times at the requested batch size on each shape where they were measured."""
+    """Return step times at the requested batch size, on each measured shape."""
     samples = []
     for shape in shapes:
         replicas = sum(shape) // job.spec.replica_gpus(kind)

@@ -1,4 +1,4 @@
-"""The description of one run: jobs, models, cluster, policy, placer and conditions. Plain data."""
+"""The plain data of one run: jobs, models, cluster, policy, placer, conditions."""
 
 from __future__ import annotations
 

@@ -188,7 +188,10 @@ class SimulatedJob:
         restarts: bool,
         now: float,
     ) -> None:
-        """Take these GPUs (None: release all). With `restarts`: checkpoint, start and restore."""
+        """Take these GPUs (None: release all).
+
+        `restarts`: pay for checkpoint, start and restore.
+        """
         ledger = self.ledger
         if allocation is None or restarts:
             ledger.save()
@@ -209,7 +212,7 @@ class SimulatedJob:
         self.place(allocation, shape, fixed_plan)
 
     def interrupt(self, now: float) -> None:
-        """Lose the GPUs to a failed node, and with them the work since the last checkpoint."""
+        """Lose the GPUs to a failed node, with the work since the last checkpoint."""
         self.ledger.interrupt(now)
         self.place(None, (), None)
         self.plan, self.goodput = None, 0.0
@@ -247,7 +250,10 @@ class SimulatedJob:
 
 
 def shape_of(gpus: tuple[int, ...], gpu_node: list[int], *, fullest_first: bool = False) -> Shape:
-    """Return the GPUs on each node of an allocation, nodes in order or the fullest first."""
+    """Return the GPUs on each node of an allocation.
+
+    Nodes are in order, or the fullest first.
+    """
     counts: dict[int, int] = {}
     for gpu in gpus:
         counts[gpu_node[gpu]] = counts.get(gpu_node[gpu], 0) + 1

@@ -1,4 +1,4 @@
-"""What slows a simulated job apart from its own step times: its partners and its GPUs.
+"""What slows a simulated job apart from its step times: partners and GPUs.
 
 Knows no policy and no placer.
 """

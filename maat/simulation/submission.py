@@ -1,4 +1,4 @@
-"""A job as the simulated executor takes it: what its owner declares, and what it truly is."""
+"""A job for the simulated executor: its declaration, and what it truly is."""
 
 from __future__ import annotations
 

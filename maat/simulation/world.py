@@ -1,4 +1,4 @@
-"""The world of a scenario: all that a run uses and that follows from its scenario. Runs nothing."""
+"""The world of a scenario: the parts of a run that follow from it. Runs nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ContinuesDraws(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """The parts of a run, each built from the scenario at its first use and then kept.
+    """The parts of a run, each built from the scenario at its first use and kept.
 
     A caller that needs one part (a content key, a check of a request) does not build the others.
     """
@@ -55,8 +55,9 @@ class World:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy: the scenario's parameters, then the fidelity's, then those for the placer.
+        """The policy, built with its parameters.
 
+        The scenario's parameters go before the fidelity's, and these before those for the placer.
         Raises UnknownNameError or ParameterError.
         """
         scenario = self.scenario
@@ -103,7 +104,7 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster, with GPU scores drawn if the conditions give measurements to draw from.
+        """The cluster, with drawn GPU scores if the conditions have measurements.
 
         Raises VariabilityError.
         """
@@ -111,7 +112,7 @@ class World:
 
     @cached_property
     def scenario_with_scores(self) -> Scenario:
-        """The scenario whose cluster has the drawn GPU scores; the scenario itself without a draw.
+        """The scenario with the drawn GPU scores; the scenario itself without a draw.
 
         Raises VariabilityError.
         """
@@ -133,7 +134,7 @@ class World:
 
     @cached_property
     def _drawn_scores(self) -> tuple[Scores | None, random.Random]:
-        """The GPU scores (None: the cluster keeps its own), and the sequence after the draw."""
+        """The GPU scores (None: the cluster's own), and the sequence after the draw."""
         scenario, rules = self.scenario, self.scenario.conditions.fidelity.variability
         seed = scenario.seed if rules.draw_seed is None else rules.draw_seed
         sequence = random.Random(seed)
@@ -156,7 +157,7 @@ class World:
 
     @cached_property
     def interference(self) -> InterferenceTable:
-        """(victim, partner, GPU count) -> slowdown of jobs that may share a GPU, by their names.
+        """(victim, partner, GPU count) -> slowdown of jobs that may share a GPU.
 
         Names are `JobSpec.interference_name`. Empty if no GPU can be shared. Raises
         InterferenceError if GPUs can be shared and the conditions give no table.
@@ -201,9 +202,9 @@ class World:
 
     @cached_property
     def adaptivity(self) -> Mapping[str, Adaptivity]:
-        """The adaptivity of each job by name, before tuning: its trace's, else drawn by the seed.
+        """The adaptivity of each job by name, before tuning.
 
-        Jobs of the fidelity's rigid models are rigid.
+        It is the trace's, else drawn by the seed. Jobs of the fidelity's rigid models are rigid.
         """
         conditions, jobs = self.scenario.conditions, self.scenario.workload.jobs
         drawn = draw_adaptivity(
@@ -218,7 +219,7 @@ class World:
 
     @cached_property
     def tuned_jobs(self) -> Mapping[str, TraceJob]:
-        """The tuned jobs by name, with their tuned GPU count and batch size. They are rigid."""
+        """The tuned jobs by name, with tuned GPU count and batch size. They are rigid."""
         scenario = self.scenario
         if scenario.conditions.tuned is None:
             return {}
@@ -236,7 +237,10 @@ class World:
 
     @cached_property
     def submissions(self) -> tuple[Submission, ...]:
-        """The jobs for the simulated executor. Raises TraceError for one that can never run."""
+        """The jobs for the simulated executor.
+
+        Raises TraceError for a job that can never run on the cluster.
+        """
         return tuple(self._submission(row, job) for row, job in enumerate(self.jobs, start=2))
 
     def _submission(self, row: int, job: TraceJob) -> Submission:

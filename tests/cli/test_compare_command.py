@@ -12,7 +12,7 @@ import pytest
 
 from maat.__main__ import main
 from maat.laboratory.comparison import Outcome
-from maat.laboratory.comparison_run import Contest
+from maat.laboratory.comparison_run import ComparisonPlan
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.solving.report import SolveReport
 
@@ -241,7 +241,7 @@ def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(
 def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
     compare: Compare, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def played(contest: Contest, **_: object) -> tuple[Outcome, ...]:
+    def played(contest: ComparisonPlan, **_: object) -> tuple[Outcome, ...]:
         hours = ({"a": 2.0, "b": 2.0, "long": 10.0}, {"a": 1.0, "b": 1.0, "long": 20.0})
         figures = {"jobs": 3, "unfinished": 0}
         return tuple(
@@ -249,7 +249,7 @@ def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
             for who, jct in zip(contest.contestants, hours, strict=True)
         )
 
-    monkeypatch.setattr("maat.cli.compare.run_contest", played)
+    monkeypatch.setattr("maat.cli.compare.run_comparison", played)
     assert compare("--policy", "fifo,srtf") == 0
     assert (
         "srtf + packed-sticky: JCT ratio 0.794 and difference +2.667 h are both true."

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.laboratory.comparison import Basis, Contestant, Outcome, Verdict, paired, report, spreads
-from maat.laboratory.comparison_run import Contest, run_contest
+from maat.laboratory.comparison_run import ComparisonPlan, run_comparison
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
@@ -37,7 +37,7 @@ def outcome(
     )
 
 
-def contest(**changes: object) -> Contest:
+def contest(**changes: object) -> ComparisonPlan:
     source = GeneratedTrace("philly", 4, 1.0)
     values = {
         "contestants": (ONE, OTHER),
@@ -45,7 +45,7 @@ def contest(**changes: object) -> Contest:
         "seeds": (0, 1),
         **changes,
     }
-    return Contest(catalog_models(), Cluster.parse("t4=4x4"), **values)  # type: ignore[arg-type]
+    return ComparisonPlan(catalog_models(), Cluster.parse("t4=4x4"), **values)  # type: ignore[arg-type]
 
 
 def test_every_contestant_runs_on_every_trace_with_every_seed() -> None:
@@ -63,9 +63,9 @@ def test_contestants_meet_the_same_jobs() -> None:
 def test_the_same_result_comes_from_two_processes_from_one_and_from_what_was_kept(
     tmp_path: Path,
 ) -> None:
-    alone = run_contest(contest())
-    side_by_side = run_contest(contest(), workers=2, cache=tmp_path)
-    kept = run_contest(contest(), cache=tmp_path)
+    alone = run_comparison(contest())
+    side_by_side = run_comparison(contest(), workers=2, cache=tmp_path)
+    kept = run_comparison(contest(), cache=tmp_path)
 
     assert alone == side_by_side == kept
     assert {len(o.jct_hours) for o in alone} == {4}

@@ -1,4 +1,4 @@
-"""Snapshots of jobs: rows written earlier load, what is written loads again, and damage is named."""
+"""Snapshots of jobs: earlier rows load, what is written loads again, damage is named."""
 
 from __future__ import annotations
 
