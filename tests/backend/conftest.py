@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from database_fixtures import *  # noqa: F403
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from remembering_queue import RememberingQueue
 from sqlmodel import select
 
 from backend.accounts.models import Tenant, User
@@ -24,16 +25,6 @@ from backend.database import Database
 from backend.settings import Settings
 
 HERE = "http://127.0.0.1:8000"
-
-
-@dataclass
-class RememberingQueue:
-    """A queue at the seam that the application offers: what was sent, and no broker."""
-
-    sent: list[tuple[str, ...]] = field(default_factory=list)
-
-    def send(self, task: str, *arguments: str) -> None:
-        self.sent.append((task, *arguments))
 
 
 @dataclass(frozen=True)

@@ -116,11 +116,11 @@ def places(value: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("number", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize(("path", "body"), BODIES.values(), ids=BODIES.keys())
 def test_no_number_in_a_body_is_a_fault_of_the_service(
-    refusing: TestClient, path: str, body: dict[str, Any], number: str
+    client: TestClient, path: str, body: dict[str, Any], number: str
 ) -> None:
     for changed in places(body):
         text = json.dumps(changed).replace(f'"{HERE}"', number)
-        answer = refusing.post(
+        answer = client.post(
             f"/api/v1{path}", content=text, headers={"Content-Type": "application/json"}
         )
         assert answer.status_code < 500, f"{text}: {answer.text}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -135,7 +135,7 @@ def test_submitted_after_compares_by_the_date_that_is_shown(
 ) -> None:
     with database.session_scope(writes=False) as session:
         cluster = session.exec(select(Cluster)).one()
-    moment = shown_at(cluster, 25.0)
+    moment = datetime.fromisoformat(shown_at(cluster, 25.0))
     found = client.get(JOBS, params={"submitted_after": moment.isoformat()}).json()["items"]
     assert [job["name"] for job in found] == ["job 29", "job 28", "job 27", "job 26"]
     later = client.get(

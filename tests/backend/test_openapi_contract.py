@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import schemathesis
-from conftest import RememberingQueue
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from remembering_queue import RememberingQueue
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 from schemathesis.core.failures import Failure, FailureGroup

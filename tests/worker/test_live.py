@@ -160,8 +160,8 @@ def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) ->
         found = waited_for(session, admin, row)
 
     assert found is not None
-    assert found.code == "WAITING_CAPACITY"
-    assert found.sentence == "Jobs that make better use of them hold all GPUs that it could use."
+    assert found["code"] == "WAITING_CAPACITY"
+    assert found["sentence"] == "Jobs that make better use of them hold all GPUs that it could use."
     assert found.as_of_round == spans_of(database, second)[0].round_number - 1
 
 
@@ -203,7 +203,7 @@ def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for
     step_at(database, cluster_id, 30)
     assert (job(database, first).gpus, job(database, second).gpus) == (None, list(range(8, 16)))
     why = show_reason(job(database, first), WHOLE)
-    assert (why.code, why.sentence) == (
+    assert (why["code"], why["sentence"]) == (
         "WAITING_RESERVATION",
         f"GPUs that it could use are reserved for others: a100 for job {second}.",
     )
@@ -232,7 +232,7 @@ def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_
     step_at(database, cluster_id, 30)
     assert job(database, mine).gpus is None
     assert (
-        show_reason(job(database, mine), WHOLE).sentence
+        show_reason(job(database, mine), WHOLE)["sentence"]
         == "GPUs that it could use are reserved for others: a100 for tenant vision."
     )
     step_at(database, cluster_id, 130)

@@ -51,7 +51,7 @@ def take(database: Database, job_id: str, remedy: Remedy, *, at: float) -> str:
             "batch_size",
             "gpu_types",
         )
-        fields = {name: getattr(row, name) for name in declared} | remedy.changes
+        fields = {name: getattr(row, name) for name in declared} | remedy["changes"]
         cluster_id = row.cluster_id
     return submit(database, cluster_id, submitted_seconds=at, **fields)[0]
 
@@ -85,10 +85,10 @@ def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says
     placer = "whole-node" if policy == "sia" else "packed-sticky"
     cluster_id, waiting = full_but_for_four(database, policy=policy, placer=placer)
     offered = remedies_of(database, waiting)
-    assert {"lower_gpu_count", "make_adaptive"} <= {remedy.code for remedy in offered}
-    fewer = next(remedy for remedy in offered if remedy.code == "lower_gpu_count")
+    assert {"lower_gpu_count", "make_adaptive"} <= {remedy["code"] for remedy in offered}
+    fewer = next(remedy for remedy in offered if remedy["code"] == "lower_gpu_count")
     assert (
-        fewer.sentence
+        fewer["sentence"]
         == "Ask for 4 GPUs instead of 8: as the cluster stands, the next round would start it on 4 × t4."
     )
 
@@ -98,10 +98,11 @@ def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says
         time += 60
         step_at(database, cluster_id, time)
         held = job(database, again)
-        assert remedy.starts_with is not None
+        start = remedy["starts_with"]
+        assert start is not None
         assert (held.gpu_type, len(held.gpus or ())) == (
-            remedy.starts_with.gpu_type,
-            remedy.starts_with.gpu_count,
+            start["gpu_type"],
+            start["gpu_count"],
         ), remedy
 
 
@@ -115,9 +116,9 @@ def test_another_gpu_type_is_offered_where_it_has_room(database: Database) -> No
     step_at(database, cluster_id, 150)
 
     more = next(
-        remedy for remedy in remedies_of(database, waiting) if remedy.code == "allow_more_types"
+        remedy for remedy in remedies_of(database, waiting) if remedy["code"] == "allow_more_types"
     )
-    assert more.changes == {"gpu_types": ["a100", "t4"]}
+    assert more["changes"] == {"gpu_types": ["a100", "t4"]}
     again = take(database, waiting, more, at=151.0)
     step_at(database, cluster_id, 210)
     assert (job(database, again).gpu_type, len(job(database, again).gpus or ())) == ("t4", 4)

@@ -1,0 +1,15 @@
+"""A queue at the seam that the application offers: what was sent, and no broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class RememberingQueue:
+    """A queue at the seam that the application offers: what was sent, and no broker."""
+
+    sent: list[tuple[str, ...]] = field(default_factory=list)
+
+    def send(self, task: str, *arguments: str) -> None:
+        self.sent.append((task, *arguments))
