@@ -26,7 +26,7 @@ test: install ## the checks and the tests
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/pytest -n 2 --dist loadfile
 
-test-long: install ## all tests, the long ones too
+test-long: install ## all tests, including the long ones
 	@MAAT_TESTS_LONG=1 $(BIN)/pytest -m "long or not long"
 
 check: install ## ruff, mypy, import-linter
@@ -35,7 +35,7 @@ check: install ## ruff, mypy, import-linter
 	@$(BIN)/mypy
 	@PYTHONPATH=. $(BIN)/lint-imports
 
-format: install ## put the code into its form
+format: install ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -51,5 +51,5 @@ lock: ## lock the newest versions that pyproject.toml allows
 migrate: install ## bring the database that MAAT_DATABASE_URL names to the newest version
 	@$(BIN)/alembic upgrade head
 
-clean: ## remove what was installed and what ran here
+clean: ## remove .venv, var and caches
 	@rm -rf $(VENV) var .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -70,7 +70,7 @@ def create_app(settings: Settings) -> Celery:
     if settings.demo_jobs:
         app.conf.beat_schedule["demo"] = {
             "task": "maat.demo",
-            "schedule": DEMO_SECONDS,
+            "schedule": every(DEMO_SECONDS),
             "options": {"expires": 5 * DEMO_SECONDS},
         }
     return app

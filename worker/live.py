@@ -13,9 +13,8 @@ from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.moments import moment_of
 from maat.scheduling.loop import RoundLoop
-from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES, parameters_beside
 from maat.scheduling.reservations import Reservation
+from worker.cluster_parts import cluster_parts
 from worker.lease import leased
 from worker.live_cluster import LiveCluster
 from worker.live_executor import MeasuredExecutor
@@ -135,12 +134,10 @@ def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) 
 def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
     """The round loop of a live cluster, standing where its last round left it."""
     row = step.cluster
+    policy, placer = cluster_parts(row)
     return RoundLoop(
-        policy=POLICIES.build(
-            row.policy,
-            {**parameters_beside(PLACERS.entry(row.placer), row.policy), **row.policy_parameters},
-        ),
-        placer=PLACERS.build(row.placer, row.placer_parameters),
+        policy=policy,
+        placer=placer,
         executor=MeasuredExecutor(step.live.executor, seconds),
         store=store,
         clock=step.live.clock,

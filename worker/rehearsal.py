@@ -25,11 +25,10 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
-from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.vocabulary import JobState
 from worker.changes_json import changes_from_json
+from worker.cluster_parts import cluster_parts
 from worker.executor_rows import StoredExecutor
 from worker.live_cluster import live_models
 from worker.live_executor import LIVE_FIDELITY, FixedClock, LiveExecutor
@@ -124,9 +123,10 @@ class LiveStage:
 
     def _round(self, observed: ClusterState) -> RoundResult:
         row, store = self.snapshot.cluster, _Unwritten(self.stored)
+        policy, placer = cluster_parts(row)
         RoundLoop(
-            policy=POLICIES.build(row.policy, row.policy_parameters),
-            placer=PLACERS.build(row.placer, row.placer_parameters),
+            policy=policy,
+            placer=placer,
             executor=_Standing(observed),
             store=store,
             clock=FixedClock(self._when),

@@ -20,6 +20,7 @@ from maat.api.jobs import JobBody, JobOut
 from maat.client import Client
 from maat.scheduling import cluster as engine
 from maat.scheduling.job import DECLARED, JobDeclaration, JobSpec
+from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.simulation.iteration_models import shipped_models
@@ -109,7 +110,7 @@ def _default(name: str) -> object:
 
 def _seen_by_policy(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> JobSpec:
     """The spec that a policy is shown in the next round."""
-    monkeypatch.setattr(live.POLICIES, "build", lambda *_: _Watching())
+    monkeypatch.setattr(POLICIES, "build", lambda *_: _Watching())
     database: Database = app.state.database
     with database.session_scope() as session:
         cluster = session.exec(select(Cluster)).one()
