@@ -23,11 +23,11 @@ up: install ## start Maat here: SQLite, embedded worker, demo cluster
 	@exec $(BIN)/maat up
 
 test: install ## the checks and the tests
-	@$(MAKE) --no-print-directory check
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@TIMEFORMAT="%U s of user and %S s of system CPU time, %R s in all"; \
+		time { $(MAKE) --no-print-directory check && $(BIN)/pytest -n 2 --dist loadfile; }
 
 test-long: install ## all tests, including the long ones
-	@MAAT_TESTS_LONG=1 $(BIN)/pytest -m "long or not long"
+	@MAAT_TESTS_LONG=1 $(BIN)/pytest -n 2 --dist loadfile -m "long or not long"
 
 check: install ## ruff, mypy, import-linter
 	@$(BIN)/ruff check .
