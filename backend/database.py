@@ -35,7 +35,12 @@ class Database:
         connections: int = 15,
         wait_seconds: float = 5.0,
     ) -> None:
-        """`connections`: the most at once; who finds none free within `wait_seconds` gets sqlalchemy's TimeoutError."""
+        """Open a database; connections are made when they are needed.
+
+        `busy_seconds`: how long a transaction waits for a lock before it fails with sqlalchemy's
+        OperationalError. `connections`: the most at once; without a free one within `wait_seconds`
+        a caller gets sqlalchemy's TimeoutError.
+        """
         parsed = sa.engine.make_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         pool: dict[str, Any] = {
@@ -48,7 +53,7 @@ class Database:
         self.engine = (
             _sqlite_engine(parsed, busy_seconds, pool)
             if self.is_sqlite
-            else _postgres_engine(parsed, pool)
+            else _postgres_engine(parsed, busy_seconds, pool)
         )
         self.engine.hide_parameters = True  # what somebody sent stands in no message
         # A SQLite transaction that reads first and writes later can fail half-way: writers say so at the start.
@@ -59,7 +64,7 @@ class Database:
     def of(cls, settings: Settings, *, connections: int | None = None) -> Database:
         return cls(
             settings.sqlalchemy_url,
-            busy_seconds=settings.sqlite_busy_seconds,
+            busy_seconds=settings.lock_wait_seconds,
             connections=settings.database_connections if connections is None else connections,
             wait_seconds=settings.request_wait_seconds,
         )
@@ -94,6 +99,7 @@ class Database:
 
     def _lock(self, connection: Connection) -> None:
         if not self.is_sqlite:  # there, BEGIN IMMEDIATE has done it
+            connection.execute(sa.text("SET LOCAL lock_timeout = 0"))  # migrations take their time
             connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_FIRST_START_LOCK})"))
 
     def dispose(self) -> None:
@@ -141,10 +147,12 @@ def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
     connection.exec_driver_sql(options.get("maat_begin", "BEGIN"))
 
 
-def _postgres_engine(url: sa.URL, pool: dict[str, Any]) -> Engine:
-    engine = sa.create_engine(
-        url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}, **pool
-    )
+def _postgres_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
+    settings = {
+        "connect_timeout": _CONNECT_SECONDS,
+        "options": f"-c lock_timeout={round(busy_seconds * 1000)}",
+    }
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings, **pool)
     sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 

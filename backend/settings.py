@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     demo_jobs: bool = False
     max_upload_bytes: int = Field(12 * 1024 * 1024, ge=1024)
     worker_stale_seconds: float = Field(30.0, gt=0)
-    sqlite_busy_seconds: float = Field(20.0, gt=0)
+    lock_wait_seconds: float = Field(20.0, gt=0)
     request_threads: int = Field(8, ge=1, le=200)
     request_wait_seconds: float = Field(5.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
