@@ -109,7 +109,10 @@ def change_cluster(
     response: Response,
     if_match: IfMatch = None,
 ) -> ClusterOut:
-    """Change policy, placer, round interval or speed; the next round follows. Needs If-Match."""
+    """Change policy, placer, round interval or speed; the next round follows.
+
+    Needs If-Match.
+    """
     with reading() as before:
         service.check_changes(before, cluster_id, body)
     return _shown(service.change_cluster(session, cluster_id, body, if_match), response)
@@ -119,7 +122,7 @@ def change_cluster(
 def pause_cluster(
     session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
-    """Stop cluster time: no rounds, no progress, until it is resumed."""
+    """Stop cluster time: no rounds and no progress until it is resumed."""
     return _shown(service.set_paused(session, cluster_id, True, if_match), response)
 
 
@@ -132,7 +135,7 @@ def resume_cluster(
 
 @router.get("/{cluster_id}/state", operation_id="getClusterState")
 def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> ClusterStateOut:
-    """Every GPU and the job that holds it; other tenants' jobs by keys that lead nowhere."""
+    """Every GPU and the job that holds it; other tenants' jobs are anonymous."""
     cluster = get_cluster(session, cluster_id)
     nodes = nodes_of(session, cluster.id)
     return cluster_state(
@@ -182,7 +185,7 @@ def add_nodes(
     body: NodesBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Behind the nodes that there are: no GPU changes its number."""
+    """Add nodes after the present ones: no GPU changes its number."""
 
     def answer() -> Answer:
         nodes = service.add_nodes(session, cluster_id, body.nodes)
@@ -213,7 +216,7 @@ def change_node(
     response: Response,
     if_match: IfMatch = None,
 ) -> NodeOut:
-    """Say which GPUs of a node may not be used. Needs If-Match."""
+    """Set which GPUs of a node may not be used. Needs If-Match."""
     return _shown_node(service.change_node(session, cluster_id, node_id, body, if_match), response)
 
 
@@ -246,7 +249,10 @@ def restore_node(
 def delete_node(
     session: SessionDep, _: Writer, cluster_id: str, node_id: str, if_match: IfMatch = None
 ) -> None:
-    """Only the last node, drained and idle: other GPUs must keep their numbers."""
+    """Delete the last node, which must be drained and idle.
+
+    The other GPUs keep their numbers.
+    """
     service.delete_node(session, cluster_id, node_id, if_match)
 
 
@@ -256,7 +262,7 @@ def _shown(cluster: Cluster, response: Response) -> ClusterOut:
 
 
 def _tag(cluster: Cluster) -> str:
-    """Rounds change what is shown of a cluster, and nothing that somebody could undo."""
+    """Return the ETag. Rounds change what is shown of a cluster."""
     return etag(cluster.version, cluster.latest_round)
 
 

@@ -1,4 +1,7 @@
-"""Reads job rows and those that belong to them: one predicate for rows, totals and state counts. Commits nothing."""
+"""Reads job rows and their parts. Commits nothing.
+
+One predicate selects rows, totals and state counts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.pagination import Branch, Order, Rows, paginate
 from backend.problems import NotFound
 
-# Jobs that are equal by the first of these follow each other by submission, or by id: an index holds them so (models.py).
+# Jobs with equal first keys follow by submission, then by id, as the index holds them (models.py).
 SORT_KEYS: Mapping[str, tuple[Any, ...]] = {
     "submitted_at": (Job.submitted_seconds,),
     "name": (Job.name,),
@@ -37,7 +40,7 @@ _MOST_BRANCHES = 60
 
 @dataclass(frozen=True)
 class JobFilters:
-    """Which jobs. An empty collection or None filters nothing."""
+    """Which jobs to select. An empty collection or None filters nothing."""
 
     cluster: str | None = None
     states: tuple[str, ...] = ()
@@ -50,7 +53,10 @@ class JobFilters:
 
 
 def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool = False) -> Job:
-    """Raises NotFound for another tenant's job too: that it exists is nobody else's business."""
+    """Find a job.
+
+    Raises NotFound for another tenant's job too, to hide that it exists.
+    """
     statement = select(Job).where(Job.id == job_id)
     job = session.exec(statement.with_for_update() if lock else statement).first()
     if job is None or not principal.may_see(job.tenant_id):
@@ -61,7 +67,10 @@ def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool =
 def find_jobs(
     session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None
 ) -> Rows[Job]:
-    """One page. `sort`: a name of SORT_KEYS, with `-` in front for descending."""
+    """Return one page.
+
+    `sort`: a name of SORT_KEYS, with a leading `-` for descending.
+    """
     principal, described = found.principal, {**vars(found.filters), "sort": sort}
     described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
     order, branches = _order(sort, found.clusters), _branches(found, sort.removeprefix("-"))
@@ -78,7 +87,10 @@ def find_jobs(
 
 
 def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
-    """Of all that the filters match. By what is kept of counts where that knows the filters, else by the jobs that match."""
+    """Count all matching jobs by state.
+
+    Uses the stored counts if they know the filters, otherwise counts the matching jobs.
+    """
     if found.filters.gpu_types or found.filters.text or found.filters.submitted_after is not None:
         return count_matching(session, found.predicate(Job))
     return count_kept(session, found.predicate(JobCount))
@@ -86,7 +98,10 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class FoundJobs:
-    """What a list is about: the filters, with names for ids, and what the principal may see. One predicate for rows, totals and counts."""
+    """The jobs of a list: filters as ids, and what the principal may see.
+
+    One predicate for rows, totals and counts.
+    """
 
     filters: JobFilters
     principal: Principal
@@ -102,7 +117,7 @@ class FoundJobs:
         principal: Principal,
         clusters: Sequence[Cluster],
     ) -> FoundJobs:
-        """`clusters`: those that the list may be about."""
+        """Resolve the filters. `clusters`: those that the list may cover."""
         tenants, owners = (
             _named(session, Tenant, filters.tenants),
             _named(session, User, (filters.owner,) if filters.owner else ()),
@@ -112,7 +127,7 @@ class FoundJobs:
     def predicate(
         self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()
     ) -> sa.ColumnElement[bool]:
-        """`beside`: columns that the rows are not to be looked up by."""
+        """Build the condition. `beside`: columns whose index must not be used."""
         found = ((getattr(table, name), name, values) for name, values in self._of_kinds())
         conditions = [
             (Beside(column) if name in beside else col(column)).in_(values)
@@ -121,7 +136,7 @@ class FoundJobs:
         return sa.and_(sa.true(), *conditions, *(self._of_jobs() if table is Job else ()))
 
     def _of_kinds(self) -> Iterable[tuple[str, Sequence[str]]]:
-        """Columns that jobs and their counts have in common, with what they may hold."""
+        """Yield columns that jobs and their counts share, with the allowed values."""
         filters = self.filters
         if not self.principal.sees_all_tenants:
             yield "tenant_id", [self.principal.tenant_id]
@@ -155,7 +170,7 @@ class FoundJobs:
 def _named(
     session: Session, table: type[Tenant] | type[User], wanted: Sequence[str]
 ) -> tuple[str, ...]:
-    """Ids of the rows that are called so, by id or by name."""
+    """Return the ids of the rows with these ids or names."""
     return (
         tuple(
             session.exec(
@@ -174,7 +189,7 @@ def _submitted_after(cluster: Cluster, moment: datetime) -> sa.ColumnElement[boo
 
 
 def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
-    """Dates of several clusters compare by what they are shown as."""
+    """Return the order. Dates of several clusters compare as they are shown."""
     name = sort.removeprefix("-")
     keys = SORT_KEYS[name]
     if name == "submitted_at" and len(clusters) > 1:
@@ -184,8 +199,11 @@ def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
 
 
 def _branches(found: FoundJobs, sort: str) -> list[Branch]:
-    """Parts of the list that an index holds in the list's order: an index has no order across several clusters, states, models or tenants,
-    and none of what rounds change (jobs under way are sorted; there are few). One part, where there would be too many.
+    """Return the parts of the list that an index holds in the list's order.
+
+    An index has no order across several clusters, states, models or tenants, nor by columns that
+    rounds change (active jobs are sorted; they are few). Returns one part if there would be too
+    many.
     """
     filters = found.filters
     beside = _beside(filters)
@@ -216,7 +234,7 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
 
 
 def _beside(filters: JobFilters) -> Collection[str]:
-    """Columns whose index leads to more rows than that of another filter."""
+    """Return the columns whose index selects more rows than another filter's."""
     if filters.gpu_types:
         return _KINDS
     if filters.owner is not None:
@@ -232,12 +250,12 @@ def _in_cluster(part: Branch, cluster: Cluster, beside: bool) -> Branch:
 
 
 def _under_way() -> sa.ColumnElement[bool]:
-    """What has ended holds nothing; said so, an index finds the rest."""
+    """Select active jobs: ended jobs hold nothing, and an index has this condition."""
     return col(Job.finished_seconds).is_(None)
 
 
 def held_gpus(session: Session, cluster_id: str) -> list[int]:
-    """Numbers of all GPUs of the cluster that jobs hold."""
+    """Return the numbers of all GPUs of the cluster that jobs hold."""
     held = session.exec(
         select(Job.gpus).where(
             Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()
@@ -247,7 +265,7 @@ def held_gpus(session: Session, cluster_id: str) -> list[int]:
 
 
 def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, list[int]]]:
-    """(id, name, tenant, GPU numbers) of the jobs that hold GPUs."""
+    """Return (id, name, tenant, GPU numbers) of the jobs that hold GPUs."""
     statement = (
         select(Job.id, Job.name, Tenant.name, Job.gpus)
         .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
@@ -260,7 +278,7 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
 
 
 def taken_external_ids(session: Session, tenant_id: str, wanted: Iterable[str]) -> dict[str, str]:
-    """Ids of the tenant's jobs that have one of these external ids."""
+    """Return the ids of the tenant's jobs that have one of these external ids."""
     statement = select(Job.external_id, Job.id).where(
         Job.tenant_id == tenant_id, col(Job.external_id).in_(list(wanted))
     )

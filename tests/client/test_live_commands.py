@@ -135,7 +135,7 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
 
     said = run("explain", waiting["id"])
     assert (
-        "- Ask for 8 GPUs instead of 16: as the cluster stands, the next round would start it on 8 × rtx.\n"
+        "- Ask for 8 GPUs instead of 16: at present, the next round would start it on 8 × rtx.\n"
         in said
     )
     (_, *commands), (_, *cancel) = (
