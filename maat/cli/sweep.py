@@ -98,7 +98,7 @@ def sweep_command(
     axes = tuple(_varied(text) for text in vary or [])
     if policy is not None and any(varied.axis.name == "policy" for varied in axes):
         raise ParameterError(
-            "is varied and set at once",
+            "is varied, and set for all points",
             field="policy",
             value=policy,
             remedy="Set it or vary it.",

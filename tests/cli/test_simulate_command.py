@@ -609,5 +609,5 @@ def test_a_number_that_cannot_be_used_is_refused_by_name(
 
 
 def test_help_and_version_need_nothing() -> None:
-    assert "Play a workload through" in maat("simulate", "--help").stdout
+    assert "Simulate a workload" in maat("simulate", "--help").stdout
     assert maat("version").stdout.strip().count(".") == 2

@@ -184,19 +184,19 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),
         (
             ("--vary", "policy=fifo,srtf", "--policy", "sia"),
-            "policy: is varied and set at once (got 'sia'). Set it or vary it.",
+            "policy: is varied, and set for all points (got 'sia'). Set it or vary it.",
         ),
         (
             ("--vary", "round_seconds=60,120", "--round-seconds", "90"),
-            "round_seconds: is varied and set at once (got [60.0, 120.0])",
+            "round_seconds: is varied, and set for all points (got [60.0, 120.0])",
         ),
         (
             ("--vary", "p=1", "--set", "p=-1"),
-            "p: is varied and set at once (got [1.0]). Set it or vary it.",
+            "p: is varied, and set for all points (got [1.0]). Set it or vary it.",
         ),
         (
             ("--vary", "profiling=oracle", "--profiling", "no-profile"),
-            "profiling: is varied and set at once",
+            "profiling: is varied, and set for all points",
         ),
         (
             ("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"),
