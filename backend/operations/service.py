@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.clocktime import utc_now
 from backend.operations.models import ENDED, Operation, OperationState
 from backend.problems import Conflict, Forbidden
-from backend.simulations.models import Simulation, SimulationRun
-from backend.sweeps.models import Sweep
 from backend.tenancy import find_owned
 
+Cancelled = Callable[[Session, Operation], None]
 
-def begin_operation(
-    session: Session, operation: Operation, work: Simulation | Sweep, *, result_url: str
-) -> None:
+_WHEN_CANCELLED: dict[str, Cancelled] = {}
+
+
+class Work(Protocol):
+    """A row of long work, such as a simulation, with its operation."""
+
+    id: str
+    operation_id: str
+
+
+def when_cancelled(kind: str, callback: Cancelled) -> None:
+    """Call `callback` when a queued operation of this kind is cancelled."""
+    _WHEN_CANCELLED[kind] = callback
+
+
+def begin_operation(session: Session, operation: Operation, work: Work, *, result_url: str) -> None:
     """Store long work with its operation; both have one owner.
 
     `result_url`: the address of such work, without its id.
@@ -30,7 +43,7 @@ def begin_operation(
     operation.result_url = f"{result_url}/{work.id}"
 
 
-def operations_of(session: Session, works: Sequence[Simulation | Sweep]) -> dict[str, Operation]:
+def operations_of(session: Session, works: Sequence[Work]) -> dict[str, Operation]:
     """Return the operations by the id of their work."""
     wanted = col(Operation.id).in_([work.operation_id for work in works])
     by_id = {operation.id: operation for operation in session.exec(select(Operation).where(wanted))}
@@ -65,18 +78,8 @@ def cancel_operation(session: Session, principal: Principal, operation_id: str) 
         operation.state = OperationState.CANCELLED
         operation.finished_at = utc_now()
         operation.message = "Cancelled before it began."
-        _cancel_runs(session, operation)
+        if operation.kind in _WHEN_CANCELLED:
+            _WHEN_CANCELLED[operation.kind](session, operation)
     session.add(operation)
     session.flush()
     return operation
-
-
-def _cancel_runs(session: Session, operation: Operation) -> None:
-    of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
-    waiting = (
-        col(SimulationRun.simulation_id).in_(of_operation),
-        col(SimulationRun.state) == OperationState.QUEUED.value,
-    )
-    session.execute(
-        update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value)
-    )

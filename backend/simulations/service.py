@@ -11,7 +11,7 @@ from itertools import chain, product
 from typing import Any
 
 from sqlalchemy.orm import defer
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, select, update
 
 from backend.accounts.identity import Principal
 from backend.clusters.repository import get_cluster
@@ -19,8 +19,8 @@ from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.measurements.models import MeasurementUse
 from backend.measurements.uses import Measured, find_uses, keep_uses, measured
-from backend.operations.models import Operation
-from backend.operations.service import begin_operation
+from backend.operations.models import Operation, OperationState
+from backend.operations.service import begin_operation, when_cancelled
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import (
@@ -44,6 +44,8 @@ from maat.scheduling.policies import suiting_placer
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.workloads.workloads import Workload
+
+SIMULATION = "simulation"
 
 
 @dataclass(frozen=True)
@@ -300,7 +302,7 @@ def _store(
 ) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     operation = Operation(
-        kind="simulation",
+        kind=SIMULATION,
         total=float(jobs),
         unit="jobs",
         message="Waiting for a worker.",
@@ -316,3 +318,17 @@ def _store(
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation
+
+
+def _cancel_queued_runs(session: Session, operation: Operation) -> None:
+    of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
+    waiting = (
+        col(SimulationRun.simulation_id).in_(of_operation),
+        col(SimulationRun.state) == OperationState.QUEUED.value,
+    )
+    session.execute(
+        update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value)
+    )
+
+
+when_cancelled(SIMULATION, _cancel_queued_runs)
