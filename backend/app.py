@@ -22,6 +22,7 @@ from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
 from backend.models_catalog.routes import router as models_catalog
 from backend.operations.routes import router as operations
+from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.policies.routes import router as policies
 from backend.queue import Queue, celery_queue
 from backend.reservations.routes import router as reservations
@@ -36,7 +37,6 @@ from backend.web.faults import Faults
 from backend.web.gates import Gates
 from backend.web.middleware import RequestGuard
 from backend.web.openapi import install_openapi
-from backend.web.page_calls import PageCallGuard, ParsedCall
 from backend.web.problem_responses import install_problem_handlers
 from backend.web.safe_methods import SafeMethods
 from backend.web.security_headers import SecurityHeaders
