@@ -21,6 +21,7 @@ from backend.jobs.routes import router as jobs
 from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
 from backend.models_catalog.routes import router as models_catalog
+from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.policies.routes import router as policies
@@ -47,6 +48,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     accounts,
     jobs,
     clusters,
+    occupancy,
     reservations,
     rounds,
     policies,

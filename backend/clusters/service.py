@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlmodel import Session, col, delete
+from sqlmodel import Session
 
 from backend.clocktime import reanchor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
-from backend.clusters.topology import engine_cluster, first_gpus
-from backend.jobs.repository import held_gpus
+from backend.clusters.topology import engine_cluster
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
 from backend.web.conditional import check_version, check_version_if_sent
@@ -100,7 +99,7 @@ def change_cluster(
     speed = given.pop("speed", None)
     if speed is not None:
         reanchor(cluster, moment_of(session), speed=speed)
-    return _changed(session, cluster, **given)
+    return save_changed(session, cluster, **given)
 
 
 def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +124,7 @@ def set_paused(session: Session, cluster_id: str, paused: bool, if_match: str | 
     if cluster.paused != paused:
         check_version_if_sent(if_match, cluster.version, cluster.latest_round)
         reanchor(cluster, moment_of(session), paused=paused)
-        _changed(session, cluster)
+        save_changed(session, cluster)
     return cluster
 
 
@@ -136,7 +135,7 @@ def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> 
     nodes = _expanded(bodies, present=present)
     _check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
-    _changed(session, cluster)
+    save_changed(session, cluster)
     return nodes
 
 
@@ -162,30 +161,6 @@ def set_drained(
     if gpus != node.drained_gpus:
         check_version_if_sent(if_match, node.version)
     return _drain(session, cluster, node, gpus)
-
-
-def delete_node(session: Session, cluster_id: str, node_id: str, if_match: str | None) -> None:
-    """Delete a node. Raises Conflict unless it is drained, idle and the last.
-
-    A gap would renumber the GPUs that running jobs hold.
-    """
-    cluster = get_cluster(session, cluster_id, lock=True)
-    node = get_node(session, cluster.id, node_id)
-    check_version_if_sent(if_match, node.version)
-    nodes = nodes_of(session, cluster.id)
-    if len(nodes) == 1:
-        raise Conflict("This is the only node of the cluster; a cluster needs at least one.")
-    if node.id != nodes[-1].id:
-        raise Conflict(
-            "This is not the last node: the GPUs after it would change their numbers. "
-            "Drain it instead."
-        )
-    if len(node.drained_gpus) < node.gpu_count:
-        raise Conflict("The node is in service. Drain it first.")
-    if any(gpu >= first_gpus(nodes)[-1] for gpu in held_gpus(session, cluster.id)):
-        raise Conflict("A job still holds GPUs of this node; the next round moves it away.")
-    session.execute(delete(Node).where(col(Node.id) == node.id))
-    _changed(session, cluster)
 
 
 def check_parts(
@@ -317,11 +292,12 @@ def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) 
         node.drained_gpus = drained
         node.version += 1
         session.add(node)
-        _changed(session, cluster)
+        save_changed(session, cluster)
     return node
 
 
-def _changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
+def save_changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
+    """Store these values of the cluster under a new version."""
     for name, value in values.items():
         setattr(cluster, name, value)
     cluster.version += 1

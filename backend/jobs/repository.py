@@ -254,29 +254,6 @@ def _under_way() -> sa.ColumnElement[bool]:
     return col(Job.finished_seconds).is_(None)
 
 
-def held_gpus(session: Session, cluster_id: str) -> list[int]:
-    """Return the numbers of all GPUs of the cluster that jobs hold."""
-    held = session.exec(
-        select(Job.gpus).where(
-            Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()
-        )
-    )
-    return [gpu for gpus in held for gpu in gpus or ()]
-
-
-def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, list[int]]]:
-    """Return (id, name, tenant, GPU numbers) of the jobs that hold GPUs."""
-    statement = (
-        select(Job.id, Job.name, Tenant.name, Job.gpus)
-        .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
-        .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way())
-    )
-    return [
-        (job_id, name, tenant, list(gpus or ()))
-        for job_id, name, tenant, gpus in session.exec(statement)
-    ]
-
-
 def taken_external_ids(session: Session, tenant_id: str, wanted: Iterable[str]) -> dict[str, str]:
     """Return the ids of the tenant's jobs that have one of these external ids."""
     statement = select(Job.external_id, Job.id).where(
