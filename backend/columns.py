@@ -92,7 +92,7 @@ def unpack_json(data: bytes) -> Any:
     return json.loads(zlib.decompress(data))
 
 
-class Beside(ReturnTypeFromArgs[Any]):
+class WithoutIndex(ReturnTypeFromArgs[Any]):
     """A value whose index the database must not use to find or order rows.
 
     Another index leads to fewer rows. PostgreSQL knows this from its statistics; SQLite keeps none
@@ -102,14 +102,14 @@ class Beside(ReturnTypeFromArgs[Any]):
     inherit_cache = True
 
 
-@compiles(Beside)
-def _plainly(element: Beside, compiler: Any, **given: Any) -> str:
+@compiles(WithoutIndex)
+def _unchanged(element: WithoutIndex, compiler: Any, **given: Any) -> str:
     return str(compiler.process(element.clauses, **given))
 
 
-@compiles(Beside, "sqlite")
-def _beside_every_index(element: Beside, compiler: Any, **given: Any) -> str:
-    return f"+{_plainly(element, compiler, **given)}"
+@compiles(WithoutIndex, "sqlite")
+def _unindexed(element: WithoutIndex, compiler: Any, **given: Any) -> str:
+    return f"+{_unchanged(element, compiler, **given)}"
 
 
 Json = sa.JSON(none_as_null=True)

@@ -18,7 +18,7 @@ from fastapi import Query, Request, Response
 from sqlmodel import Session
 from sqlmodel.sql.expression import SelectOfScalar
 
-from backend.columns import Beside
+from backend.columns import WithoutIndex
 from backend.problems import BadCursor
 from maat.api.fields import Page
 
@@ -91,7 +91,7 @@ class Branch:
 
     def order_of(self, order: Order) -> Order:
         keys = order.keys if self.column is None else [self.column, *order.keys[1:]]
-        return replace(order, keys=[Beside(key) for key in keys] if self.few else keys)
+        return replace(order, keys=[WithoutIndex(key) for key in keys] if self.few else keys)
 
     def near(self, order: Order, values: Sequence[Any]) -> sa.ColumnElement[bool]:
         """Bound where an index may start: at most a second before the next row.

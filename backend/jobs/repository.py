@@ -17,7 +17,7 @@ from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant, User
 from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
-from backend.columns import Beside
+from backend.columns import WithoutIndex
 from backend.jobs.counting import count_kept, count_matching
 from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.pagination import Branch, Order, Rows, paginate
@@ -125,12 +125,12 @@ class FoundJobs:
         return cls(filters, principal, clusters, tenants, owners)
 
     def predicate(
-        self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()
+        self, table: type[Job] | type[JobCount], *, without_index: Collection[str] = ()
     ) -> sa.ColumnElement[bool]:
-        """Build the condition. `beside`: columns whose index must not be used."""
+        """Build the condition. `without_index`: columns whose index must not be used."""
         found = ((getattr(table, name), name, values) for name, values in self._of_kinds())
         conditions = [
-            (Beside(column) if name in beside else col(column)).in_(values)
+            (WithoutIndex(column) if name in without_index else col(column)).in_(values)
             for column, name, values in found
         ]
         return sa.and_(sa.true(), *conditions, *(self._of_jobs() if table is Job else ()))
@@ -206,7 +206,7 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     many.
     """
     filters = found.filters
-    beside = _beside(filters)
+    without_index = _unused_indexes(filters)
     split = {
         name: wanted
         for name, wanted in (
@@ -216,10 +216,12 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
         )
         if len(wanted) > 1 and not filters.gpu_types
     }
-    ended = [Branch(found.predicate(Job, beside={*beside, *split}))]
+    ended = [Branch(found.predicate(Job, without_index={*without_index, *split}))]
     under_way: list[Branch] = []
     if sort in _CHANGE_IN_ROUNDS or filters.states:
-        under_way = [Branch(sa.and_(found.predicate(Job, beside=_KINDS), _under_way()), few=True)]
+        under_way = [
+            Branch(sa.and_(found.predicate(Job, without_index=_KINDS), _under_way()), few=True)
+        ]
         ended = [part.within(col(Job.finished_seconds).is_not(None)) for part in ended]
     for name, wanted in split.items():
         ended = [
@@ -228,12 +230,14 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     parts = [*under_way, *ended]
     if sort == "submitted_at" and len(found.clusters) > 1:
         parts = [
-            _in_cluster(part, cluster, bool(beside)) for part in parts for cluster in found.clusters
+            _in_cluster(part, cluster, bool(without_index))
+            for part in parts
+            for cluster in found.clusters
         ]
     return parts if len(parts) <= _MOST_BRANCHES else []
 
 
-def _beside(filters: JobFilters) -> Collection[str]:
+def _unused_indexes(filters: JobFilters) -> Collection[str]:
     """Return the columns whose index selects more rows than another filter's."""
     if filters.gpu_types:
         return _KINDS
@@ -242,9 +246,9 @@ def _beside(filters: JobFilters) -> Collection[str]:
     return {"cluster_id"} if filters.states or filters.models else ()
 
 
-def _in_cluster(part: Branch, cluster: Cluster, beside: bool) -> Branch:
+def _in_cluster(part: Branch, cluster: Cluster, without_index: bool) -> Branch:
     of_cluster = part.within(
-        (Beside(Job.cluster_id) if beside else col(Job.cluster_id)) == cluster.id
+        (WithoutIndex(Job.cluster_id) if without_index else col(Job.cluster_id)) == cluster.id
     )
     return replace(of_cluster, column=col(Job.submitted_seconds), offset=cluster.epoch.timestamp())
 
