@@ -1,4 +1,7 @@
-"""Runs migrations on the database of the settings, or on the connection that the caller brings. Holds no schema."""
+"""Runs migrations on the settings' database, or on the caller's connection.
+
+Holds no schema.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from backend.settings import get_settings
 
 
 def render_item(kind: str, item: object, _autogen_context: object) -> str | bool:
-    """Migrations name plain SQL types: they must not change when the application's own types do."""
+    """Render plain SQL types, so that migrations stay independent of the application."""
     if kind == "type" and isinstance(item, UtcDateTime):
         return "sa.DateTime(timezone=True)"
     if kind == "type" and isinstance(item, AutoString):

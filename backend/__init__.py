@@ -1,1 +1,4 @@
-"""The REST service: FastAPI routes over services over repositories. Decides no round: the worker does."""
+"""The REST service: FastAPI routes over services over repositories.
+
+It decides no round: the worker does.
+"""

@@ -1,4 +1,4 @@
-"""Builds answers from rows: the fields that both have, and those that have to be worked out."""
+"""Builds API answers from rows and computed values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = TypeVar("Row")
 
 
 def answer_of(kind: type[Answer], row: object, **computed: object) -> Answer:
-    """Fill the fields of a TypedDict: from `computed` where given, else from the row's attribute.
+    """Fill the fields of a TypedDict from `computed`, else from the row's attributes.
 
     Dates become text. Raises AttributeError for a field that neither has, TypeError for a computed
     field that the answer lacks.
@@ -28,7 +28,7 @@ def answer_of(kind: type[Answer], row: object, **computed: object) -> Answer:
 
 
 def whole_list(items: list[Row], show: Callable[[Row], Answer]) -> Page[Answer]:
-    """A list that fits on one page."""
+    """Put all items on one page."""
     return Page(items=[show(item) for item in items], next_cursor=None)
 
 

@@ -1,4 +1,4 @@
-"""The service as one ASGI application. Pages are mounted on it elsewhere (frontend.app)."""
+"""The service as one ASGI application. `frontend.app` mounts the pages on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from backend.jobs.routes import router as jobs
 from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
 from backend.models_catalog.routes import router as models_catalog
+from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
+from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.policies.routes import router as policies
 from backend.queue import Queue, celery_queue
 from backend.reservations.routes import router as reservations
@@ -36,7 +38,6 @@ from backend.web.faults import Faults
 from backend.web.gates import Gates
 from backend.web.middleware import RequestGuard
 from backend.web.openapi import install_openapi
-from backend.web.page_calls import PageCallGuard, ParsedCall
 from backend.web.problem_responses import install_problem_handlers
 from backend.web.safe_methods import SafeMethods
 from backend.web.security_headers import SecurityHeaders
@@ -47,6 +48,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     accounts,
     jobs,
     clusters,
+    occupancy,
     reservations,
     rounds,
     policies,
@@ -66,17 +68,19 @@ def create_app(
     rehearsal: Rehearsal | None = None,
     on_sockets: bool = False,
 ) -> FastAPI:
-    """The service. The database must be migrated.
+    """Build the service. The database must be migrated first.
 
-    `queue`: where long work is sent, the broker of the settings where absent. `rehearsal`: plays the rounds by which a waiting job's remedies
-    are found; without it none are offered. `on_sockets`: requests come over real connections, so that the system can be asked which user of
-    this machine made one; else addresses and headers alone decide who is local.
+    Args:
+        queue: where long work is sent; by default the broker of the settings.
+        rehearsal: plays the rounds that find remedies for a waiting job; without it the service
+            offers no remedies.
+        on_sockets: requests arrive over real connections, so the system can name the local user
+            behind one; otherwise addresses and headers alone decide who is local.
     """
     settings = get_settings() if settings is None else settings
     install_logging(settings.log_level)
-    logging.getLogger("httpx").setLevel(
-        "WARNING"
-    )  # pages call the service in-process: each call would be a line
+    # Pages call the service in-process: each call would be a line.
+    logging.getLogger("httpx").setLevel("WARNING")
     app = FastAPI(
         title="Maat",
         version=version("maat"),
@@ -93,14 +97,14 @@ def create_app(
     app.state.health = HealthMonitor(settings)
     app.state.queue = celery_queue(settings) if queue is None else queue
     app.state.remedies = RemedyFinder(rehearsal)
-    app.state.page_outputs = {}  # what a call of the pages may name: they put theirs in its place
+    # The outputs that a call of the pages may name; the pages replace this by theirs.
+    app.state.page_outputs = {}
     app.add_middleware(Faults)
     app.add_middleware(ParsedCall)
     app.add_middleware(SafeMethods)
     app.add_middleware(PageCallGuard)
-    app.state.script_hashes = (
-        set()
-    )  # of the inline scripts that may run: documentation and pages add theirs
+    # Hashes of the inline scripts that may run: documentation and pages add theirs.
+    app.state.script_hashes = set()
     app.add_middleware(RequestGuard)
     app.add_middleware(SecurityHeaders, script_hashes=app.state.script_hashes)
     install_problem_handlers(app)
@@ -113,7 +117,10 @@ def create_app(
 
 
 def put_guards_outside(app: FastAPI) -> None:
-    """Of middleware that was added since, too: nothing may read a body before the guards have."""
+    """Move the guards outside all middleware, also what was added later.
+
+    Nothing may read a body before the guards have checked the request.
+    """
     outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard}
     guards = [entry for entry in app.user_middleware if entry.cls in outside]
     app.user_middleware[:] = [

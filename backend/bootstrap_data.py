@@ -1,6 +1,8 @@
-"""The first start: the schema, the local admin, and the demo cluster where the settings ask for one. Running it again changes nothing.
+"""The first start: the schema, the local admin and, if set, a demo cluster.
 
-python -m backend.bootstrap_data [--print-first-token]
+Running it again changes nothing.
+
+    python -m backend.bootstrap_data [--print-first-token]
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from backend.settings import Settings, get_settings
 from maat.api.clusters import ClusterBody
 
 DEFAULT_TENANT = "default"
-HISTORY = timedelta(days=1)  # that a demo cluster with jobs of its own has had before anybody looks
+HISTORY = timedelta(days=1)  # played for a demo cluster with jobs of its own before the first visit
 DEMO_CLUSTER = ClusterBody(
     name="demo",
     shape="t4=6x4,rtx=3x8,a100=2x8",
@@ -34,16 +36,15 @@ DEMO_CLUSTER = ClusterBody(
 
 
 def ensure_defaults(database: Database, settings: Settings) -> None:
-    """Migrate, then add what is missing. Two processes may do so at once."""
+    """Migrate, then add what is missing. Two processes may run it at once."""
     upgrade(database)
     with database.session_scope() as session:
         database.lock_alone(session)
         _ensure_admin(session)
         if settings.demo and not name_is_taken(session, DEMO_CLUSTER.name):
             demo = create_cluster(session, DEMO_CLUSTER)
-            if (
-                settings.demo_jobs
-            ):  # for hours and days: a round every six seconds costs a machine little
+            # It runs for hours and days: a round every six seconds costs a machine little.
+            if settings.demo_jobs:
                 demo.epoch -= HISTORY
                 demo.round_seconds, demo.speed = 120.0, 20.0
 
@@ -60,7 +61,10 @@ def _ensure_admin(session: Session) -> None:
 
 
 def first_token(database: Database) -> str | None:
-    """The administrator's first token, where nobody has one yet; None afterwards. Without it, nobody could make another."""
+    """Return the administrator's first token, or None if any token exists.
+
+    Without it, no other token could be made.
+    """
     with database.session_scope() as session:
         database.lock_alone(session)
         if session.exec(select(ApiToken)).first() is not None:
@@ -77,7 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--print-first-token",
         action="store_true",
-        help="print the administrator's token, once, where nobody has any",
+        help="print the administrator's token once, if no token exists yet",
     )
     given = parser.parse_args()
     settings = get_settings()
@@ -91,7 +95,8 @@ def main() -> None:
 def _show(secret: str | None) -> None:
     if secret is not None:
         print(
-            f"The administrator's first token, shown this once:\n\n    {secret}\n\nMake others with `maat token create`.",
+            f"The administrator's first token, shown only once:\n\n    {secret}\n\n"
+            "Make others with `maat token create`.",
             flush=True,
         )
 

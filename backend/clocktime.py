@@ -1,7 +1,9 @@
-"""Two times: wall time (UTC) and a cluster's own time, in seconds since its epoch. Turns one into the other; keeps neither.
+"""Converts between wall time (UTC) and a cluster's own time.
 
-A wall clock can be set, back or forward, while rounds are made. A cluster's time passes by the boot clock of the machine that anchored it,
-which nobody sets; every round anchors it. On another machine, or after a restart, it passes by the wall clock, and never goes back.
+Cluster time counts seconds since the cluster's epoch. A wall clock can be set back or forward while
+rounds are made. Cluster time therefore follows the boot clock of the machine that anchored it,
+which cannot be set; every round anchors it again. On another machine, or after a restart, it
+follows the wall clock and never goes back.
 """
 
 from __future__ import annotations
@@ -19,8 +21,12 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ClusterTimes(Protocol):
-    """What a cluster row says about its clock: `anchor_seconds` was the cluster time at `anchor_wall`, when the machine of `anchor_boot`
-    had run for `anchor_boot_seconds`; `speed` cluster seconds pass per wall second while it is not paused."""
+    """The clock fields of a cluster row.
+
+    The cluster time was `anchor_seconds` at `anchor_wall`, when the machine of `anchor_boot` had
+    run for `anchor_boot_seconds`. While the cluster is not paused, `speed` cluster seconds pass per
+    wall second.
+    """
 
     epoch: datetime
     anchor_wall: datetime
@@ -33,7 +39,11 @@ class ClusterTimes(Protocol):
 
 @dataclass(frozen=True)
 class Moment:
-    """One look at the clocks. `boot`: which start of which machine, None where it cannot be told; `boot_seconds`: since then."""
+    """One reading of the clocks.
+
+    `boot` identifies the machine and its start, None if unknown; `boot_seconds` counts since that
+    start.
+    """
 
     wall: datetime
     boot: str | None
@@ -45,12 +55,15 @@ def utc_now() -> datetime:
 
 
 def this_moment(wall: datetime | None = None) -> Moment:
-    """Now, on this machine; `wall`: the wall time of another clock, such as the database's."""
+    """Read the clocks of this machine.
+
+    `wall`: the wall time of another clock, such as the database's.
+    """
     return Moment(utc_now() if wall is None else wall, _boot(), _boot_seconds())
 
 
 def cluster_seconds(cluster: ClusterTimes, now: Moment) -> float:
-    """Cluster time at a moment. Never before the anchor, whatever was done to the wall clock."""
+    """Return the cluster time at a moment, never before the anchor."""
     if cluster.paused:
         return cluster.anchor_seconds
     by_boot = _seconds_of_this_boot(cluster, now)
@@ -61,7 +74,10 @@ def cluster_seconds(cluster: ClusterTimes, now: Moment) -> float:
 
 
 def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
-    """Whether its time waits for a wall clock that was set back to before the anchor: it goes on once it is anchored again."""
+    """Return whether cluster time waits for a wall clock that was set back.
+
+    It goes on once it is anchored again.
+    """
     return (
         not cluster.paused
         and _seconds_of_this_boot(cluster, now) is None
@@ -72,7 +88,7 @@ def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
 def reanchor(
     cluster: ClusterTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None
 ) -> None:
-    """Change how fast cluster time passes from now on; the time up to now stays as it was."""
+    """Change how fast cluster time passes from now on; past time stays as it was."""
     cluster.anchor_seconds = cluster_seconds(cluster, now)
     cluster.anchor_wall, cluster.anchor_boot, cluster.anchor_boot_seconds = (
         now.wall,
@@ -84,7 +100,7 @@ def reanchor(
 
 
 def wind_to(cluster: ClusterTimes, now: Moment, seconds: float) -> None:
-    """Let cluster time go on from `seconds`; where that is past already, nothing changes."""
+    """Continue cluster time from `seconds`; nothing changes if that is already past."""
     reanchor(cluster, now)
     cluster.anchor_seconds = max(cluster.anchor_seconds, seconds)
 
@@ -95,12 +111,15 @@ def shown_at(cluster: ClusterTimes, seconds: float) -> str:
 
 
 def seconds_at(cluster: ClusterTimes, shown: datetime) -> float:
-    """The cluster time that is shown as this date."""
+    """Return the cluster time that is shown as this date."""
     return (shown - cluster.epoch).total_seconds()
 
 
 def _seconds_of_this_boot(cluster: ClusterTimes, now: Moment) -> float | None:
-    """Seconds since the anchor by the clock of the machine that set it; None on another machine or after its restart."""
+    """Return seconds since the anchor by the boot clock of the machine that set it.
+
+    Returns None on another machine or after a restart.
+    """
     if now.boot is None or now.boot != cluster.anchor_boot or cluster.anchor_boot_seconds is None:
         return None
     passed = now.boot_seconds - cluster.anchor_boot_seconds
@@ -116,7 +135,7 @@ def _boot() -> str | None:
 
 
 def _boot_seconds() -> float:
-    """Seconds since the machine started, asleep or awake."""
+    """Return seconds since the machine started, including sleep."""
     return (
         time.clock_gettime(time.CLOCK_BOOTTIME)
         if hasattr(time, "CLOCK_BOOTTIME")

@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite and on PostgreSQL, and the codec of compressed JSON."""
+"""Column types with one meaning on SQLite and PostgreSQL, and compressed JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JsonValue = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC. SQLite forgets time zones: what it returns is UTC by construction."""
+    """A moment in UTC. SQLite stores no time zone, so its values are read as UTC."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -49,23 +49,29 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class JsonText(str):
-    """JSON made beforehand, for a column of JSON: making it takes longer than writing it, and SQLite lets one write at a time."""
+    """JSON text encoded beforehand, for a JSON column.
+
+    Encoding takes longer than writing, and SQLite allows one writer at a time.
+    """
 
     __slots__ = ()
 
 
 def to_json(value: object) -> str:
-    """How the engines make JSON of a column's value."""
+    """Encode a column's value; used by both engines."""
     return value if isinstance(value, JsonText) else json.dumps(value)
 
 
 def json_text(value: object) -> JsonText:
-    """Raises ValueError on NaN or infinity: neither is JSON."""
+    """Encode a value. Raises ValueError on NaN or infinity: neither is JSON."""
     return JsonText(_encode(value))
 
 
 class CompressedJson(TypeDecorator[JsonValue | bytes]):
-    """JSON kept as zlib bytes: for what is large and read one at a time. Takes what `pack_json` made beforehand as well."""
+    """JSON stored as zlib bytes: for large values that are read one at a time.
+
+    Also accepts bytes from `pack_json`.
+    """
 
     impl = sa.LargeBinary
     cache_ok = True
@@ -78,7 +84,7 @@ class CompressedJson(TypeDecorator[JsonValue | bytes]):
 
 
 def pack_json(value: JsonValue) -> bytes:
-    """Raises ValueError on NaN or infinity: neither is JSON."""
+    """Encode and compress. Raises ValueError on NaN or infinity: neither is JSON."""
     return zlib.compress(_encode(value).encode(), level=6)
 
 
@@ -86,23 +92,24 @@ def unpack_json(data: bytes) -> Any:
     return json.loads(zlib.decompress(data))
 
 
-class Beside(ReturnTypeFromArgs[Any]):
-    """The same value, which rows are not to be looked up or read in order by, since an index of something else leads to fewer of them.
+class WithoutIndex(ReturnTypeFromArgs[Any]):
+    """A value whose index the database must not use to find or order rows.
 
-    PostgreSQL knows by its statistics. SQLite keeps none, takes any index for as good as any other, and is told by a plus sign.
+    Another index leads to fewer rows. PostgreSQL knows this from its statistics; SQLite keeps none
+    and treats all indexes as equal, so a plus sign excludes the index.
     """
 
     inherit_cache = True
 
 
-@compiles(Beside)
-def _plainly(element: Beside, compiler: Any, **given: Any) -> str:
+@compiles(WithoutIndex)
+def _unchanged(element: WithoutIndex, compiler: Any, **given: Any) -> str:
     return str(compiler.process(element.clauses, **given))
 
 
-@compiles(Beside, "sqlite")
-def _beside_every_index(element: Beside, compiler: Any, **given: Any) -> str:
-    return f"+{_plainly(element, compiler, **given)}"
+@compiles(WithoutIndex, "sqlite")
+def _unindexed(element: WithoutIndex, compiler: Any, **given: Any) -> str:
+    return f"+{_unchanged(element, compiler, **given)}"
 
 
 Json = sa.JSON(none_as_null=True)

@@ -1,4 +1,7 @@
-"""Connections and transactions on SQLite and PostgreSQL. The one place that begins, commits and rolls back; knows no table."""
+"""Connections and transactions on SQLite and PostgreSQL.
+
+The only place that begins, commits and rolls back. It knows no table.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _AFTER_COMMIT = "maat_after_commit"
 
 
 class Database:
-    """An engine, and sessions that are one transaction each."""
+    """An engine and its sessions; each session is one transaction."""
 
     def __init__(
         self,
@@ -55,8 +58,9 @@ class Database:
             if self.is_sqlite
             else _postgres_engine(parsed, busy_seconds, pool)
         )
-        self.engine.hide_parameters = True  # what somebody sent stands in no message
-        # A SQLite transaction that reads first and writes later can fail half-way: writers say so at the start.
+        self.engine.hide_parameters = True  # error messages must not hold user data
+        # A SQLite transaction that reads first and writes later can fail half-way: writers declare
+        # it at the start.
         self._writer = self.engine.execution_options(maat_begin="BEGIN IMMEDIATE")
         self._hasty = self._writer.execution_options(maat_wait_milliseconds=_HASTY_MILLISECONDS)
 
@@ -71,10 +75,11 @@ class Database:
 
     @contextmanager
     def session_scope(self, *, writes: bool = True, hasty: bool = False) -> Iterator[Session]:
-        """One transaction: committed at the end, rolled back on an exception. What `after_commit` collected runs when it has held.
+        """Open one transaction: commit at the end, roll back on an exception.
 
-        It begins with its first statement: until then it holds neither a connection nor, where it writes, the writer's lock of SQLite.
-        `hasty`: it fails where it would have to wait for a lock.
+        Callbacks of `after_commit` run once the commit has succeeded. The transaction begins with
+        its first statement: before that it holds no connection and, if it writes, no writer's lock
+        of SQLite. `hasty`: it fails instead of waiting for a lock.
         """
         engine = self._hasty if hasty else self._writer if writes else self.engine
         with Session(engine, expire_on_commit=False) as session:
@@ -88,17 +93,23 @@ class Database:
 
     @contextmanager
     def migration(self) -> Iterator[Connection]:
-        """A connection for migrations: of two processes that start together, one migrates and the other waits."""
+        """Open a connection for migrations.
+
+        If two processes start together, one migrates and the other waits.
+        """
         with self._writer.begin() as connection:
             self._lock(connection)
             yield connection
 
     def lock_alone(self, session: Session) -> None:
-        """Wait until no other migration or first start is under way; held to the end of the transaction."""
+        """Wait until no other migration or first start runs.
+
+        Blocks others until the transaction ends.
+        """
         self._lock(session.connection())
 
     def _lock(self, connection: Connection) -> None:
-        if not self.is_sqlite:  # there, BEGIN IMMEDIATE has done it
+        if not self.is_sqlite:  # on SQLite, BEGIN IMMEDIATE has locked already
             connection.execute(sa.text("SET LOCAL lock_timeout = 0"))  # migrations take their time
             connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_FIRST_START_LOCK})"))
 
@@ -107,7 +118,10 @@ class Database:
 
 
 def after_commit(session: Session, callback: Callable[[], object]) -> None:
-    """Run `callback` once the transaction of `session` has been committed; never, where it was not."""
+    """Run `callback` after the transaction of `session` is committed.
+
+    After a rollback it never runs.
+    """
     session.info.setdefault(_AFTER_COMMIT, []).append(callback)
 
 
@@ -116,8 +130,9 @@ def _run_callbacks(session: Session) -> None:
         try:
             callback()
         except Exception:
-            # The row is committed and says what is to be done: housekeeping finds it. The caller's answer stays true.
-            log.exception("what was to follow a commit failed")
+            # The committed row says what is to be done, and housekeeping finds it. The caller's
+            # answer stays true.
+            log.exception("a callback after a commit failed")
 
 
 def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
@@ -133,7 +148,8 @@ def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> En
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    assert isinstance(connection, sqlite3.Connection)  # noqa: S101  (this listener is attached to SQLite engines only)
+    # This listener is attached to SQLite engines only.
+    assert isinstance(connection, sqlite3.Connection)  # noqa: S101
     connection.isolation_level = None  # the driver would begin by itself, and never immediately
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")

@@ -1,4 +1,7 @@
-"""Safe retries: a request with an Idempotency-Key is carried out once; its repetition gets the answer that the first one got."""
+"""Safe retries: a request with an Idempotency-Key is carried out once.
+
+Its repetition gets the first answer again.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,15 @@ KeyHeader = Annotated[
         min_length=1,
         max_length=200,
         pattern=r"^[\x21-\x7e]+$",
-        description="Repeat a request under the same key to get the first answer again instead of a second effect.",
+        description="Repeat a request under the same key to get the first answer again "
+        "instead of a second effect.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request is answered with."""
+    """The answer to a request."""
 
     status: int
     body: Any
@@ -53,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Once:
-    """One request as its key knows it: who asks, on which route, for what."""
+    """One request as its key identifies it: who asks, on which route, for what."""
 
     principal_id: str
     route: str
@@ -70,10 +74,11 @@ class Once:
 def answer_once(
     session: Session, once: Once, settings: Settings, answer: Callable[[], Answer]
 ) -> JSONResponse:
-    """Carry the request out, unless its key has been used. Raises IdempotencyMismatch where it was used for another request.
+    """Carry the request out unless its key has been used.
 
-    The key is written in the transaction of its request: a failed request leaves no key. A second request that comes while the first
-    is under way waits for it in the database.
+    The key is written in the transaction of its request: a failed request leaves no key. A second
+    request that arrives while the first is in progress waits for it in the database. Raises
+    IdempotencyMismatch if the key was used for another request.
     """
     if once.key is None:
         return answer().response()
@@ -99,10 +104,11 @@ def answer_prepared(
     prepare: Callable[[Session], T],
     answer: Callable[[T], Answer],
 ) -> JSONResponse:
-    """As answer_once, of a request that takes time: `prepare` reads, checks and works out, `answer` does nothing but write.
+    """Do the same as `answer_once` for a request that takes time.
 
-    On SQLite one transaction writes at a time, from its first statement on: `session` must not have had any yet. What `prepare` found may
-    have changed until then: what must still hold, `answer` looks at again.
+    `prepare` reads, checks and computes; `answer` only writes. On SQLite one transaction writes at
+    a time, from its first statement on: `session` must not have run any statement yet. Rows that
+    `prepare` found may have changed by then: `answer` checks again what must still hold.
     """
     with reading() as before:
         kept = _kept(before, once, settings)
@@ -110,7 +116,7 @@ def answer_prepared(
             return kept
         try:
             prepared = prepare(before)
-        except Problem:  # the request itself may be why, where the same has just been carried out
+        except Problem:  # an identical request may just have succeeded and be the cause
             kept = _kept(before, once, settings)
             if kept is not None:
                 return kept
@@ -119,13 +125,13 @@ def answer_prepared(
 
 
 def forget_keys(session: Session, *, before: datetime, key: str | None = None) -> None:
-    """Delete keys that nobody will repeat any more: this one, or all."""
+    """Delete expired keys: this one, or all."""
     statement = delete(IdempotencyKey).where(col(IdempotencyKey.created_at) < before)
     session.execute(statement if key is None else statement.where(col(IdempotencyKey.key) == key))
 
 
 def _reserve(session: Session, once: Once) -> bool:
-    """Whether the key was free, and is now this request's."""
+    """Reserve the key for this request; return whether it was free."""
     insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
     row = {
         "principal": once.principal_id,
@@ -144,7 +150,7 @@ def _reserve(session: Session, once: Once) -> bool:
 
 
 def _kept(session: Session, once: Once, settings: Settings) -> JSONResponse | None:
-    """The answer of the same request, where it has been carried out."""
+    """Return the stored answer of the same request, if it has been carried out."""
     if once.key is None:
         return None
     kept = session.exec(

@@ -13,7 +13,10 @@ from backend.columns import BigId, Json, UtcDateTime
 
 
 class IdempotencyKey(SQLModel, table=True):
-    """Written in the transaction of the request that it answers. `digest`: of the request; `headers`: those worth repeating."""
+    """A key, written in the transaction of the request that it answers.
+
+    `digest`: of the request; `headers`: those to repeat.
+    """
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (UniqueConstraint("principal", "route", "key"),)

@@ -1,6 +1,7 @@
-"""How the service's processes write their logs. A log never holds what somebody sent: no body, no token, no query.
+"""How the service's processes write their logs.
 
-An error's message often repeats the value that caused it, so a log has an error's kind and where it arose, and never its message.
+A log never holds what a user sent: no body, no token, no query. An error's message often repeats
+the value that caused it, so a log names the kind of an error and where it arose, not its message.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 
 
 class WithoutMessages(logging.Formatter):
-    """The form of a log's line. Of an error it shows every call that led to it, and its kind."""
+    """Formats a log line.
+
+    For an error it shows the kind and every call that led to it.
+    """
 
     def formatException(self, ei: ExcInfo) -> str:  # noqa: N802  (the name that logging calls)
         return "" if ei[1] is None else "".join(trace_of(ei[1])).rstrip()
 
 
 class WithoutQuery(logging.Filter):
-    """The server's line about a request, without what stands behind the question mark."""
+    """Removes the query from the server's lines about requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -37,7 +41,10 @@ class WithoutQuery(logging.Filter):
 
 
 def install_logging(level: str) -> None:
-    """Give this process's logs their form; uvicorn has set up its own before it loads the application."""
+    """Install the log format in this process.
+
+    uvicorn has set up its own before it loads the application.
+    """
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.StreamHandler(sys.stderr))
@@ -52,7 +59,10 @@ def install_logging(level: str) -> None:
 
 
 def trace_of(error: BaseException) -> Iterator[str]:
-    """An error, and what it came of, in lines of text: files, lines of code and kinds, without messages."""
+    """Yield the lines of an error and its causes.
+
+    They name files, lines of code and kinds of errors, and hold no messages.
+    """
     for cause in reversed(list(_causes(error))):
         yield "Traceback (most recent call last):\n"
         yield from traceback.format_tb(cause.__traceback__)
@@ -63,12 +73,12 @@ def trace_of(error: BaseException) -> Iterator[str]:
 
 
 def first_line(error: BaseException) -> str:
-    """What a database driver says of an error, without the details behind it, which hold values."""
+    """Return a database driver's message without its details, which hold values."""
     return str(error).partition("\n")[0]
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error itself, then what it came of, as Python tells it."""
+    """Yield the error itself, then its causes as Python chains them."""
     seen: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and current not in seen and len(seen) < _MOST_CAUSES:

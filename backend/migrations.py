@@ -1,4 +1,7 @@
-"""Brings a database to the schema of this version. The migrations themselves stand in alembic/."""
+"""Brings a database to the schema of this version.
+
+The migrations are in alembic/.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every table, in one import: what migrations compare themselves with. The tables themselves stand with their nouns."""
+"""Every table in one import, for comparison by migrations.
+
+Each noun defines its own tables.
+"""
 
 from sqlmodel import SQLModel
 

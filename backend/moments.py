@@ -1,4 +1,8 @@
-"""The moment that a transaction takes for now. PostgreSQL's machine has the one wall clock that all others go by; SQLite is on this one."""
+"""The moment that a transaction uses as now.
+
+On PostgreSQL it comes from the database machine's wall clock, the one all workers share; SQLite is
+on this machine.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ def moment_of(session: Session) -> Moment:
 
 
 def from_now(seconds: float, *, is_sqlite: bool) -> sa.ColumnElement[object]:
-    """So many seconds from now by that clock, within a statement."""
+    """Return the moment `seconds` from now by that clock, for use within a statement."""
     ahead = timedelta(seconds=seconds)
     if is_sqlite:
         return sa.literal(utc_now() + ahead, UtcDateTime())

@@ -1,6 +1,8 @@
-"""Makes an API token from the command line, where no page can: prints the secret once. `maat token create` runs it.
+"""Makes an API token from the command line and prints the secret once.
 
-python -m backend.new_token --user local --name laptop --days 90
+No page can make one yet. `maat token create` runs it.
+
+    python -m backend.new_token --user local --name laptop --days 90
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from backend.settings import get_settings
 
 
 def new_token(database: Database, *, user_name: str, name: str, days: float | None) -> str:
-    """The secret of a new token. Raises NotFound where there is no such user."""
+    """Return the secret of a new token. Raises NotFound if there is no such user."""
     with database.session_scope() as session:
         user = session.exec(select(User).where(User.name == user_name)).first()
         if user is None:
@@ -39,9 +41,9 @@ def new_token(database: Database, *, user_name: str, name: str, days: float | No
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make an API token and print it once.")
     parser.add_argument(
-        "--user", default=LOCAL_USER, help="whose token it is (default: %(default)s)"
+        "--user", default=LOCAL_USER, help="the token's user (default: %(default)s)"
     )
-    parser.add_argument("--name", default="token", help="what it is for")
+    parser.add_argument("--name", default="token", help="what the token is for")
     parser.add_argument(
         "--days", type=float, default=None, help="days until it expires (default: never)"
     )
@@ -56,7 +58,8 @@ def main() -> None:
         parser.exit(2, f"maat: {problem.detail}\n")
     except DatabaseError as error:
         parser.exit(
-            1, f"maat: the database cannot be used ({error.orig}): has Maat been started with it?\n"
+            1,
+            f"maat: the database cannot be used ({error.orig}): has Maat been started with it?\n",
         )
 
 

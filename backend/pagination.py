@@ -1,4 +1,7 @@
-"""Keyset pagination: pages that stay right while rows are added, with cursors that only their own list understands."""
+"""Keyset pagination: pages stay correct while rows are added.
+
+A cursor is valid only for the list that it was made for.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from fastapi import Query, Request, Response
 from sqlmodel import Session
 from sqlmodel.sql.expression import SelectOfScalar
 
-from backend.columns import Beside
+from backend.columns import WithoutIndex
 from backend.problems import BadCursor
 from maat.api.fields import Page
 
@@ -24,19 +27,19 @@ Shown = TypeVar("Shown")
 
 MAX_LIMIT = 500
 
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Most items of a page.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of items on a page.")]
 Cursor = Annotated[
     str | None,
     Query(
         max_length=2000,
-        description="`next_cursor` of the page before; with the same filters and sort order.",
+        description="`next_cursor` of the previous page, with the same filters and sort order.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Rows(Generic[T]):
-    """What the database gave for one page."""
+    """The rows of one page."""
 
     items: list[T]
     next_cursor: str | None
@@ -47,7 +50,10 @@ class Rows(Generic[T]):
 
 @dataclass(frozen=True)
 class Order:
-    """What a list is sorted by: expressions that are never null, the last of them unique. All in one direction."""
+    """The sort order of a list: expressions that are never null, the last one unique.
+
+    All have one direction.
+    """
 
     keys: Sequence[Any]
     descending: bool = False
@@ -56,17 +62,23 @@ class Order:
         return [key.desc() if self.descending else key.asc() for key in self.keys]
 
     def beyond(self, values: Sequence[Any]) -> sa.ColumnElement[bool]:
-        """Rows that come after the one with these key values: compared as a row, which an index can begin at."""
+        """Select the rows after the one with these key values.
+
+        Compares whole rows, so that an index can start there.
+        """
         keys, last = sa.tuple_(*self.keys), sa.tuple_(*values)
         return keys < last if self.descending else keys > last
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of a list that an index holds in order: the whole of its condition. The parts together are the list, and no row is in two.
+    """A part of a list that one index holds in order.
 
-    `column`, `offset`: within the part, the first key of the order is this column plus this number. `few`: so few rows that they are to be
-    found and sorted, not read in order among many others.
+    The parts are disjoint and make up the list.
+
+    `condition`: the whole condition of the part. `column`, `offset`: within the part, the first key
+    of the order equals this column plus this number. `few`: the part has so few rows that they
+    should be found and sorted, instead of read in order among many others.
     """
 
     condition: sa.ColumnElement[bool]
@@ -79,10 +91,13 @@ class Branch:
 
     def order_of(self, order: Order) -> Order:
         keys = order.keys if self.column is None else [self.column, *order.keys[1:]]
-        return replace(order, keys=[Beside(key) for key in keys] if self.few else keys)
+        return replace(order, keys=[WithoutIndex(key) for key in keys] if self.few else keys)
 
     def near(self, order: Order, values: Sequence[Any]) -> sa.ColumnElement[bool]:
-        """Where an index may begin: at most a second before the first row after `values`, however sums are rounded."""
+        """Bound where an index may start: at most a second before the next row.
+
+        The second allows for rounded sums.
+        """
         if self.column is None:
             return sa.true()
         at = values[0] - self.offset
@@ -102,8 +117,10 @@ def paginate(
     cursor: str | None,
     branches: Sequence[Branch] = (),
 ) -> Rows[T]:
-    """The page of `statement` after `cursor`. `filters`: everything that decides which list this is. `branches`: the parts to read it in,
-    where it has any. Raises BadCursor.
+    """Return the page of `statement` after `cursor`.
+
+    `filters`: everything that decides which list this is. `branches`: the parts to read it in, if
+    any. Raises BadCursor.
     """
     list_digest = _digest(filters)
     after = None if cursor is None else _read_cursor(cursor, list_digest, order)
@@ -135,7 +152,7 @@ def _merged(
     after: Sequence[Any] | None,
     most: int,
 ) -> Any:
-    """The first rows of every branch, merged; the last key of the order tells which rows they are."""
+    """Select the first rows of every branch, merged by the order's last key."""
     keys = [key.label(f"key_{number}") for number, key in enumerate(order.keys)]
     arms = []
     for branch in branches:
@@ -181,22 +198,25 @@ def _read_cursor(cursor: str, list_digest: str, order: Order) -> list[Any]:
     try:
         found = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (ValueError, binascii.Error, RecursionError):
-        raise BadCursor("The cursor is not one that this service made.") from None
+        raise BadCursor("This service did not make the cursor.") from None
     if (
         not isinstance(found, list)
         or len(found) != len(order.keys) + 1
         or not isinstance(found[0], str)
     ):
-        raise BadCursor("The cursor is not one that this service made.")
+        raise BadCursor("This service did not make the cursor.")
     if found[0] != list_digest:
         raise BadCursor("The cursor was made for other filters or another sort order.")
     if not all(_is_key(value, key) for value, key in zip(found[1:], order.keys, strict=True)):
-        raise BadCursor("The cursor is not one that this service made.")
+        raise BadCursor("This service did not make the cursor.")
     return found[1:]
 
 
 def _is_key(value: Any, key: Any) -> bool:
-    """Whether a cursor may hold this value of a column: its type, and what both databases take."""
+    """Return whether a cursor may hold this value of a column.
+
+    It must have the column's type and a value that both databases accept.
+    """
     if issubclass(key.type.python_type, int | float):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**62
     return isinstance(value, str) and value.isprintable()

@@ -1,4 +1,7 @@
-"""The service's errors: one tree of classes, each with its status, its address and its advice. How they are sent: web/problem_responses.py."""
+"""The service's errors: one tree of classes with status, address and advice.
+
+web/problem_responses.py sends them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _SHOWN_CHARACTERS = 200
 
 
 class _Shown(reprlib.Repr):
-    """A representation that looks no deeper and no further than an answer shows: a hostile value costs no more than another."""
+    """A representation limited in depth and length to what an answer shows.
+
+    A hostile value costs no more than any other.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,9 +34,10 @@ _SHOWN = _Shown()
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong with one field. `pointer`: JSON Pointer into the body, or `/name` of a query or path parameter.
+    """One error in one field.
 
-    `row`, `column`: where in a table that was sent as one field, or which entry of a batch.
+    `pointer`: JSON Pointer into the body, or `/name` of a query or path parameter. `row`, `column`:
+    the place in a table that was sent as one field, or the entry of a batch.
     """
 
     pointer: str
@@ -54,7 +61,10 @@ class FieldError:
 
 
 class Problem(Exception):
-    """Something that a request cannot have. Subclasses say what; their docstrings say what to do about it."""
+    """A refused or failed request.
+
+    Subclasses say why; their docstrings say what to do about it.
+    """
 
     slug: ClassVar[str] = "internal-error"
     title: ClassVar[str] = "Something went wrong inside Maat"
@@ -90,25 +100,38 @@ class Problem(Exception):
 
 
 class InternalError(Problem):
-    """A fault of Maat. Try once more; if it stays, report the request id: the log has the rest."""
+    """A fault of Maat.
+
+    Try once more; if it stays, report the request id: the log has the details.
+    """
 
     retryable = True
 
 
 class MalformedRequest(Problem):
-    """The request could not be read: no valid JSON, or characters that no text may hold. Correct it and send it again."""
+    """The request is not valid JSON, or its text holds forbidden characters.
+
+    Correct it and send it again.
+    """
 
     slug, title, status = "malformed-request", "The request cannot be read", 400
 
 
 class BadCursor(Problem):
-    """A page cursor belongs to the filters and the sort order that it was made with. Start again without it."""
+    """A cursor is valid only with the filters and sort order it was made for.
+
+    Start again without it.
+    """
 
     slug, title, status = "bad-cursor", "The cursor does not belong to this list", 400
 
 
 class Unauthenticated(Problem):
-    """Nobody is asking. Send `Authorization: Bearer maat_...`; without one, only the same machine is let in, where the settings allow it."""
+    """The request does not say who asks.
+
+    Send `Authorization: Bearer maat_...`; without a token, only requests from the same machine are
+    accepted, if the settings allow it.
+    """
 
     slug, title, status = "unauthenticated", "Say who you are", 401
 
@@ -117,27 +140,43 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """Your role, or your token's scopes, do not include this. Ask someone who manages your tenant."""
+    """Your role, or the scopes of your token, do not include this.
+
+    Ask someone who manages your tenant.
+    """
 
     slug, title, status = "forbidden", "You may not do this", 403
 
 
 class CrossSite(Problem):
-    """A page of another site made your browser send this. Nothing was done. Use Maat's own pages, or a bearer token."""
+    """A page of another site made your browser send this. Nothing was done.
+
+    Use Maat's own pages, or a bearer token.
+    """
 
     slug, title, status = "cross-site-request", "Requests from other sites are refused", 403
 
 
 class NotFound(Problem):
-    """There is nothing at this address that you may see. Check the id; lists show what there is."""
+    """There is nothing at this address that you may see.
 
-    slug, title, status = "not-found", "There is no such thing", 404
+    Check the id; lists show what exists.
+    """
+
+    slug, title, status = "not-found", "There is nothing at this address", 404
 
 
 class MethodNotAllowed(Problem):
-    """The address exists, but not for this method. The Allow header lists those that it has."""
+    """The address exists, but not for this method.
 
-    slug, title, status = "method-not-allowed", "This address does not take this method", 405
+    The Allow header lists the methods it accepts.
+    """
+
+    slug, title, status = (
+        "method-not-allowed",
+        "This address does not accept this method",
+        405,
+    )
 
 
 class Conflict(Problem):
@@ -147,7 +186,10 @@ class Conflict(Problem):
 
 
 class PreconditionFailed(Problem):
-    """Somebody changed it since you read it. Read it again, and repeat the change on what you find."""
+    """Someone changed it since you read it.
+
+    Read it again, and repeat the change on the new version.
+    """
 
     slug, title, status = "precondition-failed", "It has changed since you read it", 412
 
@@ -159,19 +201,28 @@ class PayloadTooLarge(Problem):
 
 
 class UnsupportedMediaType(Problem):
-    """The body is not said to be JSON. Send it with the header `Content-Type: application/json`."""
+    """The body is not declared as JSON.
 
-    slug, title, status = "unsupported-media-type", "The body is of another type than JSON", 415
+    Send it with the header `Content-Type: application/json`.
+    """
+
+    slug, title, status = "unsupported-media-type", "The body is not declared as JSON", 415
 
 
 class Invalid(Problem):
-    """Some fields cannot be used. `errors` names each with its value and a remedy; nothing was stored."""
+    """Some fields cannot be used.
+
+    `errors` names each with its value and a remedy; nothing was stored.
+    """
 
     slug, title, status = "invalid", "Some fields cannot be used", 422
 
 
 class IdempotencyMismatch(Problem):
-    """This Idempotency-Key was used for another request. Use a new key for a new request, or repeat the old one unchanged."""
+    """This Idempotency-Key was used for another request.
+
+    Use a new key for a new request, or repeat the old one unchanged.
+    """
 
     slug, title, status = (
         "idempotency-key-reused",
@@ -181,25 +232,31 @@ class IdempotencyMismatch(Problem):
 
 
 class PreconditionRequired(Problem):
-    """This change needs an If-Match header with the ETag that you read, so that two people do not undo each other's work."""
+    """This change needs an If-Match header with the ETag that you read.
+
+    It prevents two people from undoing each other's work.
+    """
 
     slug, title, status = "precondition-required", "Say which version you are changing", 428
 
 
 class Unavailable(Problem):
-    """The database does not answer, or is too busy. Nothing was stored; try again in a moment."""
+    """The database does not answer, or is too busy.
+
+    Nothing was stored; try again in a moment.
+    """
 
     slug, title, status = "unavailable", "Not available at the moment", 503
     retryable = True
 
 
 def all_problems() -> Iterator[type[Problem]]:
-    """Every kind of problem that the service can answer with."""
+    """Yield every kind of problem that the service can answer with."""
     yield from Problem.__subclasses__()
 
 
 def invalid_input(error: InputError, pointer: str) -> Invalid:
-    """The library's complaint about one field of a request, as a problem that points at it."""
+    """Turn the library's error about one field into a problem that points at it."""
     return Invalid(str(error), errors=[input_field_error(error, pointer)])
 
 
@@ -215,7 +272,10 @@ def input_field_error(error: InputError, pointer: str) -> FieldError:
 
 
 def shown_value(value: Any) -> Any:
-    """A value as it may stand in an answer: JSON, short, and without what JSON cannot say (NaN, bytes, lone surrogates)."""
+    """Return a value as an answer may show it.
+
+    It is JSON, short, and without what JSON cannot express (NaN, bytes, lone surrogates).
+    """
     if value is None or isinstance(value, bool | int):
         return (
             value

@@ -1,4 +1,7 @@
-"""Hands work to the worker by name: the service does not import it. What a task does is the worker's; the truth is in the database."""
+"""Sends work to the worker by task name; the service does not import the worker.
+
+The worker defines what a task does; the truth is in the database.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,19 @@ RUN_SIMULATION = "maat.run_simulation"
 RUN_SWEEP_POINT = "maat.run_sweep_point"
 SIMULATIONS_QUEUE = "simulations"
 
-# The embedded broker's transport, by name as the tasks are: it is the worker's, and only a process that sends or receives loads it.
+# The embedded broker's transport, by name like the tasks: it belongs to the worker, and only a
+# process that sends or receives loads it.
 FILE_TRANSPORT = "worker.file_broker:Transport"
 
 
 class Queue(Protocol):
-    """Where tasks are sent. Called after the commit only (database.after_commit)."""
+    """Where tasks are sent. Call it only after the commit (database.after_commit)."""
 
     def send(self, task: str, *arguments: str) -> None: ...
 
 
 class CeleryQueue:
-    """The broker of the settings."""
+    """Sends tasks to the broker of the settings."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -42,7 +46,10 @@ def celery_queue(settings: Settings) -> CeleryQueue:
 
 
 def broker_configuration(settings: Settings) -> dict[str, Any]:
-    """What sender and worker must agree on. The filesystem broker's two folders are one: what goes out comes in."""
+    """Return what sender and worker must agree on.
+
+    The filesystem broker uses one folder for outgoing and incoming messages.
+    """
     common: dict[str, Any] = {
         "task_serializer": "json",
         "accept_content": ["json"],

@@ -1,4 +1,7 @@
-"""Every setting of the service and the worker, read from MAAT_* variables and `.env`. The one home of their names and defaults."""
+"""Every setting of the service and the worker, from MAAT_* variables and `.env`.
+
+The only home of their names and defaults.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 
 
 class Settings(BaseSettings):
-    """What a deployment may choose. Units stand in the names."""
+    """What a deployment may choose. Units are in the names."""
 
     model_config = SettingsConfigDict(
         env_prefix="MAAT_", env_file=".env", extra="ignore", frozen=True
@@ -42,12 +45,15 @@ class Settings(BaseSettings):
 
     @cached_property
     def data_path(self) -> Path:
-        """The data folder, absolute: a child process with another working directory finds the same one."""
+        """The absolute data folder, valid in every working directory."""
         return self.data_dir.expanduser().absolute()
 
     @cached_property
     def sqlalchemy_url(self) -> str:
-        """Where the truth is kept: SQLite in the data folder unless a URL is given; PostgreSQL always through psycopg."""
+        """The database URL: by default SQLite in the data folder.
+
+        PostgreSQL always uses psycopg.
+        """
         if not self.database_url:
             return f"sqlite:///{self.data_path / 'maat.db'}"
         for prefix in _POSTGRES_PREFIXES:
@@ -57,22 +63,22 @@ class Settings(BaseSettings):
 
     @cached_property
     def celery_broker_url(self) -> str:
-        """The filesystem broker unless a URL is given. Its folders: `broker_path`."""
+        """The broker URL; by default the filesystem broker, in `broker_path`."""
         return self.broker_url or "filesystem://"
 
     @property
     def database_connections(self) -> int:
-        """As many as threads ever ask for one: a request that has a thread has a connection."""
+        """One connection per thread: a request that has a thread has a connection."""
         return self.request_threads + self.door_threads + self.stream_threads
 
     @property
     def door_threads(self) -> int:
-        """Those that look up who asks: short work, and never behind the long one."""
+        """Threads that look up who asks: short work that never waits for long requests."""
         return 2
 
     @property
     def stream_threads(self) -> int:
-        """Those that look for news of event streams."""
+        """Threads that look for news of event streams."""
         return 2
 
     @property

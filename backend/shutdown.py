@@ -1,4 +1,7 @@
-"""Knows when the process has been told to stop: open event streams end then, instead of holding the server up."""
+"""Knows when the process has been asked to stop.
+
+Open event streams then end instead of delaying the server.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """Set once, waited for by many. Made and waited for on the event loop."""
+    """A flag that is set once and awaited by many.
+
+    Make and await it on the event loop.
+    """
 
     def __init__(self) -> None:
         self._begun = asyncio.Event()
@@ -22,7 +28,7 @@ class Shutdown:
         self._begun.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Sleep for up to `seconds`. Whether the end has begun."""
+        """Sleep for up to `seconds`; return whether the shutdown has begun."""
         try:
             await asyncio.wait_for(self._begun.wait(), seconds)
         except TimeoutError:
@@ -31,7 +37,10 @@ class Shutdown:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Begin when a signal to stop comes, then let the server's own handler run. Signals reach the main thread only."""
+        """Begin when a stop signal arrives, then run the server's own handler.
+
+        Signals reach the main thread only.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -40,14 +49,14 @@ class Shutdown:
             {number: signal.getsignal(number) for number in _SIGNALS},
         )
 
-        def told(number: int, frame: FrameType | None) -> None:
+        def on_signal(number: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(self.begin)
             handler = before[signal.Signals(number)]
             if callable(handler):
                 handler(number, frame)
 
         for number in _SIGNALS:
-            signal.signal(number, told)
+            signal.signal(number, on_signal)
         try:
             yield
         finally:

@@ -1,6 +1,7 @@
-"""What a principal sees of the jobs that take part in an answer: those of other tenants stand in it under keys that lead nowhere.
+"""What a principal sees of the jobs in an answer: others' jobs are anonymous.
 
-Rounds and results are stored whole, and made anonymous when they are read. Which rows somebody may read at all: tenancy.py.
+Rounds and results are stored whole and made anonymous when they are read. tenancy.py decides which
+rows a principal may read at all.
 """
 
 from __future__ import annotations
@@ -20,18 +21,22 @@ OTHER_KEY = "other-"
 
 Value = TypeVar("Value")
 _JOB_ID = re.compile(r"\bjob_\w+")
-_ASKED_AT_ONCE = 5000  # ids: databases bound the parameters of a statement
-_OF_NOBODY = frozenset({LimitKind.CAPACITY.value, LimitKind.SHAPE.value})
+_ASKED_AT_ONCE = 5000  # ids: databases limit the parameters of a statement
+_WITHOUT_HOLDER = frozenset({LimitKind.CAPACITY.value, LimitKind.SHAPE.value})
 
 
 class Sight:
-    """Of one answer: jobs that may be seen go by their ids, each other one by a key: `other-1`, `other-2`, as they are first met.
+    """Names the jobs of one answer: visible jobs by their ids, others by keys.
 
-    A key says nothing about the id, and holds within the answer alone.
+    Keys are `other-1`, `other-2` in order of appearance. A key reveals nothing about the id and is
+    valid within the answer only.
     """
 
     def __init__(self, jobs: Collection[str] | None, *, tenant: str = "") -> None:
-        """`jobs`: ids of those that may be seen, None for all; `tenant`: the name of the one whose they are."""
+        """Show the jobs with these ids, all if None.
+
+        `tenant`: the name of the viewer's tenant.
+        """
         self._jobs, self._tenant = jobs, tenant
         self._keys: dict[str, str] = {}
 
@@ -44,7 +49,7 @@ class Sight:
         return self._jobs is None or job_id in self._jobs
 
     def job(self, job_id: str) -> str:
-        """The job's id, or its key."""
+        """Return the job's id, or its key."""
         if self.may_see(job_id):
             return job_id
         return self._keys.setdefault(job_id, f"{OTHER_KEY}{len(self._keys) + 1}")
@@ -53,13 +58,16 @@ class Sight:
         return name if self.is_whole or name == self._tenant else OTHER_TENANT
 
     def text(self, text: str) -> str:
-        """A text in which ids of jobs may stand."""
+        """Replace the ids of hidden jobs in a text."""
         return _JOB_ID.sub(lambda found: self.job(found[0]), text)
 
     def limit(self, name: str) -> str:
-        """The name of a limit, which may say for whom GPUs are kept. What is not known to be harmless is not shown."""
+        """Return the name of a limit, which may reveal for whom GPUs are reserved.
+
+        Shows only what is known to be harmless.
+        """
         kind, _, rest = name.partition(":")
-        if self.is_whole or not rest or kind in _OF_NOBODY:
+        if self.is_whole or not rest or kind in _WITHOUT_HOLDER:
             return name
         if kind == LimitKind.RESERVATION:
             gpu_type, _, holders = rest.partition(":")
@@ -67,7 +75,10 @@ class Sight:
         return name if rest == self._tenant else f"{kind}:{OTHER_TENANT}"
 
     def holders(self, labels: str) -> str:
-        """For whom GPUs are kept: labels such as `tenant blue + job job_1`."""
+        """Return for whom GPUs are reserved.
+
+        `labels`: such as `tenant blue + job job_1`.
+        """
         return (
             labels
             if self.is_whole
@@ -75,20 +86,23 @@ class Sight:
         )
 
     def limits(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Values by limit. Limits that are told alike are counted, so that none is lost."""
-        told: dict[str, Value] = {}
+        """Return values by limit.
+
+        Limits with the same shown name are numbered, so that none is lost.
+        """
+        by_name: dict[str, Value] = {}
         for name, value in values.items():
             shown, count = self.limit(name), 1
-            while (shown if count == 1 else f"{shown} ({count})") in told:
+            while (shown if count == 1 else f"{shown} ({count})") in by_name:
                 count += 1
-            told[shown if count == 1 else f"{shown} ({count})"] = value
-        return told
+            by_name[shown if count == 1 else f"{shown} ({count})"] = value
+        return by_name
 
     def evidence(self, evidence: Mapping[str, Any]) -> dict[str, Any]:
-        """The numbers and names behind the reason of a job that may be seen."""
-        return {name: self._told(name, value) for name, value in evidence.items()}
+        """Return the numbers and names behind the reason of a visible job."""
+        return {name: self._shown(name, value) for name, value in evidence.items()}
 
-    def _told(self, name: str, value: Any) -> Any:
+    def _shown(self, name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         return self.limit(value) if name == "binding_limit" else self.text(value)
@@ -104,7 +118,10 @@ WHOLE = Sight(None)
 
 
 def sight_of(session: Session, principal: Principal, job_ids: Iterable[str]) -> Sight:
-    """Of an answer in which these jobs take part. A job that there is no longer is nobody's."""
+    """Return the sight of a principal on an answer with these jobs.
+
+    A job that no longer exists belongs to no tenant.
+    """
     if principal.sees_all_tenants:
         return WHOLE
     asked = sorted(set(job_ids))
@@ -122,7 +139,7 @@ def sight_of(session: Session, principal: Principal, job_ids: Iterable[str]) -> 
 
 
 def jobs_named_in(value: object) -> Iterator[str]:
-    """Ids of jobs that stand in a JSON value, as texts or inside of them."""
+    """Yield the ids of jobs in a JSON value, as whole texts or inside of them."""
     if isinstance(value, str):
         yield from _JOB_ID.findall(value)
     elif isinstance(value, Mapping):

@@ -1,4 +1,7 @@
-"""Rows that belong to a tenant: found by id, listed newest first. Of another tenant's nobody learns that they exist."""
+"""Rows that belong to a tenant: found by id, listed newest first.
+
+A principal does not learn that another tenant's rows exist.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Owned = TypeVar("Owned", bound=SQLModel)
 
 @dataclass
 class _Asked:
-    """Which page of a list, and the answer that names the next one."""
+    """The requested page of a list, and the response that will link the next one."""
 
     request: Request
     response: Response
@@ -39,7 +42,7 @@ def find_owned(
     noun: str,
     lock: bool = False,
 ) -> Owned:
-    """Raises NotFound."""
+    """Find a row that the principal may see. Raises NotFound."""
     found = session.get(table, row_id, with_for_update=lock or None)
     tenant_id: str = getattr(found, "tenant_id", "")
     if found is None or not principal.may_see(tenant_id):
@@ -55,7 +58,7 @@ def newest_owned(
     *conditions: sa.ColumnElement[bool],
     filters: Mapping[str, Any] | None = None,
 ) -> Rows[Owned]:
-    """Newest first, for ids ascend. `filters`: what `conditions` follow from."""
+    """List rows newest first (ids ascend). `filters`: the values behind `conditions`."""
     key: Any = table
     statement = select(table).where(*conditions)
     if not principal.sees_all_tenants:

@@ -1,4 +1,4 @@
-"""Pydantic's complaints as field errors: where, what, and what to do about it."""
+"""Turns pydantic's errors into field errors with a place and a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
 
 
 def pointer_part(name: str) -> str:
-    """A member's name as it stands in a JSON Pointer."""
+    """Escape a member's name for a JSON Pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
@@ -30,13 +30,15 @@ def _remedy(found: Mapping[str, Any]) -> str:
         case "missing":
             return "Give this field."
         case "extra_forbidden":
-            return "Leave it out: there is no such field here."
+            return "Leave it out: this field does not exist here."
         case "literal_error" | "enum":
             return f"Use one of {limits.get('expected')}."
         case "greater_than_equal" | "greater_than":
-            return f"Give {'at least' if 'ge' in limits else 'more than'} {limits.get('ge', limits.get('gt'))}."
+            least = limits.get("ge", limits.get("gt"))
+            return f"Give {'at least' if 'ge' in limits else 'more than'} {least}."
         case "less_than_equal" | "less_than":
-            return f"Give {'at most' if 'le' in limits else 'less than'} {limits.get('le', limits.get('lt'))}."
+            most = limits.get("le", limits.get("lt"))
+            return f"Give {'at most' if 'le' in limits else 'less than'} {most}."
         case "string_too_long":
             return f"Give at most {limits.get('max_length')} characters."
         case "string_too_short":

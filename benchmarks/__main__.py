@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: measure and print. `--only`, `--sizes`, `--json`; figures are CPU seconds of this machine, today."""
+"""`python -m benchmarks`: measure and print.
+
+Options: `--only`, `--sizes`, `--json`. Figures are CPU seconds of this machine at present.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""`python -m benchmarks.autoscaling`: ImageNet on rented nodes under every reading of what Pollux section 5.4.1 leaves open. Measures no speed.
+"""`python -m benchmarks.autoscaling`: ImageNet on rented nodes.
 
-Writes the tables of docs/pollux.md between their marks.
+Measures no speed.
+
+Runs every reading of what Pollux section 5.4.1 leaves open. Writes the tables of docs/pollux.md
+between their marks.
 """
 
 from __future__ import annotations
@@ -48,11 +51,12 @@ KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the paper leaves open, filled in; as it stands, as literally as can be.
+    """What the paper leaves open; the defaults follow its text literally.
 
-    `nodes`: the most that may be rented; the paper's simulated cluster has 16. `target`: the share of the ideal to which nodes are added
-    by goodput, of one GPU's or one node's. `one_by_one`: throughput adds one node at every decision instead. `known`: of the step times beforehand. `largest_batch`: of the training,
-    where it is not the largest that was measured, 12,800.
+    `nodes`: the maximum to rent; the paper's simulated cluster has 16. `target`: the share of the
+    ideal (of one GPU or one node) to which nodes are added by goodput. `one_by_one`: by throughput,
+    one node is added at every decision instead. `known`: the step times known beforehand.
+    `largest_batch`: of the training, if it is not the largest measured one, 12,800.
     """
 
     nodes: int = 16
@@ -66,24 +70,27 @@ class Reading:
     largest_batch: int | None = None
 
     def by_goodput(self) -> Reading:
-        """The same, without what concerns throughput alone: readings that share a run by goodput."""
+        """Return the reading without what concerns only throughput.
+
+        Readings with equal runs by goodput share them.
+        """
         return replace(self, fast_batch=FastBatch.HELD, one_by_one=False)
 
     def by_throughput(self) -> Reading:
-        """The same, without what concerns goodput alone."""
+        """Return the reading without what concerns only goodput."""
         return replace(self, target=LOWER, ideal=Ideal.ONE_GPU)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reading gives: node-hours and hours by goodput and by throughput."""
+    """The result of a reading: node-hours and hours by goodput and by throughput."""
 
     ours: tuple[float, float]
     theirs: tuple[float, float]
 
     @property
     def difference(self) -> tuple[float, float]:
-        """Cost and completion time by goodput over those by throughput, less one."""
+        """Return the relative difference in cost and time, goodput over throughput."""
         return self.ours[0] / self.theirs[0] - 1, self.ours[1] / self.theirs[1] - 1
 
     @property
@@ -128,7 +135,7 @@ SINGLE: Mapping[str, Reading] = {
 
 
 def grid() -> list[Reading]:
-    """What moves the figures most, in all combinations."""
+    """Return all combinations of what changes the figures most."""
     targets = (LOWER, (UPPER + LOWER) / 2)
     return [
         Reading(nodes, target, ideal, batch, known=known)
@@ -142,7 +149,7 @@ def _imagenet(profiles: Path) -> Model:
 
 
 def play(reading: Reading, profiles: Path, *, by_goodput: bool) -> tuple[float, float]:
-    """Node-hours and hours of one training."""
+    """Return node-hours and hours of one training."""
     model = _imagenet(profiles)
     if reading.largest_batch is not None:
         truth = copy.copy(model.truth)
@@ -168,7 +175,7 @@ def _theirs(reading: Reading) -> Autoscaler:
 def play_all(
     readings: Iterable[Reading], profiles: Path, *, processes: int
 ) -> Mapping[Reading, Outcome]:
-    """Every reading; runs that several share are made once."""
+    """Run every reading; shared runs are made once."""
     readings = list(dict.fromkeys(readings))
     runs = list(
         dict.fromkeys(
@@ -248,8 +255,10 @@ def _summary(found: Mapping[Reading, Outcome]) -> str:
     every = grid()
     near = sum(found[reading].is_near for reading in every)
     return (
-        f"All {len(every)} combinations of nodes, target (L, or the middle of U and L), ideal (one GPU, one node), what is known (all step times, "
-        f"one GPU's, nothing) and the batch by throughput (what the GPUs hold; the largest, accumulated where they hold less): {near} are within "
+        f"All {len(every)} combinations of nodes, target (L, or the middle of U and L), ideal "
+        "(one GPU, one node), what is known (all step times, "
+        "one GPU's, nothing) and the batch by throughput (what the GPUs hold; the largest, "
+        f"accumulated where they hold less): {near} are within "
         f"{NEAR:.0%} of both of the paper's figures."
     )
 

@@ -1,4 +1,7 @@
-"""What hostile bodies cost others: how long /health waits while one is sent, and what memory the service keeps of it."""
+"""What hostile bodies cost others.
+
+Measures how long /health waits while one is sent, and how much memory the service keeps.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,10 @@ COLUMNS = {
     "peak": "peak MiB",
 }
 NOTES = [
-    "On SQLite, nothing else asked of the service; /health is asked again as soon as it has answered, over a connection of its own.",
-    "/health worst: from the first byte of the body to the answer. without it: the worst of as many seconds before, nothing being sent.",
+    "On SQLite, nothing else asked of the service; /health is asked again as soon as it has "
+    "answered, over a connection of its own.",
+    "/health worst: from the first byte of the body to the answer. without it: the worst of as "
+    "many seconds before, nothing being sent.",
 ]
 MIB = 1024 * 1024
 _HEALTH = request_bytes("GET", "/api/v1/health")
@@ -38,7 +43,7 @@ _QUIET_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Hostile:
-    """`fill`: what the body repeats until it has this size."""
+    """A body. `fill`: what it repeats until it has this size."""
 
     name: str
     fill: str
@@ -68,7 +73,10 @@ async def _measured(service: Served) -> list[dict[str, Cell]]:
 
 
 def _cases() -> Iterator[tuple[str, bytes, str, bool]]:
-    """Name of the body, the body, where it is sent, whether by the administrator: beyond every limit, then just below that of the route."""
+    """Return (name, body, address, as administrator) of every body.
+
+    First those beyond every limit, then those just below their route's limit.
+    """
     jobs, simulations, call = "/api/v1/jobs", "/api/v1/simulations", "/_dash-update-component"
     batch, sweeps, nodes = "/api/v1/jobs:batch", "/api/v1/sweeps", "/api/v1/clusters/demo/nodes"
     for hostile in (LISTS, ESCAPES):
@@ -156,7 +164,10 @@ async def _row(service: Served, name: str, body: bytes, path: str, known: bool) 
 
 
 def _send(port: int, request: bytes) -> tuple[int, float]:
-    """Status, and seconds until it was there; in a thread, so that sending does not hold up what is measured meanwhile."""
+    """Return status and seconds of an answer.
+
+    Runs in a thread, so that sending does not delay what is measured meanwhile.
+    """
     begun = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(request)
@@ -165,7 +176,7 @@ def _send(port: int, request: bytes) -> tuple[int, float]:
 
 
 async def _worst_health(service: Served, work: asyncio.Task[Any]) -> float:
-    """The longest that /health took while `work` went on, with what it took of the moment after."""
+    """Return the longest time of /health while `work` ran and just after it."""
     connection, worst = Connection(service.port), 0.0
     await connection.ask(_HEALTH)
     while True:

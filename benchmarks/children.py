@@ -1,4 +1,7 @@
-"""Child processes that answer line by line and can be killed. Not responsible for what they compute."""
+"""Child processes that answer line by line and can be killed.
+
+Does not compute anything itself.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,11 @@ START_SECONDS = 60.0  # imports may take that long on a busy machine
 
 @dataclass(frozen=True)
 class Answers:
-    """JSON lines that came before the end. Where the child was killed: wall seconds that it was given, and CPU seconds that it spent in
-    them on the line that never came."""
+    """The JSON lines that arrived.
+
+    If the child was killed: the wall seconds it was given, and the CPU seconds that it spent on the
+    missing line.
+    """
 
     lines: list[dict[str, float | str]]
     killed_after: float | None = None
@@ -26,9 +32,9 @@ class Answers:
 
 
 def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: float) -> Answers:
-    """Run `python -m module`, and kill it when its next line takes longer than `seconds`.
+    """Run `python -m module`; kill it if its next line takes longer than `seconds`.
 
-    Its first line says that it is ready; every line holds `cpu`, the CPU seconds of the child so far.
+    Its first line says that it is ready; every line has `cpu`, the CPU seconds of the child so far.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -46,7 +52,8 @@ def ask_child(module: str, arguments: Sequence[str], *, expected: int, seconds: 
             line = arriving.get(timeout=seconds if lines else START_SECONDS)
             if line is None:
                 raise RuntimeError(
-                    f"{module} {arguments[0]} ended after {max(len(lines) - 1, 0)} of {expected} answers"
+                    f"{module} {arguments[0]} ended after {max(len(lines) - 1, 0)} of {expected} "
+                    "answers"
                 )
             lines.append(json.loads(line))
     except queue.Empty:

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.comparison`: every policy on one trace, and what can be told apart; writes docs/comparison.md and its picture."""
+"""`python -m benchmarks.comparison`: every policy on one trace, compared.
+
+Writes docs/comparison.md and its picture.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = os.environ.get("MAAT_DATA")
     if data is None:
         print(
-            "MAAT_DATA names no folder: the trace and the profiles are public data that this reads.",
+            "MAAT_DATA names no folder: the trace and the profiles are public data that this "
+            "reads.",
             file=sys.stderr,
         )
         return 2
@@ -64,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def outcomes(data: Path, options: argparse.Namespace) -> tuple[Outcome, ...]:
-    """Every policy with the placer that suits it; those that share GPUs may put two jobs on one, under the declared synthetic interference."""
+    """Return every policy with its own placer.
+
+    Policies that share GPUs may put two jobs on one, under the declared synthetic interference.
+    """
     models = measured_models(data / "sia-artifact/profiles")
     trace = Trace("philly-1", GivenTrace(read_workload(data / TRACE, known_models=models)))
     alone = Cluster.parse(CLUSTER)
@@ -90,14 +97,20 @@ def page(found: Mapping[str, Any]) -> str:
     baseline = found["contestants"][found["baseline"]]["name"]
     parts = (
         "# All policies on one trace",
-        f"Written by `python -m benchmarks.comparison`: philly-1 (160 jobs) with the measured profiles on `{CLUSTER}`, fidelity `paper`, seed 0, "
-        "each policy with the placer that suits it. Jobs of policies that adapt nothing run with the GPU count and batch size of the trace. SJF-FFS "
-        "and SJF-BSBF may put two jobs on a GPU; what these lose is a declared synthetic table, for nobody measured these models together.",
+        "Written by `python -m benchmarks.comparison`: philly-1 (160 jobs) with the measured "
+        f"profiles on `{CLUSTER}`, fidelity `paper`, seed 0, "
+        "each policy with the placer that suits it. Jobs of policies that adapt nothing run with "
+        "the GPU count and batch size of the trace. SJF-FFS "
+        "and SJF-BSBF may put two jobs on a GPU; what these lose is a declared synthetic table, "
+        "for nobody measured these models together.",
         "![JCT relative to Sia](images/comparison.png)",
         _means(found),
-        f"Job by job against {baseline}: mean of the difference in JCT, geometric mean of the ratio, each with its 95 % interval over the jobs of "
-        "this one run: it says nothing of other traces. `maat compare` with several traces does. Fewer than ten jobs of one run would tell nobody "
-        "apart, and the same jobs under two names are refused as a second trace. A policy meets itself under another parameter with "
+        f"Job by job against {baseline}: mean of the difference in JCT, geometric mean of the "
+        "ratio, each with its 95 % interval over the jobs of "
+        "this one run: it says nothing of other traces. `maat compare` with several traces does. "
+        "Fewer than ten jobs of one run would tell nobody "
+        "apart, and the same jobs under two names are refused as a second trace. A policy meets "
+        "itself under another parameter with "
         "`--policy sia,soft=sia --set soft.p=-1`.",
         _differences(found),
     )
@@ -155,7 +168,7 @@ def _interval(interval: Mapping[str, Any], form: str) -> str:
 
 
 def draw(found: Mapping[str, Any], chromium: str | None) -> None:
-    """The figure of the Simulate page, as a picture."""
+    """Draw the figure of the Simulate page as a picture."""
     from playwright.sync_api import sync_playwright
 
     from frontend.figures.contest import ratio_figure

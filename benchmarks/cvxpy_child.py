@@ -1,6 +1,7 @@
-"""The same programmes in cvxpy, in a process of its own that can be killed: GLPK_MI does not keep to its time limit.
+"""The same programmes in cvxpy, in a process that can be killed.
 
-Reads problems from .npz files named on the command line after the solver's name; prints one JSON line when it is ready, and one for each.
+GLPK_MI does not keep its time limit. Reads problems from .npz files named on the command line after
+the solver's name; prints one JSON line when it is ready, and one per problem.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _say(figures: dict[str, float | str]) -> None:
 
 
 def _solve(solver: str, arrays: dict[str, np.ndarray]) -> dict[str, float | str]:
-    """CPU seconds of building and of solving, apart."""
+    """Return the CPU seconds of building and of solving."""
     began = time.process_time()
     problem = _problem(**arrays)
     data, chain, inverse = problem.get_problem_data(solver)

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.fidelity`: Maat on public traces beside published figures, written to docs/fidelity.md. Measures no speed."""
+"""`python -m benchmarks.fidelity`: Maat on public traces and published figures.
+
+Writes docs/fidelity.md. Measures no speed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = os.environ.get("MAAT_DATA")
     if not data:
         parser.error(
-            "MAAT_DATA is not set: give the folder that holds sia-artifact/profiles and sia-artifact/workloads"
+            "MAAT_DATA is not set: give the folder that holds sia-artifact/profiles and "
+            "sia-artifact/workloads"
         )
     outcomes = play_all(
         wanted(quick=options.quick),

@@ -1,4 +1,7 @@
-"""The outcomes of `benchmarks.fidelity_runs` beside the published figures, as Markdown. Runs nothing."""
+"""Writes our outcomes and the published figures as Markdown.
+
+Runs nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ Outcomes = Mapping[Run, Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A column: the field, its heading, digits, and how far off it may be on each trace and on the mean (shares; None: not bounded)."""
+    """A column: the field, its heading, digits, and the allowed deviations.
+
+    Deviations are shares, on each trace and on the mean; None: unlimited.
+    """
 
     name: str
     heading: str
@@ -81,14 +87,16 @@ def page(outcomes: Outcomes) -> str:
 def _head() -> str:
     return (
         "# Fidelity\n\n"
-        "How near Maat's simulations come to published ones. Measured by `python -m benchmarks.fidelity` (the data folder in `MAAT_DATA`; `--quick` for "
-        f"one trace), which writes this page. Every run is of the policy `sia` with the measured profiles, on `{CLUSTER}` unless said.\n\n"
+        "How near Maat's simulations come to published ones. Measured by `python -m "
+        "benchmarks.fidelity` (the data folder in `MAAT_DATA`; `--quick` for "
+        "one trace), which writes this page. Every run is of the policy `sia` with the measured "
+        f"profiles, on `{CLUSTER}` unless said.\n\n"
         f"- *Published simulator*: {SIMULATOR_SOURCE}.\n- *Paper*: {PAPER_SOURCE}."
     )
 
 
 def difference(ours: float, theirs: float) -> float:
-    """Relative difference, a share of theirs."""
+    """Return the relative difference, as a share of theirs."""
     return ours / theirs - 1
 
 
@@ -97,7 +105,7 @@ def percent(share: float) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
-    """A Markdown table; the first columns are words, the others figures."""
+    """Write a Markdown table; the first columns are words, the others figures."""
     lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -108,7 +116,7 @@ def _cell(metric: Metric, ours: float, theirs: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One figure of one trace under all seeds that were run, beside the published one."""
+    """One figure of one trace under all seeds, and the published one."""
 
     trace: str
     metric: Metric
@@ -117,12 +125,12 @@ class Spread:
 
     @property
     def off(self) -> float:
-        """Relative difference of the mean."""
+        """The relative difference of the mean."""
         return difference(fmean(self.values), self.published)
 
     @property
     def place(self) -> str:
-        """Where the published figure lies; figures count as equal where they print alike."""
+        """Where the published figure is; figures are equal if they print equally."""
         least, most, theirs = (
             round(v, self.metric.digits)
             for v in (min(self.values), max(self.values), self.published)
@@ -136,7 +144,7 @@ class Spread:
         )
 
     def within(self) -> int:
-        """Seeds under which the figure lies within what is asked of each trace."""
+        """The seeds whose figure is within the deviation allowed for each trace."""
         each = self.metric.each
         return sum(
             each is None or abs(difference(value, self.published)) <= each for value in self.values
@@ -171,7 +179,10 @@ SPREAD_HEADS = (
 def spreads(
     trace: str, outcomes: Outcomes, published: RunFigures, *, cluster: str = CLUSTER
 ) -> list[Spread]:
-    """Every figure of a trace at the artifact's fidelity, over the seeds; empty where it was not run."""
+    """Return every figure of a trace at the artifact's fidelity, over the seeds.
+
+    Empty if it was not run.
+    """
     found = [
         outcomes[run].figures
         for seed in SEEDS
@@ -194,15 +205,22 @@ def _beside_simulator(outcomes: Outcomes) -> str:
     seeds = max(len(spread.values) for spread in found)
     words = _listed(SIMULATOR_DIFFERENCES)
     return (
-        "## `--fidelity sia-artifact` beside the published simulator\n\nThe published simulator rounds costs to two decimals, so that many "
-        "assignments cost the same and its solver takes one of them. Maat takes one at random, drawn by `--seed`: below are the mean, the least and "
-        f"the most over {seeds} seeds.\n\n{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n{_means(found)}\n\n"
+        "## `--fidelity sia-artifact` beside the published simulator\n\nThe published simulator "
+        "rounds costs to two decimals, so that many "
+        "assignments cost the same and its solver takes one of them. Maat takes one at random, "
+        "drawn by `--seed`: below are the mean, the least and "
+        f"the most over {seeds} "
+        f"seeds.\n\n{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n"
+        f"{_means(found)}\n\n"
         f"{_verdict(found)}\n\n{words}"
     )
 
 
 def _means(found: Sequence[Spread]) -> str:
-    """On the mean of the traces: the difference of the seeds' means, and the least and the most of a seed that all traces were run with."""
+    """Describe the mean over the traces: difference of means, and their range.
+
+    The range covers the seeds that all traces were run with.
+    """
     rows = []
     for metric in METRICS:
         mine = [spread for spread in found if spread.metric is metric]
@@ -236,7 +254,8 @@ def _one_type(outcomes: Outcomes) -> str:
         return ""
     return (
         f"## The same on one GPU type\n\n{ONE_TYPE_TRACE} on `{ONE_TYPE_CLUSTER}`.\n\n"
-        f"{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n{_listed(ONE_TYPE_DIFFERENCES)}"
+        f"{table(SPREAD_HEADS, [spread.row() for spread in found], words=2)}\n\n"
+        f"{_listed(ONE_TYPE_DIFFERENCES)}"
     )
 
 
@@ -249,7 +268,10 @@ def _bound(share: float | None) -> str:
 
 
 def _verdict(found: Sequence[Spread]) -> str:
-    """Which figures lie outside what is asked, and which published ones outside the range of the seeds, by name."""
+    """Name the figures outside the allowed deviation.
+
+    Also names the published ones outside the range of the seeds.
+    """
     outside = [
         f"{s.metric.heading} of {s.trace} ({percent(s.off)})"
         for s in found
@@ -306,14 +328,19 @@ def _hours(outcomes: Outcomes) -> str:
         "one seed to the mean",
     ]
     return (
-        "## GPU-hours per job of a model, by GPU type\n\nMaat's mean over the seeds (published), whole rounds, fidelity `sia-artifact`. *On another "
-        "type*: the share of a model's GPU-hours that would have to change type for the two mixes to be the same; *one seed to the mean*: the same "
+        "## GPU-hours per job of a model, by GPU type\n\nMaat's mean over the seeds (published), "
+        "whole rounds, fidelity `sia-artifact`. *On another "
+        "type*: the share of a model's GPU-hours that would have to change type for the two mixes "
+        "to be the same; *one seed to the mean*: the same "
         f"between one of Maat's seeds and their mean, on average.\n\n{table(heads, rows, words=2)}"
     )
 
 
 def moved(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Half the distance between two mixes: 0 where they have the same shares, 1 where they have no type in common."""
+    """Return half the distance between two mixes.
+
+    It is 0 for equal shares and 1 for mixes without a common type.
+    """
     shares = [
         [value / sum(mix) for value in mix] if sum(mix) else [0.0] * len(mix)
         for mix in (ours, theirs)
@@ -338,15 +365,21 @@ def _beside_paper(outcomes: Outcomes) -> str:
     shown = table(["traces", *(m.heading for m in (*METRICS, *CONTENTION))], rows)
     words = _listed([*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES])
     return (
-        "## `--fidelity paper` beside the paper's table 3\n\nSeed 0. Means over the traces, p99 over their jobs together, the most of the contention; cells read "
+        "## `--fidelity paper` beside the paper's table 3\n\nSeed 0. Means over the traces, p99 "
+        "over their jobs together, the most of the contention; cells read "
         "Maat's figure (published figure, difference). The "
-        f"paper's means are over 8 to 10 traces of a family; public with these GPU types are the ones here (saturn is the paper's Helios).\n\n{shown}\n\n"
-        f"The published simulator on the public traces, beside the same table:\n\n{_simulator_beside_paper()}\n\n{words}"
+        "paper's means are over 8 to 10 traces of a family; public with these GPU types are the "
+        f"ones here (saturn is the paper's Helios).\n\n{shown}\n\n"
+        "The published simulator on the public traces, beside the same "
+        f"table:\n\n{_simulator_beside_paper()}\n\n{words}"
     )
 
 
 def _simulator_beside_paper() -> str:
-    """The published simulator's own figures (p99: mean over the traces) beside the paper's."""
+    """Compare the published simulator's own figures with the paper's.
+
+    Its p99 is the mean over the traces.
+    """
     rows = []
     for family, published in TABLE_3.items():
         traces = [trace for trace in RUNS if trace.startswith(family)]
@@ -361,7 +394,7 @@ def _simulator_beside_paper() -> str:
 
 
 def _single_rules(outcomes: Outcomes) -> str:
-    """Mean over the traces of what changing one rule of the paper's fidelity changes."""
+    """Return the mean change over the traces when one rule of `paper` changes."""
     rows = []
     for change in CHANGES:
         traces = [
@@ -386,8 +419,10 @@ def _single_rules(outcomes: Outcomes) -> str:
     if not rows:
         return ""
     return (
-        f"### One rule at a time\n\nFidelity `paper` with one rule changed, mean over {' and '.join(CHANGED_TRACES)}, seed 0: what each rule does to "
-        f"Maat's figures. Two runs that differ only in how a tie was broken differ by several per cent too (first table), in p99 and makespan by more."
+        "### One rule at a time\n\nFidelity `paper` with one rule changed, mean over "
+        f"{' and '.join(CHANGED_TRACES)}, seed 0: what each rule does to "
+        "Maat's figures. Two runs that differ only in how a tie was broken differ by several per "
+        "cent too (first table), in p99 and makespan by more."
         f"\n\n{table(['change', *(m.heading for m in METRICS)], rows)}"
     )
 
@@ -402,7 +437,8 @@ def _switches() -> str:
         for change, figures in SWITCHES.items()
     ]
     return (
-        "### The same on the published simulator\n\nOn philly-1, one rule or one choice among equals changed at a time (measured on it, not on Maat)."
+        "### The same on the published simulator\n\nOn philly-1, one rule or one choice among "
+        "equals changed at a time (measured on it, not on Maat)."
         f"\n\n{table(['change', *(m.heading for m in METRICS)], rows)}"
     )
 
@@ -412,7 +448,10 @@ def _change(value: float, reference: float) -> str:
 
 
 def family_figures(outcomes: Sequence[Outcome]) -> RunFigures:
-    """Means over the traces of a family; p99 of all their jobs together and the most contention, as the published scripts pool them."""
+    """Return means over the traces of a family.
+
+    p99 is over all their jobs and contention is the maximum, pooled as in the published scripts.
+    """
     jct = sorted(hours for outcome in outcomes for hours in outcome.jct_hours)
     means = {
         f.name: fmean(getattr(outcome.figures, f.name) for outcome in outcomes)
@@ -425,7 +464,7 @@ def family_figures(outcomes: Sequence[Outcome]) -> RunFigures:
 
 
 def _cost_of_not_knowing(outcomes: Outcomes) -> str:
-    """How the two fidelities differ on the traces that both were run on."""
+    """Describe how the two fidelities differ on the traces that both were run on."""
     both = [
         t for t in ARTIFACT_TRACES if Run(t, ARTIFACT) in outcomes and Run(t, PAPER) in outcomes
     ]
@@ -442,9 +481,12 @@ def _cost_of_not_knowing(outcomes: Outcomes) -> str:
         for name, metric in {m.name: m for m in METRICS}.items()
     }
     return (
-        f"Between Maat's own two fidelities, on the {len(both)} traces that both were run on, the paper's rules change average JCT by "
-        f"{percent(ratio['avg_jct_hours'])}, GPU-hours per job by {percent(ratio['gpu_hours_per_job'])} and restarts per job by "
-        f"{percent(ratio['restarts_per_job'])}: that part of a difference comes from the rules below, not from the engine."
+        f"Between Maat's own two fidelities, on the {len(both)} traces that both were run on, the "
+        "paper's rules change average JCT by "
+        f"{percent(ratio['avg_jct_hours'])}, GPU-hours per job by "
+        f"{percent(ratio['gpu_hours_per_job'])} and restarts per job by "
+        f"{percent(ratio['restarts_per_job'])}: that part of a difference comes from the rules "
+        "below, not from the engine."
     )
 
 

@@ -1,4 +1,7 @@
-"""The simulations that `benchmarks.fidelity` compares with published ones, and what is kept of each. Measures no speed."""
+"""The simulations that `benchmarks.fidelity` compares with published ones.
+
+Keeps what is needed of each. Measures no speed.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +69,16 @@ QUICK_TRACE, QUICK_SEEDS = "philly-1", 3
 
 @cache
 def _fitter(across_over_within: float) -> MemoisingFitter:
-    """Of this process: other seeds report the same samples again."""
+    """Return the fitter of this process: other seeds report the same samples again."""
     return MemoisingFitter(across_over_within=across_over_within)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is simulated: a trace such as philly-1 at a fidelity, ties broken by a seed. `change`: one of CHANGES, made to the fidelity."""
+    """A simulation: a trace such as philly-1, a fidelity, and a seed to break ties.
+
+    `change`: one of CHANGES, applied to the fidelity.
+    """
 
     trace: str
     fidelity: str
@@ -83,7 +89,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run. `jct_hours`: of every job, sorted. `hours`: model -> GPU type -> GPU-hours per job of the model, whole rounds."""
+    """The outcome of a run.
+
+    `jct_hours`: of every job, sorted. `hours`: model -> GPU type -> GPU-hours per job of the model,
+    in whole rounds.
+    """
 
     figures: RunFigures
     jct_hours: tuple[float, ...]
@@ -91,7 +101,7 @@ class Outcome:
 
 
 def wanted(*, quick: bool) -> list[Run]:
-    """The longest first, so that two processes end together."""
+    """Order the longest first, so that two processes end together."""
     seeded = [(trace, CLUSTER) for trace in ARTIFACT_TRACES] + [(ONE_TYPE_TRACE, ONE_TYPE_CLUSTER)]
     runs = [Run(trace, ARTIFACT, seed, cluster) for trace, cluster in seeded for seed in SEEDS]
     runs += [Run(trace, PAPER) for trace in PAPER_TRACES]
@@ -136,7 +146,10 @@ def outcome_of(result: SimulationResult) -> Outcome:
 
 
 def whole_round_hours(result: SimulationResult) -> dict[str, dict[str, float]]:
-    """Model -> type -> GPU-hours per job: every round in which a job holds GPUs counts whole, also its last, as the published scripts count."""
+    """Return model -> type -> GPU-hours per job.
+
+    Every round in which a job holds GPUs counts whole, the last too, as in the published scripts.
+    """
     model_of = {record.name: record.model for record in result.records}
     end_of = {
         r.name: result.end_time
@@ -163,7 +176,10 @@ def whole_round_hours(result: SimulationResult) -> dict[str, dict[str, float]]:
 def play_all(
     runs: Sequence[Run], data: Path, *, processes: int, kept: Path | None = None
 ) -> dict[Run, Outcome]:
-    """The outcome of every run. `kept`: a file of earlier outcomes; those are not simulated again, and new ones are added to it."""
+    """Return the outcome of every run.
+
+    `kept`: a file of earlier outcomes; those are not simulated again, and new ones are added to it.
+    """
     found = _read(kept)
     missing = [run for run in runs if run not in found]
     with ProcessPoolExecutor(processes) as pool:
@@ -171,7 +187,8 @@ def play_all(
             missing, pool.map(play, missing, [data] * len(missing)), strict=True
         ):
             print(
-                f"{run.trace}, {run.fidelity}, seed {run.seed}: JCT {outcome.figures.avg_jct_hours:.3f} h",
+                f"{run.trace}, {run.fidelity}, seed {run.seed}: JCT "
+                f"{outcome.figures.avg_jct_hours:.3f} h",
                 file=sys.stderr,
             )
             found[run] = outcome

@@ -1,4 +1,7 @@
-"""What a fit costs in processes that use BLAS differently: in a script that imports Maat, under the `maat` command, and on a pool of threads."""
+"""The cost of a fit in processes that use BLAS differently.
+
+They are a script that imports Maat, the `maat` command, and a pool of threads.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,22 @@ COLUMNS = {
 }
 NOTES = [
     "Eight samples of one job, 300 fits, the first not counted; CPU of all threads of the process.",
-    "command: the environment that `maat` sets for itself. script: nothing set, fit_throughput as it is. pool: the same without its limit.",
+    "command: the environment that `maat` sets for itself. script: nothing set, fit_throughput as "
+    "it is. pool: the same without its limit.",
 ]
 MEASURE = """
 import json, time
 from contextlib import nullcontext
 from threadpoolctl import threadpool_info
 from maat.scheduling import fitting
-samples = [fitting.Sample(1, 1, m, 0.1 + 0.01 * m + 0.001 * (m % 3), 0.0) for m in (8, 16, 32, 64, 128)]
-samples += [fitting.Sample(1, 2, 32, 0.49, 0.06), fitting.Sample(1, 4, 32, 0.53, 0.12), fitting.Sample(2, 8, 32, 0.7, 0.3)]
+samples = [
+    fitting.Sample(1, 1, m, 0.1 + 0.01 * m + 0.001 * (m % 3), 0.0) for m in (8, 16, 32, 64, 128)
+]
+samples += [
+    fitting.Sample(1, 2, 32, 0.49, 0.06),
+    fitting.Sample(1, 4, 32, 0.53, 0.12),
+    fitting.Sample(2, 8, 32, 0.7, 0.3),
+]
 if POOL:
     fitting.one_blas_thread = nullcontext
 fitting.fit_throughput(samples)
@@ -35,7 +45,8 @@ began = time.process_time()
 for _ in range(300):
     fitting.fit_throughput(samples)
 spent = time.process_time() - began
-print(json.dumps({"milliseconds": spent / 300 * 1000, "threads": max(pool["num_threads"] for pool in threadpool_info())}))
+threads = max(pool["num_threads"] for pool in threadpool_info())
+print(json.dumps({"milliseconds": spent / 300 * 1000, "threads": threads}))
 """
 ONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

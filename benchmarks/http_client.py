@@ -1,4 +1,4 @@
-"""A keep-alive connection that costs little: what it sends is bytes made once, what it returns is the status and how long it took."""
+"""A cheap keep-alive connection: sends bytes, returns status and duration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def request_bytes(method: str, path: str, *, token: str = "", body: bytes = b"")
 
 
 class Connection:
-    """Opens with its first request, and again where the server closed it."""
+    """Connects on the first request, and again after the server closed it."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -33,7 +33,10 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, request: bytes) -> Reply:
-        """Raises OSError or EOFError where the connection breaks before the answer."""
+        """Send a request.
+
+        Raises OSError or EOFError if the connection breaks before the answer.
+        """
         begun = time.perf_counter()
         if self._reader is None or self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)

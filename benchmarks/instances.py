@@ -1,7 +1,9 @@
-"""Assignment programmes as Sia's rounds make them, at any cluster size: seeded, synthetic, independent of the policies they measure.
+"""Assignment programmes as in Sia's rounds, at any cluster size.
 
-Nodes of 4 T4, 8 RTX and 8 A100 at 6:3:2; powers of two inside a node, then whole nodes; six families of jobs; scale-up by two;
-restart factor; value = lambda - (restart factor x normalised goodput)^p. Warm-up rounds with 3 % of the jobs replaced, then stored rounds.
+They are seeded, synthetic and independent of the policies they measure. Nodes of 4 T4, 8 RTX and 8
+A100 at 6:3:2; powers of two inside a node, then whole nodes; six families of jobs; scale-up by two;
+restart factor; value = lambda - (restart factor x normalised goodput)^p. Warm-up rounds with 3 % of
+the jobs replaced, then stored rounds.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ TURNOVER = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Jobs of one kind. `speed`: one GPU of each type, relative. `scaling`: exponent of goodput in GPUs, from the first stage of
-    training to the last. `between_nodes`: factor on several nodes."""
+    """Jobs of one kind.
+
+    `speed`: of one GPU of each type, relative. `scaling`: exponent of goodput in GPUs, from the
+    first stage of training to the last. `between_nodes`: factor on several nodes.
+    """
 
     share: float
     speed: tuple[float, float, float]
@@ -63,7 +68,10 @@ class Columns:
 
 @dataclass
 class Population:
-    """The jobs of one instance, as arrays of shape (J,). `held`: the column each job holds, -1 for none."""
+    """The jobs of one instance, as arrays of shape (J,).
+
+    `held`: the column that each job holds, -1 for none.
+    """
 
     family: IntArray
     stage: IntArray
@@ -85,7 +93,7 @@ class Instance:
 
 
 def capacities(gpus: int, *, odd: bool, seed: int = 0) -> IntArray:
-    """GPUs by type, shape (3,); `odd`: 1-7 of each type are missing (drained, broken)."""
+    """Return GPUs by type, shape (3,); `odd`: 1-7 of each type are missing."""
     intact = _NODES_PER_64 * _GPUS_PER_NODE * (gpus // 64)
     missing = (
         np.random.default_rng((seed, gpus)).integers(1, 8, 3)
@@ -97,7 +105,10 @@ def capacities(gpus: int, *, odd: bool, seed: int = 0) -> IntArray:
 
 
 def sia_columns(gpus: int) -> Columns:
-    """Powers of two inside a node, then whole nodes, up to the most GPUs that any family uses."""
+    """Return the columns: powers of two inside a node, then whole nodes.
+
+    They end at the most GPUs that any family uses.
+    """
     nodes = _NODES_PER_64 * (gpus // 64)
     rows = []
     for t, (per_node, available) in enumerate(
@@ -111,7 +122,10 @@ def sia_columns(gpus: int) -> Columns:
 
 
 def goodput(people: Population, columns: Columns) -> FloatArray:
-    """Relative goodput of every job in every column, shape (J, C); zero on a type that its family cannot use."""
+    """Return the relative goodput of every job in every column, shape (J, C).
+
+    It is zero on a type that the job's family cannot use.
+    """
     speed = np.array([f.speed for f in FAMILIES])[people.family][:, columns.gpu_type]
     low, high = np.array([f.scaling for f in FAMILIES])[people.family].T
     exponent = low + (high - low) * people.stage / (_STAGES - 1)
@@ -125,7 +139,10 @@ def goodput(people: Population, columns: Columns) -> FloatArray:
 
 
 def feasible(people: Population, columns: Columns, capacity: IntArray) -> BoolArray:
-    """Own limits, the type's capacity, and at most twice the GPUs held; shape (J, C)."""
+    """Return which columns are allowed, shape (J, C).
+
+    Limits: the job's own, the type's capacity, and twice the GPUs held.
+    """
     fewest = np.array([f.fewest for f in FAMILIES])[people.family]
     most = np.minimum(
         np.array([f.most for f in FAMILIES])[people.family],
@@ -145,7 +162,7 @@ def feasible(people: Population, columns: Columns, capacity: IntArray) -> BoolAr
 def programme(
     people: Population, columns: Columns, capacity: IntArray
 ) -> tuple[AssignmentProblem, IntArray]:
-    """The round's programme, and the column of every pair."""
+    """Return the round's programme, and the column of every pair."""
     mask = feasible(people, columns, capacity)
     useful = np.where(mask, goodput(people, columns), np.inf)
     normalised = useful / useful.min(axis=1, keepdims=True)
@@ -172,7 +189,10 @@ def rounds(
     stored: int = 5,
     choose: Callable[[AssignmentProblem], IntArray],
 ) -> Iterator[Instance]:
-    """Consecutive rounds after the warm-up; `choose` gives the pairs that the jobs hold in the next round."""
+    """Yield consecutive rounds after the warm-up.
+
+    `choose`: returns the pairs that the jobs hold in the next round.
+    """
     rng = np.random.default_rng((seed, gpus))
     jobs = max(1, int(gpus * jobs_per_gpu))
     columns, capacity = sia_columns(gpus), capacities(gpus, odd=odd, seed=seed)
@@ -200,7 +220,10 @@ def _newcomers(rng: np.random.Generator, jobs: int) -> Population:
 def _advance(
     people: Population, columns: Columns, job: IntArray, column: IntArray, rng: np.random.Generator
 ) -> None:
-    """Give the chosen columns, let a round pass, replace a few jobs. A job that has run has a fitted model of its own: no exact ties."""
+    """Allocate the chosen columns, let a round pass, and replace a few jobs.
+
+    A job that has run has a fitted model of its own: no exact ties.
+    """
     held = np.full(len(people.held), -1)
     held[job] = column
     people.restarts += (people.held >= 0) & (held >= 0) & (held != people.held)

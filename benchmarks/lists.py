@@ -1,4 +1,7 @@
-"""What a list of jobs costs behind a short and behind a long history: every order and every filter, rows and counts, on both databases."""
+"""The cost of a list of jobs with short and long histories.
+
+Measures every order and every filter, rows and counts, on both databases.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def measure() -> list[Figures]:
 
 
 def _measured(kind: str) -> dict[str, list[float]]:
-    """Milliseconds by question, in order of SIZES. Nothing where there is no such database."""
+    """Return milliseconds by question, in order of SIZES; empty without a database."""
     found: dict[str, list[float]] = {}
     try:
         with _databases(kind) as databases:
@@ -80,8 +83,10 @@ def _figures(kind: str, found: dict[str, list[float]]) -> Figures:
         for name, times in found.items()
     ]
     notes = [
-        f"Median of {REPEATED}, in the process that asks, database included; 40 jobs have not ended, the rest is history.",
-        "q= looks at the names of every job that may be seen: its cost is that of the history, unless a page is full before.",
+        f"Median of {REPEATED}, in the process that asks, database included; 40 jobs have not "
+        "ended, the rest is history.",
+        "q= looks at the names of every job that may be seen: its cost is that of the history, "
+        "unless a page is full before.",
     ]
     return Figures("lists", f"Lists of jobs on {kind}", columns, rows, notes)  # type: ignore[arg-type]
 
@@ -142,7 +147,7 @@ def _found(session: Session, filters: JobFilters, tenant: str | None) -> FoundJo
 
 @contextmanager
 def _databases(kind: str) -> Iterator[list[Database]]:
-    """One for each of SIZES. Raises NoPostgres."""
+    """Yield one for each of SIZES. Raises NoPostgres."""
     with tempfile.TemporaryDirectory() as folder:
         if kind == "SQLite":
             made = [Database(f"sqlite:///{folder}/{size}.db") for size in SIZES]

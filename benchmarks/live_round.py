@@ -1,6 +1,7 @@
-"""A round of a live cluster as the service makes it (Sia, whole nodes, 2,048 GPUs): from the rows to the committed round, split into its parts.
+"""A round of a live cluster as the service makes it, split into its parts.
 
-From memory: the worker made the round before too. From the rows: it was just started, or another worker made that one.
+Sia, whole nodes, 2,048 GPUs, from the rows to the committed round. "From memory": the worker made
+the previous round too. "From the rows": it was just started, or another worker made that one.
 """
 
 from __future__ import annotations
@@ -39,14 +40,20 @@ COLUMNS = {
     "worst_round_seconds": "worst",
 }
 NOTES = [
-    "CPU seconds of the worker's process, medians over the measured rounds after a warm-up; 'round' is all of step_cluster, 'worst' the slowest.",
-    "read: rows and JSON to objects. restore: the executor. observe: its jobs live up to now, and carry the round out. decide: plan_round and every",
-    "reason, and the lease. journal: what is to be written, as JSON. commit: the two transactions. Models were fitted in the warm-up.",
+    "CPU seconds of the worker's process, medians over the measured rounds after a warm-up; "
+    "'round' is all of step_cluster, 'worst' the slowest.",
+    "read: rows and JSON to objects. restore: the executor. observe: its jobs live up to now, and "
+    "carry the round out. decide: plan_round and every",
+    "reason, and the lease. journal: what is to be written, as JSON. commit: the two "
+    "transactions. Models were fitted in the warm-up.",
 ]
 
 
 def measure(database_url: str | None, *, jobs: Sequence[int] = JOBS, stored: int) -> Figures:
-    """`database_url`: of an empty PostgreSQL database to measure beside SQLite."""
+    """Measure.
+
+    `database_url`: an empty PostgreSQL database to measure besides SQLite.
+    """
     rows: list[dict[str, Cell]] = []
     for count in jobs:
         with _sqlite() as database:
@@ -83,7 +90,7 @@ def _figures(measured: Sequence[StepSeconds]) -> dict[str, Cell]:
 
 
 class _Rounds:
-    """One round after the other, each when it is due."""
+    """Make the rounds one after the other, each when it is due."""
 
     def __init__(self, database: Database, cluster_id: str) -> None:
         self._database, self._cluster_id, self._now = database, cluster_id, ROUND_SECONDS / 2
@@ -105,7 +112,7 @@ class _Rounds:
 
 
 def filled_cluster(database: Database, count: int) -> str:
-    """A cluster whose clock hardly moves, and jobs that do not end meanwhile."""
+    """Return a cluster with a nearly stopped clock and jobs that do not end."""
     ensure_defaults(database, Settings(_env_file=None))
     rng, names = np.random.default_rng(count), [name for name in SHARES if name in load_catalog()]
     shares = np.array([SHARES[name] for name in names])

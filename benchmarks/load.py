@@ -1,6 +1,7 @@
-"""Requests per second and latencies of the service under ever more keep-alive clients, on both databases. Not responsible for what it answers.
+"""Requests per second and latencies of the service under load, on both databases.
 
-Every client asks again as soon as it has its answer: so many clients are so many requests that wait at any moment.
+The number of keep-alive clients grows. Every client asks again as soon as it has its answer, so the
+number of clients is the number of requests that wait at any moment.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ COLUMNS = {
     "cpu": "CPU ms each",
 }
 NOTES = [
-    "One process of the service without a worker, 1,000 jobs, every client on a keep-alive connection and asking again at once; client and service "
+    "One process of the service without a worker, 1,000 jobs, every client on a keep-alive "
+    "connection and asking again at once; client and service "
     "share the machine.",
-    "answers/s, p50, p99: of what was answered with 2xx. 503: told to come again (Retry-After) because no place was free in time.",
-    "other errors: any other status of 500 and more, a 503 without Retry-After, a broken connection. /health: asked five times a second meanwhile.",
+    "answers/s, p50, p99: of what was answered with 2xx. 503: told to come again (Retry-After) "
+    "because no place was free in time.",
+    "other errors: any other status of 500 and more, a 503 without Retry-After, a broken "
+    "connection. /health: asked five times a second meanwhile.",
 ]
 STORED_JOBS = 1000
 REFERENCE_CLIENTS = 40
@@ -54,7 +58,7 @@ class Settings:
 
 @dataclass
 class Tally:
-    """What came back."""
+    """The answers."""
 
     replies: list[Reply] = field(default_factory=list)
     broken: int = 0
@@ -104,7 +108,7 @@ def _compared(rows: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
 
 
 async def _requests(service: Served) -> dict[str, bytes]:
-    """Submitting comes last: it makes the list longer."""
+    """Return the requests. Submitting is last: it lengthens the list."""
     job = json.dumps({"name": "train", "model": "bert"}).encode()
     return {
         "list jobs": request_bytes("GET", "/api/v1/jobs?limit=50", token=service.token),
@@ -117,7 +121,7 @@ async def _requests(service: Served) -> dict[str, bytes]:
 
 
 async def _callback(service: Served) -> bytes:
-    """The shell's call for the clusters, as a browser makes it."""
+    """Return the shell's call for the clusters, as a browser makes it."""
     reply = await Connection(service.port).ask(request_bytes("GET", "/_dash-dependencies"))
     call = next(call for call in json.loads(reply.body) if "cluster-select.data" in call["output"])
     outputs = [
@@ -165,7 +169,7 @@ def _quantile(ascending: list[float], share: float) -> float | None:
 async def _under_load(
     service: Served, request: bytes, clients: int, *, seconds: float
 ) -> tuple[Tally, Tally]:
-    """What the clients got, and what /health said meanwhile."""
+    """Return what the clients got, and what /health answered meanwhile."""
     tally, health, over = Tally(), Tally(), asyncio.Event()
     until = time.perf_counter() + seconds
     watching = asyncio.create_task(_watch(service, health, over))

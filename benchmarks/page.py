@@ -1,4 +1,4 @@
-"""A page of docs/ as benchmarks write it: Markdown tables, put between two marks. Not responsible for what they say."""
+"""Writes Markdown tables between two marks of a page in docs/."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def markdown(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table, one line per row."""
+    """Write a table, one line per row."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def write_between(path: Path, text: str, *, begin: str, end: str) -> None:
-    """Put `text` between the two marks of a file, in place of what stands there."""
+    """Replace the text between the two marks of a file."""
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     after = rest.partition(end)[2]
     path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")

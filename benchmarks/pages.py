@@ -1,7 +1,9 @@
-"""How long the cluster page and the overview take at 64 and at 2,048 GPUs, in Chromium, on a running Maat of its own. Judges nothing.
+"""How long the cluster page and the overview take at 64 and at 2,048 GPUs.
 
-`ready`: from asking for the page until the map shows jobs, and the list of nodes its rows or the chart its lines. `tasks`: what kept the browser's main thread for more
-than 50 ms, before and after: then the page is live and takes over what rounds change.
+Measures in Chromium, on its own running Maat. `ready`: from the request until the map shows jobs,
+and the list of nodes its rows or the chart its lines. `tasks`: what blocked the browser's main
+thread for more than 50 ms, before and after; after it, the page is live and takes over what rounds
+change.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from maat.api.clusters import NodeBody
 from maat.client import Client, Unreachable, calls
 from maat.client.calls import RawBody
 
-TITLE = "The cluster page and the overview in Chromium: until they show their data, and their longest task while they are live"
+TITLE = (
+    "The cluster page and the overview in Chromium: "
+    "until they show their data, and their longest task while they are live"
+)
 COLUMNS = {
     "page": "page",
     "gpus": "GPUs",
@@ -57,25 +62,29 @@ READY = {
     "/": ("#overview-map .gpu-job", "#overview-usage .scatterlayer .trace"),
 }
 OBSERVED = """window.longTasks = [];
-new PerformanceObserver(seen => seen.getEntries().forEach(task => window.longTasks.push([task.startTime, task.duration])))
+new PerformanceObserver(seen => seen.getEntries().forEach(
+    task => window.longTasks.push([task.startTime, task.duration])))
     .observe({type: 'longtask', buffered: true});"""
 
 
 def measure() -> Figures:
-    """Skipped, by name, where there is no Chromium."""
+    """Measure the pages; skipped, with its name, if Chromium is missing."""
     chromium = shutil.which("chromium")
     if chromium is None:
         return Figures("pages", TITLE, COLUMNS, [], ["skipped: needs the Debian package chromium"])
     with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as client:
         rows = [row for gpus in NODES for row in _rows(client, chromium, gpus)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    note = f"median of {LOADS} cold loads, then {LIVE_SECONDS:.0f} s live; load average of this machine at the end: {load}"
+    note = (
+        f"median of {LOADS} cold loads, then {LIVE_SECONDS:.0f} s live; "
+        f"load average of this machine at the end: {load}"
+    )
     return Figures("pages", TITLE, COLUMNS, rows, [note])
 
 
 @contextmanager
 def _running(folder: Path) -> Iterator[Client]:
-    """`maat up` on a port and a folder of its own."""
+    """Run `maat up` on its own port and folder."""
     log = folder / "up.log"
     with log.open("wb") as output:
         command = [
@@ -167,7 +176,7 @@ def _submit(client: Client, cluster_id: str, count: int) -> None:
 
 
 def _await_jobs(client: Client, cluster_id: str) -> None:
-    """Until rounds have given half of the GPUs away."""
+    """Wait until rounds have allocated half of the GPUs."""
     end = time.monotonic() + 2 * START_SECONDS
     while time.monotonic() < end:
         try:
@@ -183,7 +192,7 @@ def _await_jobs(client: Client, cluster_id: str) -> None:
 def _load(
     browser: object, url: str, path: str, cluster: str, *, live_seconds: float
 ) -> dict[str, float]:
-    """One visitor who was never here opens the page of the cluster, and stays."""
+    """Open the page of the cluster as a new visitor, and stay."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})  # type: ignore[attr-defined]
     page = context.new_page()
     page.set_default_timeout(START_SECONDS * 1000)

@@ -1,7 +1,9 @@
-"""A round of Pollux at 64 GPUs: Maat's search beside NSGA-II of the pymoo library, on the same instances with the same fitness.
+"""A round of Pollux at 64 GPUs: Maat's search and NSGA-II of the pymoo library.
 
-NSGA-II runs as published with Pollux: 100 individuals, 100 generations, two objectives (fitness and cluster utility), its crossing, mutation and
-repair; the winner is the individual of most fitness. Not responsible for simulating: instances are rounds with catalog models.
+Both use the same instances with the same fitness. NSGA-II runs as published with Pollux: 100
+individuals, 100 generations, two objectives (fitness and cluster utility), its crossing, mutation
+and repair; the winner is the individual with the highest fitness. Instances are rounds with catalog
+models; this module does not simulate.
 """
 
 from __future__ import annotations
@@ -45,9 +47,12 @@ COLUMNS = {
     "below": "searches below",
 }
 NOTES = [
-    "CPU seconds of one search, the mean over the seeds, from the same start (what the round before left, and the present allocation).",
-    "Fitness: more is better; Maat's of the seed that did worst, NSGA-II's of the one that did best. unchanged: every job kept where it is.",
-    "searches below: Maat's of less fitness than NSGA-II's of the same seed. all: sums; of the shares by which our worst is more, the geometric mean.",
+    "CPU seconds of one search, the mean over the seeds, from the same start (what the round "
+    "before left, and the present allocation).",
+    "Fitness: more is better; Maat's of the seed that did worst, NSGA-II's of the one that did "
+    "best. unchanged: every job kept where it is.",
+    "searches below: Maat's of less fitness than NSGA-II's of the same seed. all: sums; of the "
+    "shares by which our worst is more, the geometric mean.",
 ]
 POPULATION = GENERATIONS = 100  # as published
 EVERY = 10  # rounds between two instances
@@ -66,7 +71,10 @@ class Instance:
 
 
 def measure(*, rounds: int = 10) -> Figures:
-    """`rounds` rounds of one simulated workload while it is busy. Without pymoo, Maat's search alone."""
+    """Return `rounds` rounds of one busy simulated workload.
+
+    Without pymoo, only Maat's search runs.
+    """
     with_peer = importlib.util.find_spec("pymoo") is not None
     rows = [_row(instance, with_peer=with_peer) for instance in instances(rounds)]
     if with_peer:
@@ -98,7 +106,7 @@ def _row(instance: Instance, *, with_peer: bool) -> dict[str, Cell]:
 
 @dataclass(frozen=True)
 class Searched:
-    """What one search took and reached."""
+    """The time and the result of one search."""
 
     seconds: float
     fitness: float
@@ -127,7 +135,7 @@ def _theirs(instance: Instance, seed: int) -> Searched:
 
 
 def _beside(ours: Sequence[Searched], theirs: Sequence[Searched]) -> dict[str, Cell]:
-    """Their mean time and best fitness, and how ours stand to them."""
+    """The mean time and best fitness of both, and their comparison."""
     spent, best = fmean(one.seconds for one in theirs), max(one.fitness for one in theirs)
     return {
         "nsga2_seconds": spent,
@@ -142,7 +150,7 @@ def _beside(ours: Sequence[Searched], theirs: Sequence[Searched]) -> dict[str, C
 
 
 def _overall(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
-    """Sums of seconds, and the geometric mean of the fitness ratios."""
+    """Sum the seconds; take the geometric mean of the fitness ratios."""
     ours, theirs, gain = (
         np.array([row[key] for row in rows], dtype=np.float64)
         for key in ("maat_seconds", "nsga2_seconds", "fitness_gain")
@@ -158,7 +166,7 @@ def _overall(rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
 
 
 def instances(many: int) -> list[Instance]:
-    """Every tenth round of 160 jobs in five hours as they stand under Pollux, from the tenth on."""
+    """Return every tenth round of 160 jobs in five hours under Pollux."""
     models, preset, clock = catalog_models(), fidelity("paper"), JumpingClock()
     executor = SimulatedExecutor(Cluster.parse(CLUSTER), clock, preset)
     for job in generate("philly", jobs=160, hours=5.0, seed=1).jobs:
@@ -186,7 +194,7 @@ def _instance(round_input: RoundInput, policy: Pollux) -> Instance:
 
 
 class _Rounds:
-    """A RoundStore that keeps what every round was given."""
+    """A RoundStore that keeps the input of every round."""
 
     def __init__(self) -> None:
         self.kept: dict[int, RoundInput] = {}
@@ -206,4 +214,4 @@ class _Rounds:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """Nothing to be kept."""
+        """Do nothing."""

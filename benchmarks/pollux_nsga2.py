@@ -1,6 +1,7 @@
-"""NSGA-II of the pymoo library on Pollux's allocation matrices, with the operators that were published with Pollux. A peer for a benchmark.
+"""NSGA-II of the pymoo library on Pollux's allocation matrices, as a peer.
 
-Rules restated from the published simulator: one-point crossing over jobs; rows put back, entries emptied, entries raised; repair in job order.
+It has the operators that were published with Pollux, restated from the published simulator:
+one-point crossing over jobs; rows put back, entries emptied, entries raised; repair in job order.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, f
 def nsga2(
     problem: SearchProblem, start: CountArray, *, population: int, generations: int, seed: int
 ) -> float:
-    """The most fitness among all individuals of the last generation."""
+    """Return the highest fitness in the last generation."""
     first = np.concatenate((problem.present[None], start)).reshape(len(start) + 1, -1)
     rng = np.random.default_rng(seed)
     algorithm = NSGA2(
@@ -39,7 +40,7 @@ def nsga2(
 
 
 def _utility(problem: SearchProblem, states: CountArray) -> FloatArray:
-    """Speedup per GPU of the nodes in use, shape (P,)."""
+    """Return the speedup per GPU of the nodes in use, shape (P,)."""
     count = states.sum(axis=2, dtype=np.int64)
     spread = np.count_nonzero(states, axis=2) > 1
     speedup = problem.speedup_flat[problem.row_start + 2 * count + spread].sum(axis=1)

@@ -1,17 +1,30 @@
-"""Figures that others have published or that were measured on their simulator, each with its source. Nothing here is computed by Maat."""
+"""Figures published or measured on the published simulator, with sources.
+
+Maat computes none of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SIMULATOR = "the public Sia SOSP'23 artifact simulator (siasosp23/artifacts, commit aaf7a0d), unchanged source, policy Sia, 64 GPUs, solver CBC on one thread"
-PAPER = "Jayaram Subramanya et al., Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling, SOSP 2023, table 3"
+SIMULATOR = (
+    "the public Sia SOSP'23 artifact simulator (siasosp23/artifacts, commit aaf7a0d), "
+    "unchanged source, policy Sia, 64 GPUs, solver CBC on one thread"
+)
+PAPER = (
+    "Jayaram Subramanya et al., Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling, "
+    "SOSP 2023, table 3"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Figures of one run. p99: element int(0.99 n) of the sorted JCTs. GPU-hours: whole rounds, checkpoints included. NaN: not known."""
+    """Figures of one run.
+
+    p99: element int(0.99 n) of the sorted JCTs. GPU-hours: whole rounds, checkpoints included. NaN:
+    unknown.
+    """
 
     avg_jct_hours: float
     p99_jct_hours: float
@@ -22,7 +35,8 @@ class RunFigures:
     contention_max: float = float("nan")
 
 
-# SIMULATOR, Sia with p = -0.5, lambda_n = 1.1, rounds of 60 s; 160 jobs in 8 h, newtrace 960 jobs in 48 h.
+# SIMULATOR, Sia with p = -0.5, lambda_n = 1.1, rounds of 60 s; 160 jobs in 8 h, newtrace 960 jobs
+# in 48 h.
 RUNS: Mapping[str, RunFigures] = {
     "philly-1": RunFigures(0.542, 7.89, 15.53, 4.03, 4.26, 5.6, 20),
     "philly-2": RunFigures(0.747, 10.70, 13.26, 3.51, 4.54, 8.9, 32),
@@ -74,14 +88,16 @@ HOURS_BY_TYPE: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     },
 }
 
-# PAPER, rows "Sia": means over 8 to 10 traces of a family, of which three (newtrace: one) are public with this cluster's GPU types.
+# PAPER, rows "Sia": means over 8 to 10 traces of a family, of which three (newtrace: one) are
+# public with this cluster's GPU types.
 TABLE_3: Mapping[str, RunFigures] = {
     "philly": RunFigures(0.6, 9.5, 14.2, 4.0, 2.9, 6.9, 31),
     "saturn": RunFigures(0.7, 10.9, 14.9, 4.8, 3.4, 7.4, 32),
     "newtrace": RunFigures(0.7, 4.6, 52.2, 3.0, 5.0, 13.0, 69),
 }
 
-# SIMULATOR on philly-1, one rule changed at a time towards what Maat's fidelity `paper` does; the last two are other choices among equals.
+# SIMULATOR on philly-1, one rule changed at a time towards Maat's fidelity `paper`; the last two
+# are other choices among equals.
 SWITCHES: Mapping[str, RunFigures] = {
     "as published": RunFigures(0.542, 7.89, 15.53, 4.03, 4.26),
     "one-GPU speeds known before the first run": RunFigures(0.537, 8.53, 15.62, 3.33, 3.09),

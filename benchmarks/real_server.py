@@ -1,4 +1,7 @@
-"""The service on uvicorn in a process of its own, as tests and benchmarks start it to look at it from outside. No worker: see tests/faults for those."""
+"""The service on uvicorn in its own process, observed from outside.
+
+Tests and benchmarks start it without a worker; tests/faults has those.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,12 @@ def serving(
     modules: Path = ROOT,
     **settings: object,
 ) -> Iterator[Server]:
-    """A server that answers, killed afterwards. Raises RuntimeError where it ends, or does not answer within PATIENCE_SECONDS.
+    """Start a server that answers, and kill it afterwards.
 
-    `application`: a factory, such as `backend.app:create_app`. `options`: of uvicorn. `log`: a file for all that it prints, which goes where our own
-    output goes otherwise. `modules`: a folder from which it may import, beside ours. `settings`: by their names in backend/settings.py.
+    `application`: a factory, such as `backend.app:create_app`. `options`: of uvicorn. `log`: a file
+    for all its output, which otherwise goes to our own. `modules`: a folder from which it may
+    import, besides ours. `settings`: by their names in backend/settings.py. Raises RuntimeError if
+    it ends, or does not answer within PATIENCE_SECONDS.
     """
     port = free_port()
     given = {f"MAAT_{name.upper()}": str(value) for name, value in settings.items()}

@@ -1,6 +1,8 @@
-"""A whole round (Sia, whole nodes) split into its parts, as the simulator and the live cluster plan it: through plan_round.
+"""A whole round (Sia, whole nodes) split into its parts, through plan_round.
 
-Jobs train the catalog's models and are believed to do as it says, within a per cent; the cluster is intact, or has drained GPUs on some nodes.
+The simulator and the live cluster plan it in the same way. Jobs train the catalog's models and are
+believed to follow them within a per cent; the cluster is complete, or has drained GPUs on some
+nodes.
 """
 
 from __future__ import annotations
@@ -42,9 +44,12 @@ COLUMNS = {
     "running": "running",
 }
 NOTES = [
-    "CPU seconds, medians over the stored rounds; 'round' is all of plan_round and every reason read, 'worst' the slowest of them.",
-    "matrix: goodput of every pair, its worth and the programme around it. place: with the checks of the decision and the placement.",
-    "explain: the reason of every job, and what changes. growth: exponent of a round's cost in pairs from the size before.",
+    "CPU seconds, medians over the stored rounds; 'round' is all of plan_round and every reason "
+    "read, 'worst' the slowest of them.",
+    "matrix: goodput of every pair, its worth and the programme around it. place: with the checks "
+    "of the decision and the placement.",
+    "explain: the reason of every job, and what changes. growth: exponent of a round's cost in "
+    "pairs from the size before.",
 ]
 NODES_PER_64 = {"t4": (6, 4), "rtx": (3, 8), "a100": (2, 8)}
 SHARES = {
@@ -62,7 +67,7 @@ ROUND_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One planned round, and CPU seconds of all of it."""
+    """One planned round, and its total CPU seconds."""
 
     result: RoundResult
     seconds: float
@@ -116,7 +121,7 @@ def _parts(timed: Timed) -> tuple[float, float, float, float]:
 
 
 def planned_rounds(gpus: int, jobs: int, *, odd: bool, stored: int, seed: int = 0) -> list[Timed]:
-    """Consecutive rounds after a warm-up in which the cluster filled."""
+    """Yield consecutive rounds after a warm-up in which the cluster filled."""
     rng = np.random.default_rng((seed, gpus))
     cluster = cluster_of(gpus, odd=odd, rng=rng)
     population = [_newcomer(rng, number, cluster, now=0.0) for number in range(jobs)]
@@ -135,7 +140,7 @@ def planned_rounds(gpus: int, jobs: int, *, odd: bool, stored: int, seed: int = 
         gc.collect()
         began = time.process_time()
         result = plan_round(round_input, policy, placer)
-        dict(result.reasons)  # reasons may be worked out only when they are read: read them all
+        dict(result.reasons)  # reasons may be computed only when they are read: read them all
         if number >= WARM_UP_ROUNDS:
             timed.append(Timed(result, time.process_time() - began))
         population = [_after(job, result, cluster, now) for job in population]
@@ -145,7 +150,10 @@ def planned_rounds(gpus: int, jobs: int, *, odd: bool, stored: int, seed: int = 
 
 
 def cluster_of(gpus: int, *, odd: bool, rng: np.random.Generator) -> Cluster:
-    """T4, RTX and A100 nodes at 6:3:2; `odd`: 1-7 GPUs of each type are drained, each on some node."""
+    """Return T4, RTX and A100 nodes at 6:3:2.
+
+    `odd`: 1-7 GPUs of each type are drained, each on some node.
+    """
     nodes: list[Node] = []
     for name, (per_64, size) in NODES_PER_64.items():
         count = per_64 * gpus // 64
@@ -162,7 +170,10 @@ def cluster_of(gpus: int, *, odd: bool, rng: np.random.Generator) -> Cluster:
 
 
 def _newcomer(rng: np.random.Generator, number: int, cluster: Cluster, *, now: float) -> Job:
-    """A job somewhere in its training, which is known on every type as the catalog knows its model, give or take a per cent."""
+    """Return a job somewhere in its training.
+
+    It is known on every type as the catalog knows its model, within a per cent.
+    """
     catalog = load_catalog()
     names = [name for name in SHARES if name in catalog]
     shares = np.array([SHARES[name] for name in names])
@@ -199,7 +210,7 @@ def _believed(model: CatalogModel, gpu_type: str, factor: float) -> TypeBelief:
 
 
 def _after(job: Job, result: RoundResult, cluster: Cluster, now: float) -> Job:
-    """The job as the next round finds it: on what it was given."""
+    """Return the job as the next round finds it: on the GPUs that it was given."""
     gpus = result.placement.placement.by_job.get(job.id, ())
     held = Allocation(cluster.type_names[cluster.gpu_type_of[gpus[0]]], gpus) if gpus else None
     if held is None:

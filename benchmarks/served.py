@@ -1,4 +1,7 @@
-"""The whole service in a process of its own, on an empty database of either kind, to be measured from outside. Measures nothing itself."""
+"""The whole service in its own process, on an empty database of either kind.
+
+It is measured from outside; this module measures nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _POSTGRES = os.environ.get("MAAT_TEST_POSTGRES", "postgresql://postgres@127.0.0.
 
 @dataclass(frozen=True)
 class Served:
-    """Where it listens, as which process, and the token of its administrator."""
+    """The address of the service, its process, and its administrator's token."""
 
     port: int
     pid: int
@@ -39,14 +42,17 @@ class Served:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_mib(self, which: str = "VmRSS") -> float:
-        """`which`: VmRSS now, VmHWM at its most."""
+        """Return its memory. `which`: VmRSS for now, VmHWM for the maximum."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{which}:")) / 1024
 
 
 @contextmanager
 def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
-    """The service with its demo cluster and so many jobs, without a worker. Raises psycopg.OperationalError where no PostgreSQL answers."""
+    """Run the service with its demo cluster and this many jobs, without a worker.
+
+    Raises psycopg.OperationalError if PostgreSQL does not answer.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="maat-bench-") as folder,
         _empty_database(kind, Path(folder)) as url,
@@ -80,7 +86,7 @@ def _empty_database(kind: str, folder: Path) -> Iterator[str]:
 
 
 def _filled(url: str, folder: Path) -> str:
-    """Migrations, the demo cluster, and a token of the administrator."""
+    """Migrate, and make the demo cluster and a token of the administrator."""
     settings = Settings(_env_file=None, data_dir=folder, database_url=url, demo=True)
     database = Database.of(settings)
     ensure_defaults(database, settings)

@@ -1,4 +1,7 @@
-"""Gavel's shares of time, one programme: handed to the solvers as matrices, beside the same stated in CVXPY as the paper writes it."""
+"""Gavel's shares of time, one programme in two forms.
+
+The solvers get it as matrices, and as the paper writes it in CVXPY.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ COLUMNS = {
     "difference": "largest difference of a share",
 }
 NOTES = [
-    "CPU seconds, medians over the stored rounds: building the programme included. The sum of throughputs over three GPU types.",
-    "x under: the interior point against CVXPY's statement of the paper's formula, solved by the same method.",
+    "CPU seconds, medians over the stored rounds: building the programme included. The sum of "
+    "throughputs over three GPU types.",
+    "x under: the interior point against CVXPY's statement of the paper's formula, solved by the "
+    "same method.",
 ]
 TYPES = 3
 SHARES_OF_GPUS = np.array([0.375, 0.25, 0.375])

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.sharing`: plays what docs/sharing.md fixes and prints its tables. Goes on where it was stopped; `--tables` plays nothing."""
+"""`python -m benchmarks.sharing`: plays and prints docs/sharing.md's tables.
+
+Continues where it was stopped; `--tables` plays nothing.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read(rows: Path) -> Iterable[tuple[Run, Outcome]]:
-    """The runs that an earlier call kept."""
+    """Return the runs that an earlier call stored."""
     lines = rows.read_text("utf-8").splitlines() if rows.exists() else []
     return [from_row(json.loads(line)) for line in lines]
 
@@ -85,7 +88,11 @@ def play_all(runs: Sequence[Run], rows: Path, *, processes: int) -> Iterable[tup
 
 
 def tables(found: Outcomes) -> list[str]:
-    """As markdown: averages and order for each number of jobs, then the constants, then where SJF-FFS falls behind SJF."""
+    """Write the tables as Markdown.
+
+    First averages and order for each number of jobs, then the constants, then the cases in which
+    SJF-FFS falls behind SJF.
+    """
     sizes = [
         text
         for jobs in SIZES
@@ -97,7 +104,7 @@ def tables(found: Outcomes) -> list[str]:
 
 
 def _complete(found: Outcomes, jobs: int) -> list[int]:
-    """Seeds that every policy has played with the synthetic table."""
+    """Return the seeds that every policy has played with the synthetic table."""
     return sorted(
         {
             run.seed
@@ -121,7 +128,10 @@ def _averages(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
 
 
 def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
-    """In how many seeds each step of the published order holds; BSBF <= FFS allows equality."""
+    """Count the seeds in which each step of the published order holds.
+
+    BSBF <= FFS allows equality.
+    """
 
     def holds(better: str, worse: str, seed: int) -> bool:
         a, b = found[Run(better, jobs, seed)].jct, found[Run(worse, jobs, seed)].jct
@@ -144,7 +154,11 @@ def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
 
 
 def _constants(found: Outcomes) -> list[str]:
-    """SJF-BSBF against SJF-FFS by xi; first on the cluster as it is, then with all its GPUs on one node. SJF, which shares nothing, beside them."""
+    """Compare SJF-BSBF with SJF-FFS by xi.
+
+    First on the cluster itself, then with all its GPUs on one node; SJF, which shares nothing, is
+    listed too.
+    """
     many = sorted({run.nodes for run in found if run.interference != "synthetic"}, reverse=True)
     return [text for nodes in many if (text := _by_xi(found, nodes))]
 
@@ -192,7 +206,8 @@ def _by_xi(found: Outcomes, nodes: int) -> str:
         "seeds",
     )
     return (
-        f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in hours:\n\n{markdown(head, rows)}"
+        f"{SIZES[0]} jobs, {nodes} node{'s' if nodes > 1 else ''}, average JCT in "
+        f"hours:\n\n{markdown(head, rows)}"
         if rows
         else ""
     )

@@ -1,4 +1,7 @@
-"""The table of docs/sharing.md that shows where SJF-FFS falls behind SJF: one thing varied at a time. Plays nothing."""
+"""The table of docs/sharing.md that shows where SJF-FFS falls behind SJF.
+
+It varies one thing at a time. Plays nothing.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ HEAD = (
 
 
 def decisions_table(found: Outcomes) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Head and rows; of each row the seeds that both policies have played."""
+    """Return head and rows; each row uses the seeds that both policies have played."""
     xis = sorted({*DECISION_XIS, *(xi for xi in XIS if xi <= 1.5)})
     constants = [
         _row(
@@ -71,7 +74,7 @@ def decisions_table(found: Outcomes) -> tuple[Sequence[str], list[Sequence[str]]
 
 
 def mean_slowdown(setting: Setting) -> float:
-    """Of a job beside another, both drawn from the models of the experiment."""
+    """Return the mean of a job sharing with another, both of random models."""
     table = scaled(interference(SYNTHETIC), setting.interference_scale).between(list(MODELS), (1,))
     share = np.array(list(MODELS.values())) / sum(MODELS.values())
     return float(share @ np.array([[table[a, b, 1] for b in MODELS] for a in MODELS]) @ share)

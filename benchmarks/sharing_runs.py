@@ -1,4 +1,7 @@
-"""The simulations of `benchmarks.sharing`: the workload that docs/sharing.md fixes, and what is kept of a run. Measures no speed."""
+"""The simulations of `benchmarks.sharing`: workload and stored outcomes.
+
+Measures no speed.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ MODELS = {"cifar10": 198, "ncf": 181, "deepspeech2": 46, "bert": 30, "yolov3": 1
 LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
 SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
 SEEDS, SIZES = tuple(range(20)), (240, 480)
-FITTER = MemoisingFitter()  # of this process: the models of one run are those of the next
+FITTER = MemoisingFitter()  # of this process: runs share their models
 MILD_XI = 1.25  # up to which the paper has both sharing policies alike
 XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
 DECISION_SEEDS, DECISION_XIS = (
@@ -45,7 +48,7 @@ DECISION_SEEDS, DECISION_XIS = (
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A row of the tables: a policy with its parameters, and how many jobs a GPU may hold under it."""
+    """A row of the tables: a policy, its parameters, and its jobs per GPU."""
 
     policy: str
     jobs_per_gpu: int = 1
@@ -60,14 +63,17 @@ CONTENDERS = {
     "SJF-BSBF as printed": Contender("sjf-bsbf", 2, (("by_placement", False),)),
     "SJF-BSBF": Contender("sjf-bsbf", 2),
 }
-UNINFORMED = "SJF that knows no lengths"  # FIFO in which later jobs may pass one that does not fit; run afterwards
+# FIFO in which later jobs may pass one that does not fit; run afterwards.
+UNINFORMED = "SJF that knows no lengths"
 EXTRA = {UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),))}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simulation. `interference`: as `maat simulate --interference` takes it. `nodes`: that the 64 GPUs stand on; on one, spread costs nothing.
-    `variation`: what of `sharing_variations` is varied, nothing where empty.
+    """One simulation.
+
+    `interference`: as `maat simulate --interference` takes it. `nodes`: how many hold the 64 GPUs;
+    on one, spreading costs nothing.
     """
 
     contender: str
@@ -80,7 +86,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a run: averages in hours, of all jobs, of those that ask for more than 4 GPUs, of the others."""
+    """What is stored of a run: averages in hours.
+
+    They cover all jobs, those that ask for more than 4 GPUs, and the others.
+    """
 
     jct: float
     jct_large: float
@@ -96,7 +105,7 @@ Outcomes = Mapping[Run, Outcome]
 
 
 def known() -> Fidelity:
-    """Everything is known of a job beforehand, and training is as fast as the step times say."""
+    """Return the fidelity: all of a job is known; training follows the step times."""
     return replace(fidelity("paper").revealing(ProfilingMode.REQUEST_ORACLE), calibrated=False)
 
 
@@ -135,7 +144,10 @@ def play(run: Run) -> Outcome:
 
 
 def wanted() -> list[Run]:
-    """The quick ones first; seed by seed, so that what is done at any moment compares all policies."""
+    """Order the quick ones first, seed by seed.
+
+    Partial results then compare all policies.
+    """
     shared = [name for name, contender in CONTENDERS.items() if contender.jobs_per_gpu > 1]
     small, large = (
         [Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES
@@ -148,7 +160,10 @@ def wanted() -> list[Run]:
 
 
 def decisions() -> list[Run]:
-    """What shows where SJF-FFS falls behind SJF: milder constants, one thing varied at a time, and an SJF that knows less."""
+    """Return the runs that show where SJF-FFS falls behind SJF.
+
+    Milder constants, one thing varied at a time, and an SJF that knows less.
+    """
     mild = [
         Run("SJF-FFS", SIZES[0], seed, f"{xi:g}") for seed in DECISION_SEEDS for xi in DECISION_XIS
     ]
@@ -174,7 +189,7 @@ def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
 
 
 def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
-    """The jobs of docs/sharing.md; the same arguments give the same jobs."""
+    """Return the jobs of docs/sharing.md; the same arguments give the same jobs."""
     rng = np.random.default_rng((seed, jobs))
     hourly = np.array(FAMILIES["philly"].hourly)
     expected = np.concatenate(([0.0], np.cumsum(hourly)))
@@ -225,7 +240,7 @@ def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: flo
 
 @cache
 def batch_size(model: str, gpu_count: int) -> int:
-    """The model's initial batch size on every GPU, at most its largest total."""
+    """Return the model's initial batch size on every GPU, at most its largest total."""
     truth = known_models()[model].truth
     return min(truth.initial_batch_size * gpu_count, truth.max_batch_size)
 
@@ -237,7 +252,7 @@ def known_models() -> dict[str, Model]:
 
 @cache
 def solo_seconds(model: str, gpu_count: int) -> float:
-    """Seconds of a standard training alone on that many GPUs, one node after the other filled."""
+    """Return seconds of a standard training alone, filling nodes in turn."""
     found = known_models()[model]
     whole = TraceJob(
         name="whole",

@@ -1,4 +1,7 @@
-"""What docs/sharing.md varies one at a time to find what sets SJF-FFS behind SJF. `AS_FIXED` is the experiment itself. Plays nothing."""
+"""What docs/sharing.md varies to find why SJF-FFS falls behind SJF.
+
+`AS_FIXED` is the experiment itself. Plays nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from maat.simulation.world_models import Model
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The workload and the rules that may be varied. `interference_scale`: of what each pair loses, 1 the whole of it, 0 nothing."""
+    """The workload and the rules that can vary.
+
+    `interference_scale`: share of each pair's loss, 1 for all of it, 0 for none.
+    """
 
     hours: float = 8.0
     large_share: float = 0.12
@@ -42,7 +48,7 @@ VARIATIONS: Mapping[str, Setting] = MappingProxyType(
 
 
 def with_setting(model: Model, setting: Setting) -> Model:
-    """The model with the memory and the restart of a setting."""
+    """Return the model with the memory and the restart of a setting."""
     if not setting.restarts:
         model = replace(model, restart_seconds=0.0)
     if not setting.memory:
@@ -54,7 +60,7 @@ def with_setting(model: Model, setting: Setting) -> Model:
 
 
 def scaled(interference: Interference, scale: float) -> Interference:
-    """Every pair loses so much of what it loses: xi becomes 1 + scale (xi - 1). Constants stay what they are."""
+    """Scale the loss of every pair: xi becomes 1 + scale (xi - 1). Constants stay."""
     if scale == 1.0 or interference.everywhere is not None:
         return interference
     pairs = {

@@ -1,4 +1,7 @@
-"""Whole simulations as whole processes, cold: `maat simulate` on public traces, beside the published simulator where its figure is known."""
+"""Whole simulations as cold processes: `maat simulate` on public traces.
+
+Compares with the published simulator if its figure is known.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,17 @@ COLUMNS = {
     "avg_jct_hours": "avg JCT h",
 }
 NOTES = [
-    "CPU seconds and peak memory of the whole process as the kernel counts them: imports included, nothing cached before.",
+    "CPU seconds and peak memory of the whole process as the kernel counts them: imports "
+    "included, nothing cached before.",
     "published: the published simulator on the same trace, measured (solver CBC on one thread).",
 ]
-# The kernel's figure for a child begins at what its parent held when it started; the process's own high-water mark does not.
-MAAT_AND_ITS_PEAK = "import atexit, sys; atexit.register(lambda: sys.stderr.write(open('/proc/self/status').read())); from maat.__main__ import main; main()"
+# The kernel's figure for a child starts at its parent's memory at the start; the process's own
+# high-water mark does not.
+MAAT_AND_ITS_PEAK = (
+    "import atexit, sys; "
+    "atexit.register(lambda: sys.stderr.write(open('/proc/self/status').read())); "
+    "from maat.__main__ import main; main()"
+)
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 
 
@@ -61,7 +70,8 @@ def measure() -> Figures:
 
 
 RUNS = 7
-# (workload, policy, seconds that the published simulator took where that was measured, its average JCT in seconds)
+# (workload, policy, measured seconds of the published simulator if known, its average JCT in
+# seconds)
 POLLUX_RUNS = (
     ("workload-1", "tiresias", None, 2473.65),
     ("workload-6", "tiresias", 10.0, 3469.69375),
@@ -82,8 +92,10 @@ POLLUX_COLUMNS = {
 }
 POLLUX_NOTES = [
     NOTES[0],
-    f"least, median: of {RUNS} runs; x under: published over least, since whatever else a machine does can only add to a run.",
-    "published: the published Pollux simulator on the same traces: its run time as it was once measured, its average JCT as stored beside it.",
+    f"least, median: of {RUNS} runs; x under: published over least, since whatever else a machine "
+    "does can only add to a run.",
+    "published: the published Pollux simulator on the same traces: its run time as it was once "
+    "measured, its average JCT as stored beside it.",
 ]
 
 
@@ -99,7 +111,10 @@ def measure_pollux() -> Figures:
             ["skipped: MAAT_DATA is not set (the folder that holds pollux and sia-artifact)"],
         )
     rows = [_pollux_row(Path(data), *run) for run in POLLUX_RUNS]
-    load = f"Processes that wanted to run on {os.cpu_count()} cores meanwhile, mean of the last 5 minutes: {os.getloadavg()[1]:.0f}."
+    load = (
+        f"Processes that wanted to run on {os.cpu_count()} cores meanwhile, "
+        f"mean of the last 5 minutes: {os.getloadavg()[1]:.0f}."
+    )
     return Figures("pollux", title, POLLUX_COLUMNS, rows, [*POLLUX_NOTES, load])
 
 
@@ -126,7 +141,7 @@ def _pollux_row(
         policy,
     ]
     command += ["--fidelity", "pollux-artifact", "--json"]
-    _run(command)  # compiles what is not compiled yet
+    _run(command)  # compiles modules that are not compiled yet
     runs = [_run(command) for _ in range(RUNS)]
     (summary, _, peak_mib), cpu_seconds = runs[-1], [seconds for _, seconds, _ in runs]
     return {
@@ -174,7 +189,10 @@ def _row(folder: Path, trace: Trace, fidelity: str) -> dict[str, Cell]:
 
 
 def _run(command: list[str]) -> tuple[dict[str, Cell], float, float]:
-    """What the process printed as JSON, its CPU seconds, and the most memory it held, MiB. It keeps the modules that it compiles, as is usual."""
+    """Return the process's JSON output, CPU seconds and maximum memory in MiB.
+
+    It keeps the modules that it compiles, as usual.
+    """
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }

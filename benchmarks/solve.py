@@ -1,4 +1,7 @@
-"""Solving Sia's programme: Maat beside HiGHS, cvxpy with HiGHS, and cvxpy with GLPK_MI, the paper's solver, on the same instances."""
+"""Solving Sia's programme: Maat, HiGHS, cvxpy with HiGHS, and cvxpy with GLPK_MI.
+
+GLPK_MI is the paper's solver. All solve the same instances.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +39,22 @@ COLUMNS = {
     "true_gap": "true gap",
 }
 NOTES = [
-    "CPU seconds of the process, medians over the stored rounds; 'worst' is the slowest of them. cvxpy: solving alone, building beside it.",
-    "Gaps are the worst of the rounds, relative: certified against the bound that the prices prove, true against HiGHS at gap 0.",
-    "odd: 1-7 GPUs of each type are missing. growth: exponent of Maat's cost in pairs from the size before. x under: solve against solve.",
+    "CPU seconds of the process, medians over the stored rounds; 'worst' is the slowest of them. "
+    "cvxpy: solving alone, building beside it.",
+    "Gaps are the worst of the rounds, relative: certified against the bound that the prices "
+    "prove, true against HiGHS at gap 0.",
+    "odd: 1-7 GPUs of each type are missing. growth: exponent of Maat's cost in pairs from the "
+    "size before. x under: solve against solve.",
 ]
 PROOF = SolveOptions(tolerance=0.0, fallback_seconds=120.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure. A child whose answer takes longer than `kill_after` wall seconds is killed."""
+    """What to measure.
+
+    A child that needs more than `kill_after` wall seconds is killed.
+    """
 
     sizes: Sequence[int] = (64, 256, 1024, 2048)
     jobs_per_gpu: float = 0.5
@@ -56,7 +65,10 @@ class Settings:
 
 @dataclass
 class Arm:
-    """CPU seconds of the rounds that one solver finished; `unanswered`: those on the round it was killed in."""
+    """CPU seconds of the rounds that one solver finished.
+
+    `unanswered`: those of the round in which it was killed.
+    """
 
     seconds: list[float] = field(default_factory=list)
     build_seconds: list[float] = field(default_factory=list)
@@ -147,7 +159,10 @@ def _compared(
 
 
 def _times_under(arm: Arm, ours: float) -> Cell:
-    """How many times our median fits into the other's; at least into what it spent without an answer, if it was killed."""
+    """Return the other's median over ours.
+
+    If the other was killed, at least its time without an answer over ours.
+    """
     if arm.unanswered is not None:
         return f"> {arm.unanswered / ours:.0f}"
     return None if arm.median is None else arm.median / ours
@@ -157,7 +172,7 @@ def _in_cvxpy(solver: str, problems: list[AssignmentProblem], kill_after: float)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.npz") for number in range(len(problems))]
         for path, problem in zip(paths, problems, strict=True):
-            useful = problem.value > 0  # what Maat drops up front is dropped for everybody
+            useful = problem.value > 0  # what Maat drops in advance is dropped for all
             np.savez(
                 path,
                 value=problem.value[useful],

@@ -1,4 +1,4 @@
-"""A benchmark's figures as data, and their way to a person's eye. Not responsible for measuring anything."""
+"""A benchmark's figures as data, and their output. Measures nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Cell = float | int | str | None
 
 @dataclass(frozen=True)
 class Figures:
-    """Rows of measured figures. `columns`: key -> heading; rows hold those keys, absent or None where nothing was measured."""
+    """Rows of measured figures.
+
+    `columns`: key -> heading; rows have those keys, absent or None if nothing was measured.
+    """
 
     name: str
     title: str
@@ -51,7 +54,10 @@ def _text(cell: Cell) -> str:
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> list[float | None]:
-    """The exponent by which cost grew from each row to the next: 1 is linear. None for the first."""
+    """Return the exponent of cost growth from each row to the next; None first.
+
+    1 is linear.
+    """
     exponents: list[float | None] = [None]
     for (s0, c0), (s1, c1) in zip(
         zip(sizes, costs, strict=True), list(zip(sizes, costs, strict=True))[1:], strict=False

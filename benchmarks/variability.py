@@ -1,6 +1,7 @@
-"""`python -m benchmarks.variability`: PAL's placers beside its published simulator, and on medians instead of its draw. Measures no speed.
+"""`python -m benchmarks.variability`: PAL's placers and its published simulator.
 
-Writes the tables of docs/variability.md between their marks.
+Also runs them on medians instead of its draw. Writes the tables of docs/variability.md between
+their marks. Measures no speed.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ PLACERS = (BASELINE, "packed", "random-sticky", "random", *COMPARED)
 PENALTIES = (1.0, 1.7, 3.0)
 ROW_SEEDS, MEDIAN_SEEDS = tuple(range(5)), tuple(range(5))
 
-# hal-uw/blox-pal, branch artifact, workload 1: average JCT in seconds. pal: with the libraries that its requirements pin, which decide which of
-# equally good nodes it takes; pm-first: with newer ones, with which one job of the 160 ended one round later.
+# hal-uw/blox-pal, branch artifact, workload 1: average JCT in seconds. pal: with the libraries that
+# its requirements pin, which decide which of equally good nodes it takes; pm-first: with newer
+# ones, with which one job of the 160 ended one round later.
 PUBLISHED: Mapping[str, float] = {
     "packed-sticky": 30_244,
     "pal": 25_300.74,
@@ -50,19 +52,19 @@ def published_rules() -> Fidelity:
 
 
 def other_rows() -> Fidelity:
-    """The published rules, with the draw of another seed."""
+    """Return the published rules with the draw of another seed."""
     rules = published_rules()
     return replace(rules, variability=replace(rules.variability, draw_seed=None))
 
 
 def medians() -> Fidelity:
-    """The published rules on the medians of measured GPUs."""
+    """Return the published rules on the medians of measured GPUs."""
     rules = other_rows()
     return replace(rules, variability=replace(rules.variability, draw=ScoreDraw.MEDIANS))
 
 
 def papers_medians() -> Fidelity:
-    """The paper's classes and bins too."""
+    """Return the rules with the paper's classes and bins too."""
     return replace(published_rules(), variability=PAPER_VARIABILITY, placer_parameters={})
 
 
@@ -77,7 +79,10 @@ FIRST = next(iter(SETTINGS))
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is simulated: a trace and a placer under a setting, with a seed and perhaps another penalty across nodes."""
+    """A simulation: a trace and a placer under a setting and a seed.
+
+    It may have another penalty across nodes.
+    """
 
     workload: int
     placer: str
@@ -97,7 +102,10 @@ class Outcome:
 
 
 def wanted(*, quick: bool) -> list[Run]:
-    """The longest first, so that two processes end together. Quick: the published figures alone."""
+    """Order the longest first, so that two processes end together.
+
+    Quick: only the published figures.
+    """
     runs = {
         Run(workload, placer): None
         for workload in WORKLOADS[: 1 if quick else None]
@@ -197,7 +205,10 @@ def _published(found: Mapping[Run, Outcome]) -> str:
 
 
 def _settings(found: Mapping[Run, Outcome]) -> str:
-    """Average JCT relative to packed-sticky on the same scores: mean over seeds, with the sample standard deviation."""
+    """Return average JCT relative to packed-sticky on the same scores.
+
+    It is the mean over seeds, with the sample standard deviation.
+    """
     rows = [
         (
             name,
@@ -214,7 +225,8 @@ def _settings(found: Mapping[Run, Outcome]) -> str:
         *(f"workload {number}" for number in WORKLOADS),
         "geometric mean",
     )
-    return f"### Change of the average JCT against packed-sticky on the same scores\n\n{markdown(heading, rows)}"
+    title = "### Change of the average JCT against packed-sticky on the same scores"
+    return f"{title}\n\n{markdown(heading, rows)}"
 
 
 def _locality(found: Mapping[Run, Outcome]) -> str:
@@ -231,13 +243,14 @@ def _locality(found: Mapping[Run, Outcome]) -> str:
         for penalty in PENALTIES
     ]
     heading = ("penalty across nodes", *COMPARED)
-    return f"### The same by locality penalty, published draw, geometric mean over the workloads\n\n{markdown(heading, rows)}"
+    title = "### The same by locality penalty, published draw, geometric mean over the workloads"
+    return f"{title}\n\n{markdown(heading, rows)}"
 
 
 def _gains(
     found: Mapping[Run, Outcome], setting: str, placer: str, workloads: Sequence[int]
 ) -> list[float]:
-    """One ratio per seed."""
+    """Return one ratio per seed."""
     seeds = SETTINGS[setting][1]
     return [
         _geometric(_ratio(found, Run(workload, placer, setting, seed)) for workload in workloads)

@@ -1,1 +1,4 @@
-"""The Celery worker: live rounds, simulations, housekeeping. Imports backend and maat; nothing imports it."""
+"""The Celery worker: live rounds, simulations, housekeeping.
+
+It imports backend and maat; no other package imports it.
+"""

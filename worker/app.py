@@ -1,10 +1,11 @@
-"""The Celery application: broker, beat and queues, from the settings. What the tasks do stands elsewhere.
+"""The Celery application: broker, beat and queues, from the settings.
 
     celery -A worker.app worker -Q rounds           the rounds
     celery -A worker.app worker -Q simulations      the policy laboratory
-    celery -A worker.app beat                       the beat that asks for them: exactly one
+    celery -A worker.app beat                       sends the periodic tasks: run exactly one
 
-No result backend: what a task did is in the database. A message may be lost or come twice; tasks are written for both.
+The tasks are elsewhere. There is no result backend: the database holds what a task did. A message
+may be lost or repeated; tasks allow for both.
 """
 
 from __future__ import annotations
@@ -43,13 +44,14 @@ def create_app(settings: Settings) -> Celery:
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=True,
         worker_redirect_stdouts=False,
-        worker_enable_remote_control=not embedded,  # health checks ask through it; the embedded worker is watched by its parent
+        # Health checks use remote control; the embedded worker is watched by its parent.
+        worker_enable_remote_control=not embedded,
         worker_soft_shutdown_timeout=2.0,
         broker_connection_retry_on_startup=True,
         timezone="UTC",
         beat_scheduler="worker.beat:BeatScheduler",
         beat_schedule={
-            # A beat that nobody could serve in time is worth nothing: the next one asks the same question.
+            # A message that was not served in time is worthless: the next one asks the same.
             "rounds": {
                 "task": "maat.tick",
                 "schedule": every(TICK_SECONDS),
@@ -78,14 +80,14 @@ def create_app(settings: Settings) -> Celery:
 
 @after_setup_logger.connect  # type: ignore[untyped-decorator]
 def _write_no_messages(logger: logging.Logger, **_: object) -> None:
-    """Errors of simulations speak of the traces that people sent."""
+    """Log no error messages: errors of simulations quote the traces that users sent."""
     for handler in logger.handlers:
         handler.setFormatter(WithoutMessages(FORMAT))
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]
 def _end_with_worker(**_: object) -> None:
-    """A beat that outlived its worker would beat beside the next one's."""
+    """End the beat with its worker; otherwise two beats would run after a restart."""
     set_pdeathsig("SIGKILL")
 
 

@@ -1,4 +1,7 @@
-"""The beat's scheduler, with a sign of life; run as a program, says by its exit code whether the beat of this machine lives."""
+"""The beat's scheduler, with a sign of life.
+
+As a program it reports by its exit code whether the beat of this machine is alive.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _BEGAN, _BEGAN_AT = datetime.now(UTC), time.monotonic()
 
 
 def steady_now() -> datetime:
-    """The time by which messages are due: it goes on evenly when the machine's clock is set, and no hour passes without a message."""
+    """Return the time by which messages are due.
+
+    It advances evenly even when the machine's clock is set, so that no message is delayed.
+    """
     return _BEGAN + timedelta(seconds=time.monotonic() - _BEGAN_AT)
 
 
@@ -29,7 +35,7 @@ def every(seconds: float) -> schedule:
 
 
 class BeatScheduler(beat.Scheduler):  # type: ignore[misc]  # Celery has no types
-    """Keeps its times in memory: after a restart everything is due at once, which is what a restart wants."""
+    """Keeps its times in memory: after a restart everything is due at once."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         _show_life()
@@ -49,9 +55,8 @@ def _show_life() -> None:
 
 def is_alive() -> bool:
     file = alive_file()
-    return (
-        file.exists() and abs(time.time() - file.stat().st_mtime) < STALE_SECONDS
-    )  # before now or, where the clock was set back, after
+    # The file's time may be in the future if the clock was set back.
+    return file.exists() and abs(time.time() - file.stat().st_mtime) < STALE_SECONDS
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Changes of a round as JSON data and back: how they lie in the outbox. Decides nothing."""
+"""Converts the changes of a round to JSON data and back, for the outbox.
+
+Decides nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Keeps the demo cluster alive: plays it a day of history first, then submits the jobs that arrive. Rounds are made as everywhere else.
+"""Runs the demo cluster: plays a day of history, then submits arriving jobs.
 
-History is real rounds on a clock that is wound forward: what the pages show of it happened as anything else does.
+History consists of real rounds on a clock that is wound forward: the pages show it like any other
+rounds.
 """
 
 from __future__ import annotations
@@ -23,17 +24,16 @@ from backend.queue import Queue
 from worker.live import step_cluster
 
 HISTORY_SECONDS = HISTORY.total_seconds()
-COARSE_SECONDS, FINE_SECONDS = (
-    300.0,
-    120.0,
-)  # between rounds of the history; fine in its last hours, which the pages show first
+# Seconds between rounds of the history; fine in its last hours, which the pages show first.
+COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0
 FINE_HISTORY_SECONDS = 7200.0
-ROUNDS_AT_ONCE = 50  # about two seconds: other clusters' rounds are due meanwhile
-LOOKED_BACK_WALL_SECONDS = 30.0  # an arrival that the worker was too busy for is submitted late; one that fell into its absence never
+ROUNDS_AT_ONCE = 50  # about two seconds: rounds of other clusters are due too
+# A busy worker submits an arrival late, up to this; arrivals while it was down are dropped.
+LOOKED_BACK_WALL_SECONDS = 30.0
 
 
 def live_on(database: Database, queue: Queue) -> None:
-    """One beat of the demo cluster's life; nothing if there is none."""
+    """Run one beat of the demo cluster; do nothing if there is none."""
     with database.session_scope(writes=False) as session:
         found, asks = _demo_cluster(session), examples_are_missing(session)
     if found is None:
@@ -49,7 +49,10 @@ def live_on(database: Database, queue: Queue) -> None:
 
 
 def wind_forward(database: Database, cluster_id: str) -> bool:
-    """Move the clock of a cluster that has not had its history to its next round, submitting what arrives on the way. False where it has."""
+    """Move the clock of a cluster with unplayed history to its next round.
+
+    Submits the jobs that arrive on the way. Returns False if the history is complete.
+    """
     with database.session_scope() as session:
         cluster = session.get_one(Cluster, cluster_id, with_for_update=True)
         now = cluster_seconds(cluster, moment_of(session))
@@ -66,7 +69,10 @@ def wind_forward(database: Database, cluster_id: str) -> bool:
 
 
 def submit_arrivals(database: Database, cluster_id: str) -> None:
-    """Submit the jobs that have arrived by now and are not there yet. Most beats find none, and then take no writer's lock."""
+    """Submit the jobs that have arrived by now and are not stored yet.
+
+    Most beats find none, and then take no writer's lock.
+    """
     with database.session_scope(writes=False) as session:
         cluster = session.get_one(Cluster, cluster_id)
         now = cluster_seconds(cluster, moment_of(session))
@@ -92,7 +98,10 @@ def _demo_cluster(session: Session) -> Cluster | None:
 
 
 def _has_history_to_come(cluster: Cluster, now: float) -> bool:
-    """Its epoch tells: a cluster that was made to have a history began before it was made."""
+    """Return whether history is still to be played.
+
+    A cluster with a history has an epoch from before its creation.
+    """
     return (
         not cluster.paused
         and now < HISTORY_SECONDS

@@ -1,7 +1,7 @@
-"""The simulated executor's state as rows: one for every job that has not ended, and what belongs to no job beside them.
+"""The simulated executor's state: a row per unfinished job, and one for the rest.
 
-Written where it changed alone. What the rows hold is remembered, so a round that cannot be committed must not be followed by another from
-the same memory.
+Writes only what changed. It remembers what the rows hold: after a round that cannot be committed,
+this memory must not be used again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAMPLES: sa.Table = ExecutorSamples.__table__  # type: ignore[attr-defined]
 
 @dataclass(frozen=True)
 class StoredJob:
-    """How a job stood, and what it believed of each GPU type."""
+    """The stored state of a job, and its beliefs by GPU type."""
 
     standing: JobSnapshot
     by_type: Mapping[str, TypeBelief]
@@ -39,7 +39,11 @@ class StoredJob:
 
 @dataclass(frozen=True)
 class StoredExecutor:
-    """What the rows of a cluster say. `nodes`: the layout by which its GPUs were numbered; `now`: cluster time until when its jobs lived."""
+    """The stored state of a cluster's executor.
+
+    `nodes`: the layout by which its GPUs are numbered; `now`: cluster time up to which its jobs
+    were simulated.
+    """
 
     nodes: list[list[Any]]
     now: float
@@ -47,7 +51,7 @@ class StoredExecutor:
 
 
 def stored_executor(session: Session, runtime: ClusterRuntime | None) -> StoredExecutor | None:
-    """None before the first round."""
+    """Read the state; None before the first round."""
     if runtime is None or runtime.executor_state is None:
         return None
     texts = sa.select(_JOBS.c.job_id, _JOBS.c.standing, _SAMPLES.c.samples).join(
@@ -65,7 +69,10 @@ def stored_executor(session: Session, runtime: ClusterRuntime | None) -> StoredE
 
 @lru_cache(maxsize=20_000)
 def fit_once(samples: tuple[Sample, ...]) -> FloatArray:
-    """The fitted model of these samples: jobs of one model have the same ones, and an executor may be restored in every round."""
+    """Fit the model of these samples; cached.
+
+    Jobs of one model have equal samples, and an executor may be restored in every round.
+    """
     found = fit_throughput(samples)
     found.setflags(write=False)
     return found
@@ -77,7 +84,7 @@ def _beliefs(samples: str) -> Mapping[str, TypeBelief]:
 
 
 class ExecutorRows:
-    """What the rows of one cluster hold, and what has to be written for them to hold the executor's state."""
+    """What the rows of one cluster hold, and the writes that bring them up to date."""
 
     def __init__(self, cluster_id: str, jobs: Mapping[JobId, StoredJob]) -> None:
         self._cluster_id, self._held = cluster_id, dict(jobs)
@@ -85,8 +92,10 @@ class ExecutorRows:
     def changes(
         self, jobs: Mapping[JobId, SimulatedJob], *, touched: Iterable[JobId] | None = None
     ) -> list[Write]:
-        """Bring the rows to how these jobs stand, and no others; they count as written from now on. `touched`: those that can stand otherwise
-        than their rows."""
+        """Return the writes that make the rows equal to these jobs.
+
+        They count as written from now on. `touched`: the jobs that may differ from their rows.
+        """
         new: list[dict[str, Any]] = []
         moved: list[dict[str, Any]] = []
         new_samples: list[dict[str, Any]] = []

@@ -1,7 +1,8 @@
-"""The embedded broker: kombu's file-system transport with messages and bindings that appear whole. Keeps no truth; the database does.
+"""The embedded broker: kombu's file-system transport, made atomic.
 
-Kombu creates a message file first and fills it then, so a consumer that looks in between reads nothing and the worker ends. Here a
-message is written aside and renamed, and the binding files are guarded by one lock.
+Kombu creates a message file first and fills it then, so a consumer that reads it in between gets
+nothing and the worker ends. Here a message is written to another file and renamed, and one lock
+guards the binding files. The database, not the broker, holds the truth.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _binding = threading.Lock()
 
 
 class Channel(filesystem.Channel):
-    """A channel whose files are never seen half-written."""
+    """A channel whose files are never visible half-written."""
 
     def _put(self, queue: str, payload: object, **_: object) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
@@ -55,8 +56,12 @@ class Channel(filesystem.Channel):
         arguments: object = None,
         **more: Any,
     ) -> None:
-        """Kombu notes a binding for the whole process before it writes it, and never again: a thread that believes the note before it is
-        written, or works in another folder, would find no queue and drop its message."""
+        """Bind a queue, and write the binding again.
+
+        Kombu records a binding for the whole process before it writes it, and never writes it
+        again: a thread that reads the record earlier, or uses another folder, would find no queue
+        and drop its message.
+        """
         with _binding:
             super().queue_bind(queue, exchange, routing_key, arguments, **more)  # type: ignore[no-untyped-call]
             named = exchange or "amq.direct"

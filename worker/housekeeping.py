@@ -1,4 +1,7 @@
-"""Deletes what is kept for a time only: rounds beyond a cluster's number, carried-out changes, old answers to repeated requests. Sums what is only counted."""
+"""Deletes what is stored for a limited time, and sums gathered counts.
+
+It deletes rounds beyond a cluster's limit, applied changes and old answers to repeated requests.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from backend.database import Database
 from backend.jobs.counting import counts_have_gathered, fold_counts
 from backend.models import Cluster, IdempotencyKey, OutboxMessage, Round
 
-AT_ONCE = 500  # rows of a transaction: nobody waits long for the database
+AT_ONCE = 500  # rows per transaction, to keep it short
 
 
 def prune_rounds(database: Database) -> int:
-    """Delete the oldest rounds beyond `keep_rounds` of every cluster; how many went."""
+    """Delete the oldest rounds beyond `keep_rounds` of every cluster.
+
+    Returns their number.
+    """
     with database.session_scope(writes=False) as session:
         oldest_kept = {
             row.id: row.next_round_number - row.keep_rounds for row in session.exec(select(Cluster))
@@ -29,7 +35,10 @@ def prune_rounds(database: Database) -> int:
 
 
 def prune_outbox(database: Database) -> int:
-    """Delete changes that the executor has carried out; the rounds that made them have their own rows."""
+    """Delete changes that the executor has applied.
+
+    Their rounds have rows of their own.
+    """
     return _delete(database, OutboxMessage, col(OutboxMessage.applied_at).is_not(None))
 
 
@@ -42,7 +51,10 @@ def prune_idempotency_keys(database: Database, *, hours: float) -> int:
 
 
 def fold_job_counts(database: Database) -> int:
-    """Sum what has gathered of the counts of jobs, where something has: nobody waits for a writer that has nothing to write."""
+    """Sum the gathered counts of jobs, if there are any.
+
+    Checks first without the writer's lock.
+    """
     with database.session_scope(writes=False) as session:
         if not counts_have_gathered(session):
             return 0

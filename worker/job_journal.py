@@ -1,7 +1,8 @@
-"""What a step of a cluster changes about its jobs: gathered in memory as it happens, made ready to be written in the round's transaction.
+"""What a step of a cluster changes about its jobs.
 
-Nobody else changes these columns while the lease is held. States pass only as maat.scheduling.events allows; anything else is logged and not
-written.
+Changes are collected in memory and prepared for the round's transaction. No other code changes
+these columns while the lease is held. States change only as maat.scheduling.events allows; any
+other change is logged and not written.
 """
 
 from __future__ import annotations
@@ -55,9 +56,8 @@ class JobStanding:
 
     @classmethod
     def of(cls, row: JobRow) -> JobStanding:
-        loaded = vars(
-            row
-        )  # as it was read: a look at each attribute by itself costs many times as much
+        # The values as read: accessing each attribute costs many times as much.
+        loaded = vars(row)
         return cls(**{name: loaded[name] for name in _WRITTEN})
 
 
@@ -65,7 +65,10 @@ _WRITTEN = tuple(JobStanding.__dataclass_fields__)
 
 
 class JobJournal:
-    """Jobs of one cluster that have not ended. A step that is not committed must not be followed by another from the same journal."""
+    """The unfinished jobs of one cluster.
+
+    After a step that is not committed, this journal must not be used again.
+    """
 
     def __init__(self, rows: Iterable[JobRow], *, cluster_id: str) -> None:
         self.jobs: dict[JobId, JobStanding] = {}
@@ -78,13 +81,13 @@ class JobJournal:
         self.admit(rows)
 
     def admit(self, rows: Iterable[JobRow]) -> None:
-        """Jobs as they stand in the database."""
+        """Add jobs as the database holds them."""
         for row in rows:
             job = self.jobs[row.id] = JobStanding.of(row)
             self._stored[row.id] = _compared(job)
 
-    def happened(self, event: Event, *, round_number: int | None) -> None:
-        """An event of the executor: the job passes to its state, where it may."""
+    def record_event(self, event: Event, *, round_number: int | None) -> None:
+        """Record an event of the executor; the job changes to its state, if allowed."""
         job = self.jobs.get(event.job_id)
         if job is None:
             return
@@ -94,7 +97,7 @@ class JobJournal:
         if after is not None:
             if not may_follow(before, after):
                 log.error(
-                    "job %s is %s and cannot become %s: passed over",
+                    "job %s is %s and cannot become %s: event ignored",
                     event.job_id,
                     before.value,
                     after.value,
@@ -113,8 +116,8 @@ class JobJournal:
             }
         )
 
-    def saw(self, seen: SimulatedJob) -> None:
-        """How a job stands when it is looked at."""
+    def record_state(self, seen: SimulatedJob) -> None:
+        """Record the present state of a job."""
         job = self.jobs.get(seen.spec.id)
         if job is None:
             return
@@ -131,7 +134,7 @@ class JobJournal:
             self._plan(seen.spec.id, plan)
         job.batch = plan
 
-    def holds(
+    def record_allocation(
         self,
         job_id: JobId,
         allocation: Allocation | None,
@@ -140,7 +143,10 @@ class JobJournal:
         at: float,
         round_number: int,
     ) -> None:
-        """The GPUs that a job holds from `at` on: where they are others than before, one stretch of its timeline ends and one begins."""
+        """Record the GPUs that a job holds from `at` on.
+
+        If they differ from before, one span of its timeline ends and one begins.
+        """
         job = self.jobs.get(job_id)
         gpus = None if allocation is None else list(allocation.gpus)
         if job is None or gpus == job.gpus:
@@ -163,14 +169,17 @@ class JobJournal:
             }
         )
 
-    def renumbered(self, job_id: JobId, allocation: Allocation | None) -> None:
-        """The same GPUs under new numbers: nodes were added or removed before them."""
+    def renumber(self, job_id: JobId, allocation: Allocation | None) -> None:
+        """Record new numbers of the same GPUs after nodes were added or removed."""
         job = self.jobs.get(job_id)
         if job is not None and allocation is not None and job.gpus is not None:
             job.gpus = list(allocation.gpus)
 
-    def explained(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
-        """Why every job has what it has; jobs that the round did not see are being profiled."""
+    def record_reasons(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
+        """Record why every job has its allocation.
+
+        Jobs unknown to the round are being profiled.
+        """
         profiling = Reasons(ReasonCode.PROFILE_INCOMPLETE)
         for job_id, job in self.jobs.items():
             why = reasons.get(job_id, profiling if job.state == JobState.PROFILING else None)
@@ -184,9 +193,10 @@ class JobJournal:
     def take_writes(
         self, *, of: Iterable[JobId] | None = None, explained_by: int | None = None
     ) -> list[Write]:
-        """Everything gathered, ready to be written, and forgotten here; jobs that have ended as well.
+        """Return everything collected as writes, and forget it here with the ended jobs.
 
-        `of`: the jobs that can stand otherwise than their rows. `explained_by`: the round that explained every job: it is noted with those too of which nothing else changed.
+        `of`: the jobs that may differ from their rows. `explained_by`: the round that explained
+        every job; it is also recorded for jobs that did not change otherwise.
         """
         still_open = sa.and_(
             _SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None)
@@ -205,7 +215,7 @@ class JobJournal:
         return writes
 
     def _changed(self, jobs: Iterable[JobId]) -> list[dict[str, Any]]:
-        """Jobs that stand otherwise than their rows; they count as written."""
+        """Return the jobs that differ from their rows, and remember them as written."""
         rows = []
         for job_id, job in ((job_id, self.jobs[job_id]) for job_id in jobs if job_id in self.jobs):
             now = _compared(job)
@@ -218,15 +228,22 @@ class JobJournal:
         return rows
 
     def _note_round(self, number: int) -> sa.Update:
-        told = (
+        explained = (
             _JOBS.c.cluster_id == self._cluster_id,
             _JOBS.c.finished_seconds.is_(None),
             _JOBS.c.as_of_round < number,
         )
-        return sa.update(_JOBS).where(*told).values(as_of_round=number, version=_JOBS.c.version + 1)
+        return (
+            sa.update(_JOBS)
+            .where(*explained)
+            .values(as_of_round=number, version=_JOBS.c.version + 1)
+        )
 
     def _plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
-        """The batch of the stretch that lasts: one that began in this step is not stored yet, and an update would meet the one before it."""
+        """Record the batch of the present span.
+
+        A span that began in this step is not stored yet: an update would change the one before it.
+        """
         begun = next((span for span in reversed(self._opened) if span["job_id"] == job_id), None)
         if begun is not None:
             begun.update(plan)
@@ -248,14 +265,17 @@ class JobJournal:
 
 
 def _compared(job: JobStanding) -> dict[str, Any]:
-    """All that is written of a job but the round that explained it, which is another one every time."""
+    """Return what is written of a job, except the round that explained it.
+
+    That changes every time.
+    """
     values = dict(vars(job))
     del values["as_of_round"]
     return values
 
 
 def _update_jobs() -> sa.Update:
-    """By id; a job that somebody ended meanwhile stays ended."""
+    """Update jobs by id; a job that was ended in the meantime stays ended."""
     mine = sa.and_(_JOBS.c.id == sa.bindparam("of_job"), _JOBS.c.finished_seconds.is_(None))
     written: dict[str, Any] = {
         name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"

@@ -1,7 +1,9 @@
-"""The right to make a cluster's rounds: held by one worker at a time, with a number that grows with every holder.
+"""The right to make a cluster's rounds.
 
-Its end is a wall time of one clock, the database's (see backend.moments). An end further off than any holder sets it was set before that clock
-was set back: such a lease is over. A worker that lost its lease without noticing cannot commit: its fencing number is no longer the cluster's.
+One worker holds it at a time, with a fencing number that grows with every holder. It ends at a wall
+time of the database's clock (see backend.moments). An end later than any holder sets is from before
+that clock was set back: such a lease is over. A worker that lost its lease without noticing cannot
+commit: the cluster's fencing number has changed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def leased(database: Database, cluster_id: str) -> Iterator[int | None]:
-    """Hold the cluster's lease while the block runs, however long it takes. Gives the fencing number; None where somebody else holds it."""
+    """Hold the cluster's lease while the block runs, however long it takes.
+
+    Yields the fencing number, or None if another worker holds the lease.
+    """
     fencing = take(database, cluster_id)
     if fencing is None:
         yield None
@@ -47,7 +52,7 @@ def leased(database: Database, cluster_id: str) -> Iterator[int | None]:
 
 
 def take(database: Database, cluster_id: str) -> int | None:
-    """Take the lease where nobody holds it or its time is over."""
+    """Take the lease if it is free or has expired."""
     now, until, never = (
         from_now(seconds, is_sqlite=database.is_sqlite)
         for seconds in (0.0, LEASE_SECONDS, 2 * LEASE_SECONDS)
@@ -65,9 +70,9 @@ def take(database: Database, cluster_id: str) -> int | None:
 
 
 def extend(session: Session, cluster_id: str, fencing: int) -> None:
-    """Let the lease last its whole time from now on, within the caller's transaction; nothing happens where it is somebody else's.
+    """Renew the lease within the caller's transaction, if this worker still holds it.
 
-    A commit may hold the database for longer than a lease lasts, and nobody can renew it meanwhile.
+    A commit may lock the database for longer than a lease lasts, and no renewal can run meanwhile.
     """
     until = from_now(LEASE_SECONDS, is_sqlite=session.get_bind().dialect.name == "sqlite")
     session.connection().execute(
@@ -76,7 +81,10 @@ def extend(session: Session, cluster_id: str, fencing: int) -> None:
 
 
 def _renew_until(done: threading.Event, database: Database, cluster_id: str, fencing: int) -> None:
-    """A renewal that fails is logged, and the next one tried: the database may be locked or away for a moment."""
+    """Renew until done.
+
+    A failed renewal is logged and retried: the database may be locked briefly.
+    """
     while not done.wait(RENEW_SECONDS):
         try:
             with database.session_scope() as session:
@@ -90,7 +98,10 @@ def _renew_until(done: threading.Event, database: Database, cluster_id: str, fen
 
 
 def _give_back(database: Database, cluster_id: str, fencing: int) -> None:
-    """What was done under the lease stands, whether or not this succeeds: a lease that is not given back ends by itself."""
+    """Give the lease back.
+
+    If this fails, the lease expires by itself; work done under it stays.
+    """
     try:
         with database.session_scope() as session:
             session.connection().execute(

@@ -1,4 +1,7 @@
-"""One step of a live cluster: is it due, who may make it, from which state, and what is kept of it. Knows no broker."""
+"""One step of a live cluster: whether it is due, who makes it, what is stored.
+
+Knows no broker.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ log = logging.getLogger(__name__)
 
 
 def due_clusters(database: Database) -> list[str]:
-    """Clusters whose next round is due now. Those whose time waits for a clock that was set back go on from where they stand."""
+    """Return the clusters whose next round is due now.
+
+    Clusters whose time waits for a clock that was set back continue from where they are.
+    """
     with database.session_scope(writes=False) as session:
         clusters, now = all_clusters(session), moment_of(session)
         due = [row.id for row in clusters if is_due(session, row, now)]
@@ -40,9 +46,9 @@ def due_clusters(database: Database) -> list[str]:
 def step_cluster(
     database: Database, cluster_id: str, *, seconds: StepSeconds | None = None
 ) -> int | None:
-    """Make the cluster's next round, if it is due and nobody else is at it. Gives the number of the round that was committed.
+    """Make the cluster's next round if it is due and no other worker makes it.
 
-    `seconds`: notes what its parts took.
+    Returns the number of the committed round. `seconds`: records what its parts took.
     """
     spent = StepSeconds() if seconds is None else seconds
     with leased(database, cluster_id) as fencing, spent.part(DECIDE):
@@ -75,7 +81,7 @@ def _make_round(
 
 @dataclass(frozen=True)
 class _Step:
-    """A step that is due: the cluster's row as it was read, and its jobs as they stand."""
+    """A step that is due: the cluster's row as read, and its jobs."""
 
     cluster: ClusterRow
     live: LiveCluster
@@ -85,20 +91,23 @@ class _Step:
 def _begin(
     session: Session, cluster_id: str, remembered: LiveCluster | None, seconds: StepSeconds
 ) -> _Step | None:
-    """None where the cluster is gone, has no node, or its round is not due (any more)."""
+    """Begin a step; return None if it cannot be made.
+
+    The cluster may be deleted, may have no node, or its round may not be due (any more).
+    """
     cluster, moment = session.get(ClusterRow, cluster_id), moment_of(session)
     if cluster is None or not is_due(session, cluster, moment):
         return None
-    live = None if remembered is None else _gone_on(session, remembered, cluster, moment, seconds)
+    live = None if remembered is None else _continued(session, remembered, cluster, moment, seconds)
     if live is None:
         live = _restored(session, cluster, seconds)
     return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
 
 
-def _gone_on(
+def _continued(
     session: Session, live: LiveCluster, cluster: ClusterRow, moment: Moment, seconds: StepSeconds
 ) -> LiveCluster | None:
-    """From memory; None where it does not hold what the rows say."""
+    """Continue from memory; return None if it differs from the rows."""
     if not live.is_up_to_date(cluster, nodes_of(session, cluster.id)):
         return None
     news = news_of(session, cluster.id, live.jobs)
@@ -110,7 +119,7 @@ def _gone_on(
 
 
 def _restored(session: Session, cluster: ClusterRow, seconds: StepSeconds) -> LiveCluster | None:
-    """From the rows; None where the cluster has no node."""
+    """Restore from the rows; return None if the cluster has no node."""
     snapshot = snapshot_of(session, cluster)
     if snapshot is None:
         return None
@@ -132,7 +141,7 @@ def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) 
 
 
 def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
-    """The round loop of a live cluster, standing where its last round left it."""
+    """Return the round loop of a live cluster, in the state after its last round."""
     row = step.cluster
     policy, placer = cluster_parts(row)
     return RoundLoop(
@@ -147,7 +156,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
 
 
 def _go_on(database: Database, cluster_id: str) -> None:
-    """Anchor a cluster's time, which stood still, at this moment."""
+    """Anchor a stopped cluster time at this moment."""
     with database.session_scope() as session:
         cluster, now = get_cluster(session, cluster_id, lock=True), moment_of(session)
         if stands_still(cluster, now):

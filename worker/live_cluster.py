@@ -1,7 +1,10 @@
-"""A live cluster's jobs as a worker holds them in memory: its executor, and what the rows say, in one piece. Writes nothing.
+"""A live cluster in a worker's memory: its executor and what the rows hold.
 
-Made from the rows at one moment, and good for step after step while nobody else makes rounds (worker/live_memory.py). What a step says is
-to be written counts as written: after a step that was not committed it must be thrown away.
+Writes nothing.
+
+Made from the rows at one moment, and valid for many steps while no other worker makes rounds
+(worker/live_memory.py). Changes returned for writing count as written: after a step that was not
+committed, this object must be discarded.
 """
 
 from __future__ import annotations
@@ -31,12 +34,15 @@ from worker.writes import Write
 
 @lru_cache(maxsize=1)
 def live_models() -> Mapping[str, Model]:
-    """The catalog, read once per process."""
+    """Return the catalog, read once per process."""
     return catalog_models()
 
 
 class LiveCluster:
-    """Also what is kept of a live round beside the round: how every job stands, the executor's state, and the cluster's time."""
+    """Also keeps what a round stores besides itself.
+
+    That is the state of every job, the executor's state, and the cluster's time.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.id = snapshot.cluster.id
@@ -61,7 +67,11 @@ class LiveCluster:
         return list(self._journal.jobs)
 
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
-        """Whether it stands where the last round left the cluster, on the same nodes, and executor and journal speak of the same jobs."""
+        """Return whether it matches the rows.
+
+        The last round and the nodes must be the same, and executor and journal must have the same
+        jobs.
+        """
         same_place = (self._last_round + 1, self._nodes) == (
             cluster.next_round_number,
             _as_numbered(nodes),
@@ -77,17 +87,17 @@ class LiveCluster:
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
         number, simulated = result.round_number, self.executor.simulated
         for job in (*simulated.jobs.values(), *simulated.finished.values()):
-            self._journal.saw(job)
+            self._journal.record_state(job)
         for event in observed.events:
-            self._journal.happened(event, round_number=number)
+            self._journal.record_event(event, round_number=number)
         for job in simulated.jobs.values():
             if job.allocation is None:
-                self._journal.holds(
+                self._journal.record_allocation(
                     job.spec.id, None, observed.cluster, at=observed.now, round_number=number
                 )
             elif self.executor.was_renumbered:
-                self._journal.renumbered(job.spec.id, job.allocation)
-        self._journal.explained(result.reasons, round_number=number)
+                self._journal.renumber(job.spec.id, job.allocation)
+        self._journal.record_reasons(result.reasons, round_number=number)
         self._last_round = number
         return [
             *self._journal.take_writes(explained_by=number),
@@ -98,17 +108,17 @@ class LiveCluster:
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
         number, jobs = changes.round_number, self.executor.simulated.jobs
         for event in events:
-            self._journal.happened(event, round_number=number)
+            self._journal.record_event(event, round_number=number)
         touched = [change.job_id for change in changes.items if change.job_id in jobs]
         for job in (jobs[job_id] for job_id in touched):
-            self._journal.holds(
+            self._journal.record_allocation(
                 job.spec.id,
                 job.allocation,
                 self.executor.cluster,
                 at=changes.time,
                 round_number=number,
             )
-            self._journal.saw(job)
+            self._journal.record_state(job)
         others_too = self.executor.was_renumbered
         return [
             *self._journal.take_writes(of=touched),
@@ -119,7 +129,10 @@ class LiveCluster:
         return self.executor.head()
 
     def _anchor(self) -> Write:
-        """Cluster time passes from the round on; unless it was anchored meanwhile, for another speed or a pause, at a later moment."""
+        """Anchor cluster time at the round.
+
+        Does nothing if it was anchored in the meantime, for another speed or a pause.
+        """
         read, moment = self._begun
         cluster = ClusterRow(**read.model_dump())
         reanchor(cluster, moment)
@@ -135,5 +148,5 @@ class LiveCluster:
 
 
 def _as_numbered(nodes: Sequence[NodeRow]) -> list[tuple[Node, float | None]]:
-    """All of the nodes that the numbers of GPUs, and which may be used, follow from."""
+    """Return everything of the nodes that GPU numbers and usability depend on."""
     return [(engine_node(node), node.memory_gib) for node in nodes]

@@ -1,5 +1,9 @@
-"""The simulated executor of a live cluster: fed from the jobs table; restored from what the last round left in the rows, or kept in memory
-from round to round. Writes nothing."""
+"""The simulated executor of a live cluster, fed from the jobs table.
+
+Writes nothing.
+
+It is restored from the rows of the last round, or stays in memory from round to round.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ LIVE_FIDELITY = FIDELITIES["paper"]
 
 @dataclass
 class FixedClock:
-    """The cluster time of one step: everything in it happens at once. The next step sets it."""
+    """The cluster time of one step: all of it happens at once. The next step sets it."""
 
     seconds: float
 
@@ -35,11 +39,14 @@ class FixedClock:
         return self.seconds
 
     def sleep_until(self, time: float) -> None:
-        """A live step never waits: it is made when it is due."""
+        """Return at once: a live step is made when it is due and never waits."""
 
 
 class LiveExecutor:
-    """A live cluster's executor, step by step: what was asked for since the last round happens when it is observed."""
+    """A live cluster's executor, step by step.
+
+    Requests since the last round take effect when it is observed.
+    """
 
     def __init__(
         self,
@@ -51,7 +58,10 @@ class LiveExecutor:
         *,
         tenants: Mapping[str, str],
     ) -> None:
-        """From what is stored. `rows`: every job that has not ended; `tenants`: their names by id."""
+        """Restore from the rows.
+
+        `rows`: every unfinished job; `tenants`: their names by id.
+        """
         self.cluster, self._clock, self._models = cluster, clock, models
         self.simulated = SimulatedExecutor(cluster, clock, LIVE_FIDELITY, fitter=fit_once)
         self._unseen: list[Event] = []
@@ -77,7 +87,10 @@ class LiveExecutor:
         cancelled: Iterable[JobId],
         tenants: Mapping[str, str],
     ) -> None:
-        """Begin another step with the jobs as they stand in memory. `rows`: jobs submitted since; `cancelled`: whose end was asked for."""
+        """Begin another step from memory.
+
+        `rows`: jobs submitted since the last one; `cancelled`: jobs that were asked to end.
+        """
         self._clock.seconds = now
         self.was_renumbered = False
         self.simulated.forget_finished()
@@ -85,20 +98,23 @@ class LiveExecutor:
         self._admit(rows, tenants)
 
     def observe(self) -> ClusterState:
-        """The cluster now; with what its owners asked for, and what happened to its nodes, since the last round."""
-        asked = [*self._unseen, *self._cancel(), *self._begun]
+        """Return the cluster now, with requests and node changes since the last round."""
+        requested = [*self._unseen, *self._cancel(), *self._begun]
         self._unseen, self._begun, self._numbers = [], [], None
         observed = self.simulated.observe()
-        return replace(observed, events=(*asked, *observed.events))
+        return replace(observed, events=(*requested, *observed.events))
 
     def apply(self, changes: Changes) -> Sequence[Event]:
-        """Carry out a round. One that was left over from before nodes came or went speaks of GPUs by their old numbers."""
+        """Apply a round.
+
+        Changes left over from before nodes were added or removed have old GPU numbers.
+        """
         return self.simulated.apply(
             changes if self._numbers is None else _renumbered(changes, self._numbers)
         )
 
     def head(self) -> dict[str, Any]:
-        """What of the state belongs to no job, as JSON data."""
+        """Return the part of the state that belongs to no job, as JSON data."""
         return {"nodes": layout(self.cluster), "now": self.simulated.now}
 
     def _admit(self, rows: Iterable[JobRow], tenants: Mapping[str, str]) -> None:
@@ -114,7 +130,10 @@ class LiveExecutor:
                 )
 
     def _submit(self, row: JobRow, tenant: str) -> Event | None:
-        """Hand a job to the simulator; the event of its failure where it can never run."""
+        """Submit a job to the simulator.
+
+        Returns an event if the job fails because it can never run.
+        """
         try:
             model = _model(row, self._models)
             spec = job_spec(row, tenant=tenant)
@@ -136,7 +155,10 @@ class LiveExecutor:
         ]
 
     def _renumber(self, numbers: Mapping[int, int]) -> Iterable[Event]:
-        """Give jobs their GPUs under the numbers of today; a job whose node is gone has lost them."""
+        """Give jobs the new numbers of their GPUs.
+
+        A job whose node is gone loses its GPUs.
+        """
         now = self._clock.now()
         for job in self.simulated.jobs.values():
             held = job.allocation
@@ -157,7 +179,7 @@ class LiveExecutor:
 
 
 class MeasuredExecutor:
-    """An executor, and what it takes to observe and to carry out."""
+    """An executor that measures the time to observe and to apply."""
 
     def __init__(self, executor: LiveExecutor, seconds: StepSeconds) -> None:
         self._executor, self._seconds = executor, seconds
@@ -172,7 +194,10 @@ class MeasuredExecutor:
 
 
 def job_spec(row: JobRow, *, tenant: str) -> JobSpec:
-    """What the owner declared, with what the catalog knows of the model; the tenant by its name. Raises JobError where that can never run."""
+    """Return the owner's declaration with the catalog's facts.
+
+    The tenant goes by name. Raises JobError if the model can never run it.
+    """
     return load_catalog()[row.model].job_spec(
         declaration_of(row),
         id=row.id,
@@ -185,7 +210,7 @@ def job_spec(row: JobRow, *, tenant: str) -> JobSpec:
 def _model(row: JobRow, models: Mapping[str, Model]) -> Model:
     if row.model not in models:
         raise InputError(
-            "is no model of the catalog any more",
+            "is no longer a model of the catalog",
             field="model",
             value=row.model,
             remedy=f"Use one of: {', '.join(models)}.",
@@ -193,16 +218,16 @@ def _model(row: JobRow, models: Mapping[str, Model]) -> Model:
     return models[row.model]
 
 
-# ---- GPU numbers ------------------------------------------------------------------------------------------------------------------
-
-
 def layout(cluster: Cluster) -> list[list[Any]]:
-    """Name and GPU count of every node, in order: what the numbers of GPUs follow from."""
+    """Return name and GPU count of every node in order; they fix the GPU numbers."""
     return [[node.id, node.gpu_count] for node in cluster.nodes]
 
 
 def new_numbers(before: Sequence[Sequence[Any]], cluster: Cluster) -> dict[int, int] | None:
-    """Old GPU number -> new one, by node name and place on the node; GPUs that are gone are left out. None: nothing moved."""
+    """Return old GPU number -> new one, by node name and index on the node.
+
+    GPUs that no longer exist are left out. Returns None if nothing moved.
+    """
     if [list(node) for node in before] == layout(cluster)[: len(before)]:
         return None
     first = dict(

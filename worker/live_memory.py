@@ -1,7 +1,9 @@
-"""Live clusters that this process holds in memory between their rounds. The rows are the truth: what is held here only saves reading them.
+"""Live clusters that this process keeps in memory between their rounds.
 
-What is held is used only by a worker whose fencing number follows at once on the one under which it was put here: nobody else can have
-written the cluster's rounds or its executor's state in between. It is taken out for a step, and is gone unless the whole step was committed.
+The rows are the truth: the memory only saves reading them. It is used only if the worker's fencing
+number directly follows the one under which the cluster was stored here: no other worker can have
+written rounds or executor state in between. A cluster is taken out for a step, and is put back only
+if the whole step was committed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ class LiveMemory:
         )
 
     def take(self, database: Database, cluster_id: str, *, fencing: int) -> LiveCluster | None:
-        """Take the cluster out; None if there is none, or others held the lease since."""
+        """Take the cluster out.
+
+        Returns None if it is missing or another worker has held the lease since.
+        """
         with self._lock:
             under, found = self._held.get(database, {}).pop(cluster_id, (None, None))
         return found if under is not None and under + 1 == fencing else None
@@ -31,7 +36,7 @@ class LiveMemory:
             self._held.setdefault(database, {})[cluster.id] = (fencing, cluster)
 
     def forget(self, database: Database) -> None:
-        """As a process that has just been started."""
+        """Forget everything, like a newly started process."""
         with self._lock:
             self._held.pop(database, None)
 

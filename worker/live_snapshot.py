@@ -1,4 +1,7 @@
-"""What a step of a live cluster begins with, read at one moment. Decides nothing but whether a round is due."""
+"""What a step of a live cluster starts from, read at one moment.
+
+Decides only whether a round is due.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,11 @@ from worker.executor_rows import StoredExecutor, stored_executor
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`jobs`: every job that has not ended. `tenants`: names by id, of those that have jobs. `now`: cluster time of the step, at `moment`."""
+    """The state that a step starts from.
+
+    `jobs`: every unfinished job. `tenants`: names by id, of those with jobs. `now`: cluster time of
+    the step, at `moment`.
+    """
 
     cluster: ClusterRow
     nodes: Sequence[NodeRow]
@@ -38,7 +45,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class News:
-    """What happened since the last round to a cluster whose jobs are known: `jobs` are new, and of `cancelled` the end was asked for."""
+    """What happened since the last round to a cluster whose jobs are known.
+
+    `jobs`: new jobs; `cancelled`: jobs that were asked to end.
+    """
 
     jobs: Sequence[JobRow]
     tenants: Mapping[str, str]
@@ -46,7 +56,7 @@ class News:
 
 
 def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
-    """None where the cluster has no node."""
+    """Read the state; return None if the cluster has no node."""
     nodes = nodes_of(session, cluster.id)
     if not nodes:
         return None
@@ -64,7 +74,7 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
 
 
 def news_of(session: Session, cluster_id: str, known: Iterable[JobId]) -> News | None:
-    """None where the jobs that have not ended are not those known and new ones: somebody else ended some."""
+    """Read the news; return None if a known job was ended from outside."""
     columns = (col(JobRow.id), col(JobRow.cancel_requested))
     found = dict(session.exec(_unfinished(select(*columns), cluster_id)).all())
     before = set(known)
@@ -92,8 +102,10 @@ def reservations_at(
 
 
 def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
-    """Rounds are due once in every interval of cluster time, and not right after one that came late; intervals that passed without one are
-    not made up."""
+    """Return whether a round is due: once in every interval of cluster time.
+
+    No round follows directly after a late one, and missed intervals are not made up.
+    """
     if cluster.paused:
         return False
     last = session.exec(
@@ -110,10 +122,8 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
 
 def _unfinished(statement: Any, cluster_id: str) -> Any:
     ended = [state.value for state in TERMINAL]
-    under_way = (
-        col(JobRow.finished_seconds).is_(None),
-        col(JobRow.state).not_in(ended),
-    )  # the first has an index
+    # The first condition has an index.
+    under_way = (col(JobRow.finished_seconds).is_(None), col(JobRow.state).not_in(ended))
     return statement.where(col(JobRow.cluster_id) == cluster_id, *under_way).order_by(
         col(JobRow.submitted_seconds), col(JobRow.id)
     )

@@ -1,6 +1,7 @@
-"""Long work in the operations table: who may do it, that it is alive, how far it is, whether it shall stop. Knows no simulation.
+"""Long work in the operations table: claims, heartbeats, progress, cancellation.
 
-The row is the queue: a message only says that it may be worth looking. One that is lost is sent again; one too many finds nothing to do.
+The row is the queue: a message only hints that there may be work. A lost message is sent again; a
+superfluous one finds nothing to do. Knows no simulation.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlmodel import Session, col, select
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState
-from worker.claims import gone, unsent
+from worker.claims import overdue, stale
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ PROGRESS_SECONDS = 0.5
 
 
 def join(database: Database, operation_id: str) -> bool:
-    """Work on the operation, beside a worker that does already. False where it has ended."""
+    """Join the work on an operation; return False if it has ended."""
     now = utc_now()
     live = col(Operation.state).in_((OperationState.QUEUED, OperationState.RUNNING))
     values = {"state": OperationState.RUNNING, "heartbeat_at": now, "updated_at": now}
@@ -40,10 +41,13 @@ def join(database: Database, operation_id: str) -> bool:
 
 
 def waiting_operations(database: Database, *, kind: str) -> list[str]:
-    """Operations that no worker is at: queued and not sent lately, or left by a worker that is gone. Marks them as sent."""
+    """Return operations without a worker, and mark them as sent.
+
+    They are queued and not sent recently, or their worker has died.
+    """
     now = utc_now()
     wanted = sa.and_(
-        col(Operation.kind) == kind, sa.or_(unsent(Operation, now), gone(Operation, now))
+        col(Operation.kind) == kind, sa.or_(overdue(Operation, now), stale(Operation, now))
     )
     with database.session_scope(writes=False) as session:
         if session.exec(select(Operation.id).where(wanted).limit(1)).first() is None:
@@ -60,7 +64,10 @@ def waiting_operations(database: Database, *, kind: str) -> list[str]:
 
 @contextmanager
 def beating(beat: Callable[[], None]) -> Iterator[None]:
-    """Call `beat` every few seconds from another thread while the block runs; a beat that fails is logged, and the next one tried."""
+    """Call `beat` every few seconds from another thread while the block runs.
+
+    A failed beat is logged, and the next one is tried.
+    """
     done = threading.Event()
 
     def keep_on() -> None:

@@ -1,7 +1,8 @@
-"""Rounds of a live cluster that nobody carries out: what the next one would give a job if its owner asked for something else.
+"""Plays rounds of a live cluster without applying them.
 
-The same loop, policy, placer and executor as a live step, on the same state; only nothing is written. Which declarations are tried:
-backend/jobs/remedies.py.
+They show what the next round would give a job after a change of its request. Uses the loop, policy,
+placer and executor of a live step on the same state, but writes nothing. backend/jobs/remedies.py
+selects the requests to try.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class LiveRehearsal:
 
 @dataclass(frozen=True)
 class LiveStage:
-    """A cluster without one of its jobs, at the moment at which that job, submitted again now, would have been profiled."""
+    """A cluster without one of its jobs.
+
+    The moment is when that job, submitted again now, would have been profiled.
+    """
 
     snapshot: Snapshot
     job: JobRow
@@ -98,7 +102,7 @@ class LiveStage:
 
     @cached_property
     def _others(self) -> ClusterState:
-        """Everybody else then, once the changes of the last round were carried out."""
+        """The other jobs at that moment, with the changes of the last round applied."""
         rows = [row if row.id != self.job.id else _cancelled(row) for row in self.snapshot.jobs]
         executor = self._executor(rows, self.snapshot.executor_state)
         for changes in self.unapplied:
@@ -110,7 +114,7 @@ class LiveStage:
         return self._round(self._others)
 
     def _as_seen(self, row: JobRow) -> tuple[Job, ...]:
-        """A job that was just submitted, as the scheduler will see it once it is profiled."""
+        """Return a newly submitted job as the scheduler sees it once it is profiled."""
         return self._executor([row], None).observe().jobs
 
     def _executor(self, rows: Sequence[JobRow], state: StoredExecutor | None) -> LiveExecutor:
@@ -137,7 +141,10 @@ class LiveStage:
 
 
 class _Unwritten:
-    """Takes a round for what it is and writes nothing: the loop then believes that another worker came first, and carries nothing out."""
+    """A store that keeps a round in memory and writes nothing.
+
+    It reports that another worker came first, so that the loop applies nothing.
+    """
 
     planned: RoundResult
 
@@ -155,7 +162,7 @@ class _Unwritten:
         return ()
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """Nothing was carried out."""
+        """Do nothing: no changes were applied."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,7 @@ class _Standing:
 
 
 def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
-    """The job as it would be submitted again. It is no row of the database."""
+    """Return the job as it would be submitted again. It is not a row of the database."""
     fresh = {
         "id": new_id("job"),
         "state": JobState.SUBMITTED.value,
@@ -199,7 +206,7 @@ def _stored(session: Session, cluster: ClusterRow) -> StoredState:
 
 
 def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
-    """Of a round that was committed a moment ago, or whose worker was killed."""
+    """Return the changes of a round just committed, or whose worker was killed."""
     waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
     return [
         changes_from_json(message.payload)
@@ -208,7 +215,7 @@ def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
 
 
 def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:
-    """Zero before the first round."""
+    """Return the CPU seconds of the last round; zero before the first."""
     number = cluster.next_round_number - 1
     statement = select(Round.policy_seconds, Round.place_seconds).where(
         Round.cluster_id == cluster.id, Round.number == number

@@ -1,4 +1,7 @@
-"""A committed round as the database keeps it: the row that lists show, and the record behind it. Writes nothing."""
+"""A committed round as stored: the row that lists show, and its record.
+
+Writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from worker.changes_json import JsonObject, grant_to_json
 def round_row(
     result: RoundResult, observed: ClusterState, *, cluster_id: str, policy: str, placer: str
 ) -> Round:
-    """The row of a round, record included."""
+    """Return the row of a round, record included."""
     report = result.decision.report
     solved = report.status is not SolveStatus.NOT_NEEDED
     running = len(result.placement.placement.job_ids)
@@ -54,17 +57,20 @@ def round_row(
 
 
 def used_by_type(result: RoundResult, observed: ClusterState) -> dict[str, int]:
-    """GPUs that jobs hold after the round; two jobs on one GPU are one GPU in use."""
+    """Count GPUs that jobs hold after the round; two jobs on one GPU count once."""
     return _count_by_type(observed.cluster, np.unique(result.placement.placement.gpus))
 
 
 def capacity_by_type(observed: ClusterState) -> dict[str, int]:
-    """GPUs that may be used."""
+    """Count usable GPUs by type."""
     return _count_by_type(observed.cluster, np.flatnonzero(observed.cluster.gpu_available))
 
 
 def round_record(result: RoundResult, observed: ClusterState) -> JsonObject:
-    """All that was decided and why: the matrix over the feasible pairs, the chosen columns, grants, reasons and the report."""
+    """Return everything that was decided and why.
+
+    It has the matrix over the feasible pairs, the chosen columns, grants, reasons and the report.
+    """
     decision = result.decision
     return {
         "round": result.round_number,
@@ -100,7 +106,7 @@ def policy_state_from_json(data: Mapping[str, Any] | None) -> PolicyState:
 
 
 def finite(value: float) -> float | None:
-    """None for what JSON cannot say."""
+    """Return the value; None if JSON cannot express it."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -137,7 +143,10 @@ def _matrix(matrix: GoodputMatrix | None, utility: FloatArray | None) -> JsonObj
 
 
 def _chosen(result: RoundResult, observed: ClusterState) -> list[int | None]:
-    """Column of every job's grant, None where it got none or the policy looked at no matrix."""
+    """Return the column of every job's grant.
+
+    None if it got none or the policy used no matrix.
+    """
     matrix, grants = result.decision.matrix, result.decision.grants
     if matrix is None:
         return [None] * len(observed.jobs)

@@ -1,6 +1,7 @@
-"""RoundStore in SQL: a round, what it changed and what a restarted worker needs, in one transaction. Decides nothing.
+"""RoundStore in SQL: stores a round and everything it changed in one transaction.
 
-Two guards: the round's number is unique in its cluster, and only the holder of the cluster's latest fencing number may commit.
+Two guards: the round's number is unique in its cluster, and only the holder of the cluster's latest
+fencing number may commit. Decides nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from worker.writes import Write, carry_out
 
 
 class RoundKeeper(Protocol):
-    """What belongs to a round beside the round itself: the jobs' rows, and what the executor remembers. Writes nothing itself."""
+    """What a round stores besides itself: the jobs' rows and the executor's state.
+
+    It writes nothing itself.
+    """
 
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]: ...
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]: ...
@@ -34,10 +38,11 @@ class RoundKeeper(Protocol):
 
 
 class SqlRoundStore:
-    """The rounds of one cluster, for a worker that holds its lease with this fencing number.
+    """The rounds of one cluster, for the worker that holds its lease.
 
-    `policy`, `placer`: by which the rounds are decided. Everything is made ready before a transaction begins. `has_written_all`: nothing that it
-    was told to keep was refused, as happens to a worker that was overtaken.
+    `fencing`: the lease's number. `policy`, `placer`: their names, for the round's row. Everything
+    is prepared before a transaction begins. `has_written_all`: False if a write was refused because
+    another worker took over.
     """
 
     def __init__(
@@ -77,8 +82,11 @@ class SqlRoundStore:
         )
 
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        """All of the round or nothing. False where its number is taken, or the lease has passed to somebody else."""
-        dict(result.reasons)  # worked out when first read: the decision's cost, not the journal's
+        """Store all of the round or nothing.
+
+        Returns False if its number is taken or another worker has the lease.
+        """
+        dict(result.reasons)  # computed on first read: part of the decision, not of the journal
         with self._seconds.part(JOURNAL):
             row, changes = self._round(result, observed), json_text(changes_to_json(result.changes))
             writes, runtime = self._keeper.keep_round(result, observed), self._runtime(result)
@@ -109,7 +117,10 @@ class SqlRoundStore:
             return [changes_from_json(payload) for payload in session.exec(statement)]
 
     def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """Keep what the executor did, once: a second time, or after the lease has passed on, nothing is written."""
+        """Store what the executor did, once.
+
+        A second call, or one after the lease is lost, writes nothing.
+        """
         with self._seconds.part(JOURNAL):
             writes, state = (
                 self._keeper.keep_applied(changes, events),
@@ -123,7 +134,10 @@ class SqlRoundStore:
                 self.has_written_all = False
 
     def _advance(self, session: Session, number: int) -> bool:
-        """Move the cluster to its next round; the row is locked from here on, so that of two workers one waits and then finds it moved."""
+        """Move the cluster to its next round and lock its row.
+
+        Of two workers one waits and then finds the round taken.
+        """
         mine = (
             col(Cluster.id) == self._cluster_id,
             col(Cluster.fencing) == self._fencing,

@@ -1,4 +1,4 @@
-"""From a simulation's stored request to the scenarios that the engine plays."""
+"""Builds the engine's scenarios from a simulation's stored request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def scenario_of(
     models: Mapping[str, Model],
     measured: Measured = NOTHING_MEASURED,
 ) -> Scenario:
-    """The scenario of one run. Raises InputError where policy, placer, cluster or fidelity cannot be used."""
+    """Return the scenario of one run.
+
+    Raises InputError if policy, placer, cluster or fidelity cannot be used.
+    """
     return Scenario(
         workload=workload,
         models=models,

@@ -1,4 +1,7 @@
-"""A simulation's result as the JSON that the API hands to the pages. Computes no figure that the engine has."""
+"""A simulation's result as JSON for the API and the pages.
+
+Computes no figure that the engine has.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,11 @@ from maat.vocabulary import FairnessRule
 
 
 def result_to_json(result: SimulationResult) -> dict[str, Any]:
-    """Summary, one row per job, and step series over cluster seconds; every GPU figure by type. No series has more than MAX_POINTS.
+    """Return the summary, one row per job, and step series over cluster seconds.
 
-    `allocations` holds the spans of every job: the API answers with those of chosen jobs only. `fairness` and `rho_by_rule` hold what every rule
-    of finish-time fairness gives: the API answers with one rule's.
+    Every GPU figure is by type. No series has more than MAX_POINTS. `allocations` holds the spans
+    of every job: the API answers only those of chosen jobs. `fairness` and `rho_by_rule` hold the
+    figures of every rule of finish-time fairness: the API answers those of one.
     """
     fair = fairness_by_rule(result)
     return {
@@ -47,7 +51,7 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
 
 
 def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float]]:
-    """A step series [[time, value], ...] with only the rounds at which the value changed, and the last."""
+    """Return a step series [[time, value], ...]: first, changed and last values."""
     last = len(times) - 1
     return [
         [at, value]
@@ -57,7 +61,10 @@ def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
-    """Seconds of a round's decision: how many rounds with jobs were played, and their least, quartiles, 95th percentile and most. None of no rounds."""
+    """Seconds of a round's decision: minimum, quartiles, 95th percentile and maximum.
+
+    Counts the rounds with jobs; there is no figure without such rounds.
+    """
     if not seconds:
         return None
     least, first, median, third, high, most = np.percentile(
@@ -75,7 +82,10 @@ def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
 
 
 def allocations_of(result: SimulationResult) -> dict[str, list[dict[str, Any]]]:
-    """Job -> the stretches of time for which it held GPUs, in order; stretches without GPUs are left out; the first MAX_POINTS of them."""
+    """Return, by job, the spans of time in which it held GPUs, in order.
+
+    Spans without GPUs are left out; at most MAX_POINTS are kept.
+    """
     ends = {
         record.name: result.end_time if record.finish is None else record.finish
         for record in result.records
@@ -125,7 +135,7 @@ def _job(record: JobRecord, fair: Mapping[FairnessRule, Fairness]) -> dict[str, 
 
 
 def _finite(value: float | None) -> float | None:
-    """NaN is no number in JSON."""
+    """Return the value; None for NaN, which is not JSON."""
     return None if value is None or math.isnan(value) else value
 
 
@@ -138,15 +148,18 @@ def _gpu_hours_by_model(records: Sequence[JobRecord]) -> dict[str, dict[str, flo
     return hours
 
 
-def _told(of: object) -> str:
-    """What the code says of itself: each paragraph and each item of a list on a line of its own; what it says to callers is left out."""
+def _description(of: object) -> str:
+    """Return the docstring's paragraphs and list items, one per line.
+
+    Paragraphs for callers, which start with a backtick, are left out.
+    """
     lines = re.split(r"\n\s*\n|\n(?=- )", cleandoc(of.__doc__ or ""))
     return "\n".join(
         " ".join(line.removeprefix("- ").split()) for line in lines if not line.startswith("`")
     )
 
 
-# What a page says of a figure is what the code says that computes it.
+# A page defines a figure by the docstring of the code that computes it.
 _DEFINED: Mapping[str, tuple[object, ...]] = {
     "comparison": (ScheduleMetrics,),
     "jct": (JobRecord.jct,),
@@ -155,4 +168,6 @@ _DEFINED: Mapping[str, tuple[object, ...]] = {
     "unfair_fraction": (Fairness.unfair_fraction,),
     "policy_seconds": (quantiles,),
 }
-DEFINITIONS = {name: "\n".join(_told(of) for of in homes) for name, homes in _DEFINED.items()}
+DEFINITIONS = {
+    name: "\n".join(_description(of) for of in homes) for name, homes in _DEFINED.items()
+}

@@ -1,7 +1,8 @@
-"""Plays the runs of a simulation, each kept as it ends; several workers share them. Knows no broker.
+"""Plays the runs of a simulation and stores each as it ends. Knows no broker.
 
-A worker takes one run after the other until none is left that nobody is at. Killed in the middle of one, it leaves it to another: a run is
-either kept whole or run again. A cancelled run keeps what was played until then.
+Several workers share the runs. A worker takes one run after the other until all are claimed. If it
+is killed in a run, another worker repeats that run: a run is either stored whole or run again. A
+cancelled run keeps what was played until then.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import Cancelled, Position, SimulationResult
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
-from worker.claims import free, gone, take, unsent
+from worker.claims import claim, claimable, overdue, stale
 from worker.operations import (
     PROGRESS_SECONDS,
     beating,
@@ -47,11 +48,14 @@ from worker.simulation_result import result_to_json
 log = logging.getLogger(__name__)
 
 SIMULATION = "simulation"
-STALLED_ROUNDS = 50_000  # a month of rounds of a minute
+STALLED_ROUNDS = 50_000  # a month of one-minute rounds
 
 
 def waiting_simulations(database: Database) -> list[tuple[str, int]]:
-    """Simulations with runs that no worker is at, and how many messages they want; they count as sent from now on."""
+    """Return simulations with runs without a worker, and how many messages they need.
+
+    The messages count as sent from now on.
+    """
     operations = waiting_operations(database, kind=SIMULATION)
     with database.session_scope(writes=False) as session:
         left = sa.func.count().filter(col(SimulationRun.state).not_in(ENDED))
@@ -64,21 +68,22 @@ def waiting_simulations(database: Database) -> list[tuple[str, int]]:
             found: max(count, 1)
             for found, count in session.exec(statement.group_by(col(Simulation.id)))
         }
-    return sorted((_left_runs(database) | waiting).items())
+    return sorted((_abandoned_runs(database) | waiting).items())
 
 
-def _left_runs(database: Database) -> Counter[str]:
-    """Of every simulation the runs that a worker left which is gone, and those so left whose message waits for too long.
+def _abandoned_runs(database: Database) -> Counter[str]:
+    """Count, per simulation, the runs abandoned by dead workers and requeue them.
 
-    Another worker at the same simulation keeps its operation alive, and may be busy with a run of its own for long: this one would wait for it.
+    Includes requeued runs whose message is overdue. Another worker at the same simulation keeps its
+    operation alive, but may be busy with its own run for long; these runs must not wait for it.
     """
     now = utc_now()
-    left = sa.or_(
-        gone(SimulationRun, now),
-        sa.and_(col(SimulationRun.heartbeat_at).is_not(None), unsent(SimulationRun, now)),
+    abandoned = sa.or_(
+        stale(SimulationRun, now),
+        sa.and_(col(SimulationRun.heartbeat_at).is_not(None), overdue(SimulationRun, now)),
     )
     live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
-    wanted = (col(SimulationRun.simulation_id).in_(live), left)
+    wanted = (col(SimulationRun.simulation_id).in_(live), abandoned)
     with database.session_scope(writes=False) as session:
         if session.exec(select(SimulationRun.id).where(*wanted).limit(1)).first() is None:
             return Counter()
@@ -96,7 +101,10 @@ def _left_runs(database: Database) -> Counter[str]:
 
 
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
-    """Play what is left of a simulation and nobody is at. How it ended, None where it has not, or had before."""
+    """Play the unclaimed runs of a simulation.
+
+    Returns how it ended; None if it has not ended, or had ended before.
+    """
     with database.session_scope(writes=False) as session:
         simulation = session.get(Simulation, simulation_id)
     if simulation is None or not join(database, simulation.operation_id):
@@ -109,7 +117,10 @@ def run_simulation(database: Database, simulation_id: str) -> OperationState | N
 
 
 class _Work:
-    """What the runs of one simulation share; each trace is read when a run first wants it."""
+    """What the runs of one simulation share.
+
+    Each trace is read when a run first needs it.
+    """
 
     def __init__(self, database: Database, simulation: Simulation) -> None:
         self._database, self.simulation = database, simulation
@@ -118,7 +129,7 @@ class _Work:
 
     @cached_property
     def measured(self) -> Measured:
-        """As it was asked for with, whatever has become of the measurements since."""
+        """The measurements as requested, even if they were deleted since."""
         with self._database.session_scope(writes=False) as session:
             return measured(
                 session, uses_of(session, self.simulation.operation_id), self.simulation.request
@@ -130,20 +141,20 @@ class _Work:
 
 
 def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
-    """Take the first run that is queued, or whose worker is gone; none once the end was asked for."""
+    """Claim the first queued or abandoned run; return None after a cancel request."""
     now = utc_now()
     mine = SimulationRun.simulation_id == simulation.id
     while not is_cancel_requested(database, simulation.operation_id):
         with database.session_scope() as session:
             first = (
                 select(SimulationRun.id)
-                .where(mine, free(SimulationRun, now))
+                .where(mine, claimable(SimulationRun, now))
                 .order_by(col(SimulationRun.position))
             )
             run_id = session.exec(first.limit(1)).first()
             if run_id is None:
                 return None
-            if take(session, SimulationRun, col(SimulationRun.id) == run_id, now=now, done=0.0):
+            if claim(session, SimulationRun, col(SimulationRun.id) == run_id, now=now, done=0.0):
                 return session.get_one(SimulationRun, run_id)
     return None
 
@@ -164,7 +175,7 @@ def _beat(database: Database, simulation: Simulation, run_id: str) -> None:
 
 
 def _play(database: Database, work: _Work, run: SimulationRun) -> None:
-    """Play one run and keep it, with its result or with what was wrong."""
+    """Play one run and store it, with its result or its error."""
     simulation, stall = work.simulation, Stall()
     progress = Progress(database, simulation, run.id)
 
@@ -172,7 +183,8 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
         stall.look(position)
         progress.report(
             position,
-            f"{run.policy}: round {position.round_number}, {position.finished} of {position.jobs} jobs finished",
+            f"{run.policy}: round {position.round_number}, "
+            f"{position.finished} of {position.jobs} jobs finished",
         )
 
     try:
@@ -200,7 +212,10 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
 
 
 class Progress:
-    """Tells how far a run is, and so its simulation, at most twice a second. Raises Cancelled where it shall stop."""
+    """Reports the progress of a run and its simulation, at most twice a second.
+
+    Raises Cancelled if the run must stop.
+    """
 
     def __init__(self, database: Database, simulation: Simulation, run_id: str) -> None:
         self._database, self._simulation, self._run_id = database, simulation, run_id
@@ -215,7 +230,7 @@ class Progress:
             raise Cancelled
 
     def write(self, finished: int, message: str) -> None:
-        """The operation's `done` is the sum over the runs, no matter which worker plays them."""
+        """Write the progress; the operation's `done` is the sum over all workers' runs."""
         now = utc_now()
         every = select(sa.func.sum(SimulationRun.done)).where(
             SimulationRun.simulation_id == self._simulation.id
@@ -241,7 +256,10 @@ class Progress:
 
 
 class Stall:
-    """Ends a run in which no job has finished for long: what is left of it waits for GPUs that its cluster does not have."""
+    """Ends a run in which no job has finished for long.
+
+    Its remaining jobs wait for GPUs that the cluster does not have.
+    """
 
     def __init__(self) -> None:
         self._finished, self._since = 0, 0
@@ -272,7 +290,11 @@ def _keep(database: Database, run_id: str, **values: Any) -> None:
 
 
 def settle(database: Database, simulation: Simulation) -> OperationState | None:
-    """End the operation once no run is left: failed where one did, cancelled where it was asked to stop before its end. None until then."""
+    """End the operation once all runs have ended, and return its state.
+
+    Returns None before that. It has failed if a run failed, and is cancelled if it was stopped
+    before its end.
+    """
     with database.session_scope() as session:
         if session.get_one(Operation, simulation.operation_id).cancel_requested:
             _drop_unplayed(session, simulation)
@@ -284,17 +306,23 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
             (s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states),
             OperationState.SUCCEEDED,
         )
-        told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
+        counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
         first_error = next((run.error for run in runs if run.error is not None), None)
-        finish(session, simulation.operation_id, state, message=f"Runs: {told}.", error=first_error)
+        finish(
+            session,
+            simulation.operation_id,
+            state,
+            message=f"Runs: {counts}.",
+            error=first_error,
+        )
     return state
 
 
 def _drop_unplayed(session: Session, simulation: Simulation) -> None:
-    """Runs that nobody is at will not be played."""
+    """Cancel the runs that no worker has claimed."""
     now = utc_now()
     drop = sa.update(SimulationRun).where(
-        col(SimulationRun.simulation_id) == simulation.id, free(SimulationRun, now)
+        col(SimulationRun.simulation_id) == simulation.id, claimable(SimulationRun, now)
     )
     session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
@@ -302,9 +330,10 @@ def _drop_unplayed(session: Session, simulation: Simulation) -> None:
 def problem_of(
     error: Exception, work: Simulation | Sweep, *, of_others: bool = False
 ) -> dict[str, Any]:
-    """What went wrong, as the API would answer it: field, row and remedy of bad input; of anything else the log has the traceback.
+    """Return the error as the API answers it.
 
-    `of_others`: jobs of other tenants than that of the work took part, which may not be named to who reads it; the log names them.
+    Bad input has field, row and remedy; for anything else the log has the traceback. `of_others`:
+    jobs of other tenants took part, which must not be named to readers; the log names them.
     """
     if of_others and isinstance(error, InputError | Invalid):
         log.warning("%s could not be played: %s", work.id, error)
@@ -316,6 +345,6 @@ def problem_of(
     else:
         log.error("%s failed", work.id, exc_info=error)
         problem = InternalError(
-            "The simulation ended with a fault of Maat; the worker's log has the rest."
+            "The simulation failed because of a fault of Maat; the worker's log has the details."
         )
     return problem.as_json(instance=f"/api/v1/operations/{work.operation_id}", request_id="")

@@ -1,4 +1,7 @@
-"""CPU seconds of this process that the parts of a live round took. Measures; decides nothing."""
+"""The CPU seconds that the parts of a live round took in this process.
+
+Measures; decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ PARTS = (READ, RESTORE, OBSERVE, DECIDE, JOURNAL, COMMIT)
 
 
 class StepSeconds:
-    """Parts by name. One within another counts for itself alone: what is left of the outer one is the outer one's."""
+    """CPU seconds by part. Time in an inner part does not count for the outer one."""
 
     def __init__(self) -> None:
         self.by_part = dict.fromkeys(PARTS, 0.0)

@@ -1,6 +1,7 @@
-"""Plays points of sweeps, each a task of its own, and ends the sweeps whose points have ended. Knows no broker.
+"""Plays points of sweeps, one per task, and ends the sweeps that are complete.
 
-A point is played while some sweep wants it; its figures stay for all that ever will. A worker that is gone leaves a point that another takes.
+A point is played while some sweep needs it; its figures stay for all later sweeps. If a worker
+dies, another one claims its point. Knows no broker.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
-from worker.claims import gone, take, unsent
+from worker.claims import claim, overdue, stale
 from worker.operations import PROGRESS_SECONDS, beating, finish
 from worker.simulations import Stall, problem_of
 
@@ -32,12 +33,15 @@ PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value}
 
 
 def waiting_points(database: Database) -> list[str]:
-    """Points that no worker is at, and those dropped just as another sweep came to want them; they count as sent from now on."""
+    """Return points without a worker and mark them as sent.
+
+    Includes points that were dropped just before another sweep needed them.
+    """
     now = utc_now()
     dropped = sa.and_(
         col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys())
     )
-    waiting = sa.or_(unsent(SweepPoint, now), gone(SweepPoint, now), dropped)
+    waiting = sa.or_(overdue(SweepPoint, now), stale(SweepPoint, now), dropped)
     with database.session_scope(writes=False) as session:
         if session.exec(select(SweepPoint.key).where(waiting).limit(1)).first() is None:
             return []
@@ -51,7 +55,10 @@ def waiting_points(database: Database) -> list[str]:
 
 
 def run_point(database: Database, key: str) -> OperationState | None:
-    """Play a point and keep its figures. None where another worker is at it, it has ended, or nobody wants it any more."""
+    """Play a point and store its figures.
+
+    Returns None if another worker has claimed it, it has ended, or no sweep needs it any more.
+    """
     taken = _claim(database, key)
     if taken is None:
         return None
@@ -75,7 +82,10 @@ def run_point(database: Database, key: str) -> OperationState | None:
 
 
 def settle(database: Database) -> None:
-    """Bring every live sweep's operation to where its points are: further, ended, or cancelled where that was asked for."""
+    """Update every live sweep's operation from its points.
+
+    It sets progress, end or cancellation.
+    """
     with database.session_scope(writes=False) as session:
         live = session.exec(
             select(Sweep.id, Operation.id).join(Operation).where(col(Operation.state).in_(LIVE))
@@ -89,7 +99,10 @@ def settle(database: Database) -> None:
 
 
 def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
-    """Take a point that is queued, or whose worker is gone, for the oldest sweep that wants it; its sweeps run from now on."""
+    """Claim a queued or abandoned point for the oldest sweep that needs it.
+
+    All its sweeps are running from now on.
+    """
     now = utc_now()
     with database.session_scope() as session:
         wanted: tuple[Sweep, SweepMember] | None = session.exec(
@@ -97,7 +110,7 @@ def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
         ).first()
         state = OperationState.CANCELLED if wanted is None else OperationState.RUNNING
         if (
-            not take(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state)
+            not claim(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state)
             or wanted is None
         ):
             return None
@@ -113,13 +126,17 @@ def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
 
 
 def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
-    """Raises Cancelled once nobody wants the point any more, InputError where it cannot be simulated."""
+    """Play a point.
+
+    Raises Cancelled once no sweep needs the point, InputError if it cannot be simulated.
+    """
     with database.session_scope(writes=False) as session:
         found = measured(session, uses_of(session, sweep.operation_id), sweep.request)
     point = point_at(base_of(sweep.request, found), member.settings, member.seed)
     if point.key != member.point_key:
         raise RuntimeError(
-            f"{sweep.id} was asked of another version of Maat: position {member.position} is another simulation now"
+            f"{sweep.id} was requested from another version of Maat: "
+            f"position {member.position} is now another simulation"
         )
     stall, next_look, unwanted = Stall(), 0.0, False
 
@@ -139,13 +156,13 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
 
 
 def is_wanted(database: Database, key: str) -> bool:
-    """Whether a sweep that nobody has cancelled has this point."""
+    """Return whether a sweep that is not cancelled has this point."""
     with database.session_scope(writes=False) as session:
         return session.exec(_wanting(key).limit(1)).first() is not None
 
 
 def _wanting(key: str) -> Any:
-    """Sweeps that have this point and are not to stop, each with the point's place in it."""
+    """Select the uncancelled sweeps with this point, and its place in each."""
     joined = (
         select(Sweep, SweepMember)
         .join(SweepMember)
@@ -184,11 +201,11 @@ def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
         return
     states = _states(session, sweep_id)
     ended = sum(state in PLAYED for state in states)
-    told = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
+    counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     operation.state, operation.done, operation.message = (
         OperationState.RUNNING,
         float(ended),
-        f"Points: {told}.",
+        f"Points: {counts}.",
     )
     session.add(operation)
     session.flush()
@@ -217,7 +234,7 @@ def _first_error(session: Session, sweep_id: str, operation: Operation) -> Any:
 
 
 def _drop_unwanted(database: Database) -> None:
-    """Points that wait for sweeps that are over wait for nothing."""
+    """Cancel the points that only ended sweeps wait for."""
     waiting = (
         col(SweepPoint.state) == OperationState.QUEUED,
         col(SweepPoint.key).not_in(_wanted_keys()),

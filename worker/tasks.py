@@ -1,4 +1,7 @@
-"""The tasks: a few lines each around tested functions. They take ids, and may come twice, late or never."""
+"""The tasks: a few lines each around tested functions.
+
+They take ids, and may be repeated, late or lost.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from worker.app import TICK_SECONDS, app
 
 @lru_cache(maxsize=1)
 def database() -> Database:
-    """This process's connections: opened after the fork, never before."""
+    """Return this process's connections, which are opened after the fork."""
     return Database.of(get_settings())
 
 
 @app.task(name="maat.tick")  # type: ignore[untyped-decorator]
 def tick() -> None:
-    """Have the round made of every cluster that is due."""
+    """Request the round of every cluster that is due."""
     for cluster_id in live.due_clusters(database()):
         step_cluster.apply_async((cluster_id,), expires=10 * TICK_SECONDS)
 
@@ -31,7 +34,7 @@ def step_cluster(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send the simulations and the points of sweeps that no worker is at."""
+    """Send the simulations and the points of sweeps that have no worker."""
     for simulation_id, runs in simulations.waiting_simulations(database()):
         for _ in range(runs):
             run_simulation.delay(simulation_id)
@@ -42,7 +45,7 @@ def dispatch() -> None:
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
 def run_simulation(simulation_id: str) -> None:
-    """One message per run brings as many workers as there are."""
+    """Run a simulation. One message per run occupies as many workers as there are."""
     simulations.run_simulation(database(), simulation_id)
 
 

@@ -1,4 +1,7 @@
-"""What a transaction is to write, made ready before it begins: SQLite lets one write at a time, and nobody shall wait for JSON to be made."""
+"""Writes prepared before their transaction begins.
+
+SQLite allows one writer at a time, and others must not wait while JSON is encoded.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from sqlmodel import Session
 
 @dataclass(frozen=True)
 class Write:
-    """A statement, carried out for each of these rows of parameters; once where it takes none (`rows` is None)."""
+    """A statement, executed for each of these rows of parameters.
+
+    It is executed once if it has no parameters (`rows` is None).
+    """
 
     statement: sa.Executable
     rows: Sequence[Mapping[str, Any]] | None = None

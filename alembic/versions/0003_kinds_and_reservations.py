@@ -1,4 +1,4 @@
-"""kinds of work of jobs; reservations of clusters"""
+"""the workload kind of jobs; reservations of clusters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Not in a batch: SQLite would make the table again, and drop the one that events and allocations of jobs refer to.
+    # Not in a batch: SQLite would recreate the table and drop the one that events and allocations
+    # of jobs refer to.
     op.add_column('jobs', sa.Column('workload_kind', sa.String(40), nullable=False, server_default='training'))
     op.add_column('jobs', sa.Column('promised_seconds', sa.Float(), nullable=True))
 

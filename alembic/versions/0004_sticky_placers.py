@@ -1,4 +1,4 @@
-"""a placer that lets jobs keep their GPUs is called so: packed becomes packed-sticky"""
+"""rename the placer packed to packed-sticky, since it lets jobs keep their GPUs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HISTORY = [sa.table(name, sa.column('placer', sa.String())) for name in ('rounds
 
 
 def upgrade() -> None:
-    """Until now packed was sticky unless its knob said no; the knob is gone."""
+    """Until now packed was sticky unless its parameter said no, which is now removed."""
     for cluster_id, parameters in _clusters('packed'):
         _set(cluster_id, 'packed' if (parameters or {}).get('sticky') is False else 'packed-sticky', {})
     _rename('packed', 'packed-sticky')

@@ -1,4 +1,4 @@
-"""uploaded measurements of unequal GPUs and of interference"""
+"""uploaded measurements of GPU variability and of interference."""
 
 from __future__ import annotations
 

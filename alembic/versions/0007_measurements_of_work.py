@@ -1,4 +1,4 @@
-"""measurements that simulations and sweeps were asked for with"""
+"""the measurements that simulations and sweeps use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""the boot clock beside the anchor of cluster time; a row for every job of the simulated executor"""
+"""the boot clock of the cluster-time anchor; a row per job of the simulated executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lists of jobs that do not grow slow with history: an index for every order, and counts by state that triggers keep"""
+"""fast lists of jobs: an index for every order, and counts by state kept by triggers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_job_counts'))
     )
     op.execute(f'INSERT INTO job_counts ({KIND}, change) SELECT {KIND}, count(*) FROM jobs GROUP BY {KIND}')
-    # A later migration that builds the table `jobs` again on SQLite drops these: it must make them again.
+    # A later migration that recreates the table `jobs` on SQLite drops these and must create them
+    # again.
     for statement in SQLITE if op.get_bind().dialect.name == 'sqlite' else POSTGRESQL:
         op.execute(statement)
 

@@ -11,7 +11,8 @@ depends_on = None
 
 
 def upgrade():
-    # Not in a batch: SQLite would make the table again, and drop the one that events and allocations of jobs refer to.
+    # Not in a batch: SQLite would recreate the table and drop the one that events and allocations
+    # of jobs refer to.
     op.add_column('jobs', sa.Column('priority', sa.Integer(), nullable=False, server_default='0'))
 
 

@@ -1,1 +1,1 @@
-"""Who asks: tenants, users, tokens, and what each role may do."""
+"""Tenants, users, tokens, and what each role may do."""

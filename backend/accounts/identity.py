@@ -1,4 +1,7 @@
-"""Who asks: a bearer token's user, or the local admin for a request of the same machine. `require` is the one dependency that lets in."""
+"""Identifies who asks: a token's user, or the local admin for local requests.
+
+`require` is the only dependency that admits a request.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ _TOUCH_EVERY = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Principal:
-    """Somebody who asks, and what they may do."""
+    """A user who asks, and what they may do."""
 
     user_id: str
     user_name: str
@@ -53,7 +56,10 @@ class Principal:
         return self.sees_all_tenants or tenant_id == self.tenant_id
 
     def may_change(self, *, owner_id: str, tenant_id: str) -> bool:
-        """Its owner may, who manages its tenant may, an admin of the cluster may."""
+        """Return whether this principal may change a row.
+
+        Its owner may, a manager of its tenant may, and a cluster admin may.
+        """
         return owner_id == self.user_id or (
             self.role in ACTS_FOR_TENANT and self.may_see(tenant_id)
         )
@@ -61,7 +67,10 @@ class Principal:
 
 @before_body
 async def principal_of(request: Request) -> Principal:
-    """Raises Unauthenticated where nobody that Maat knows is asking. Looked up once, in a transaction of its own that only reads."""
+    """Return who asks; looked up once per request, in its own read-only transaction.
+
+    Raises Unauthenticated if the request names no known user.
+    """
     known: Principal | None = getattr(request.state, "principal", None)
     if known is None:
         known = request.state.principal = await _identified(request)
@@ -80,7 +89,8 @@ async def _identified(request: Request) -> Principal:
     if settings.implicit_admin and is_local(request):
         return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
     raise Unauthenticated(
-        "Send a token as `Authorization: Bearer maat_...`. Only the user who runs Maat needs none, on the same machine and with no proxy between."
+        "Send a token as `Authorization: Bearer maat_...`. Only the user who runs Maat needs none, "
+        "on the same machine and with no proxy between."
     )
 
 
@@ -96,23 +106,25 @@ async def _looked_up(request: Request, find: Callable[[Session], Principal]) -> 
 
 
 def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
-    """The dependency of a route: the principal, who has this permission."""
+    """Make the dependency of a route: the principal, who must have this permission."""
 
     async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
         if permission not in principal.permissions:
             raise Forbidden(
-                f"{principal.user_name} ({principal.role}) does not have the permission {permission}."
+                f"{principal.user_name} ({principal.role}) "
+                f"does not have the permission {permission}."
             )
         return principal
 
-    permitted.permission = permission  # type: ignore[attr-defined]  # a test asks every route for it
+    # A test reads it from every route.
+    permitted.permission = permission  # type: ignore[attr-defined]
     return permitted
 
 
 def _check_bearer(authorization: str) -> None:
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.startswith(TOKEN_PREFIX):
-        raise Unauthenticated("The Authorization header is no `Bearer maat_...`.")
+        raise Unauthenticated("The Authorization header is not `Bearer maat_...`.")
 
 
 def _by_token(session: Session, *, authorization: str, database: Database) -> Principal:
@@ -134,7 +146,7 @@ def _by_token(session: Session, *, authorization: str, database: Database) -> Pr
 
 
 def principal_named(session: Session, name: str) -> Principal:
-    """The active user of this name. Raises Unauthenticated where nobody bears it."""
+    """Return the active user of this name. Raises Unauthenticated if there is none."""
     return _principal(session, col(User.name) == name)
 
 
@@ -150,16 +162,17 @@ def _principal(session: Session, predicate: Any) -> Principal:
 
 
 def _touch(session: Session, token: ApiToken, now: datetime, database: Database) -> None:
-    """Note the use, now and then, in a transaction of its own that waits for nobody: reading must not need the writer's lock."""
+    """Record the token's use now and then, in its own transaction that never waits.
+
+    Reading must not need the writer's lock.
+    """
     if token.last_used_at is not None and timedelta(0) <= now - token.last_used_at < _TOUCH_EVERY:
         return
     token_id = token.id
 
     def write() -> None:
-        with (
-            suppress(OperationalError),
-            database.session_scope(hasty=True) as own,
-        ):  # busy: the next use is noted
+        # If the database is busy, the next use is recorded instead.
+        with suppress(OperationalError), database.session_scope(hasty=True) as own:
             own.execute(
                 update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now)
             )

@@ -1,9 +1,11 @@
-"""Whether a request was made on this machine, by the user who runs Maat: the one decision, for the REST API and the pages alike.
+"""Decides whether the user who runs Maat made a request on this machine.
 
-Such a visitor needs no token (the implicit administrator). A proxy on this machine makes every visitor's connection a local one, so whatever tells
-that one stands between makes the request somebody else's: a header that only proxies add, HTTP/1.0 (what nginx speaks unless told otherwise), or a
-connection of another user of the machine. A proxy that is run by the same user, adds no header and passes `Host: localhost` on cannot be told from a
-browser: an operator who puts Maat behind one turns the implicit administrator off.
+The REST API and the pages share this decision. Such a visitor needs no token (the implicit
+administrator). A proxy on this machine makes every visitor's connection local, so any sign of a
+proxy makes the request remote: a header that only proxies add, HTTP/1.0 (nginx's default), or a
+connection of another user of the machine. A proxy that the same user runs, that adds no header and
+passes `Host: localhost` on, cannot be distinguished from a browser: an operator who puts Maat
+behind one must turn the implicit administrator off.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from backend.accounts.peers import Address, system_tells, user_behind
 
 UserBehind = Callable[[Address, Address], int | None]
 
-# Marks of proxies without the "x-" that nearly all of them begin with.
+# Headers of proxies without the "x-" prefix that nearly all of them have.
 FORWARDING_HEADERS = frozenset(
     {
         "via",
@@ -39,25 +41,31 @@ FORWARDING_HEADERS = frozenset(
         "proxy-authorization",
     }
 )
-# What browsers and programs send themselves; any other header that begins so counts as a proxy's.
+# Headers that browsers and programs send themselves; any other "x-" header counts as a proxy's.
 DIRECT_HEADERS = frozenset({"x-request-id", "x-requested-with"})
 _OLDEST_DIRECT_HTTP = "1.1"
 
 
 def is_local(request: Request) -> bool:
-    """Whether the user who runs Maat made this request, on this machine, for this machine's own name."""
+    """Return whether the user who runs Maat made this request locally.
+
+    The request must also name this machine as its host.
+    """
     return _comes_from_here(request) and _names_this_machine(request) and _is_ours(request)
 
 
 def is_rebound(request: Request) -> bool:
-    """Whether a request of this machine, without a token, asks for a name that is not this machine's: another site's page sent it."""
+    """Return whether another site's page sent this request by DNS rebinding.
+
+    That is a local request without a token for a name that is not this machine's.
+    """
     if "authorization" in request.headers:
         return False
     return _comes_from_here(request) and not _names_this_machine(request)
 
 
-def tells_of_a_proxy(request: Request) -> bool:
-    """Whether a request bears a mark that proxies leave."""
+def has_proxy_marks(request: Request) -> bool:
+    """Return whether a request has a mark that proxies leave."""
     if request.scope.get("http_version", _OLDEST_DIRECT_HTTP) < _OLDEST_DIRECT_HTTP:
         return True
     return any(_is_of_a_proxy(name.replace("_", "-")) for name in request.headers)
@@ -73,18 +81,21 @@ def _comes_from_here(request: Request) -> bool:
     return (
         request.client is not None
         and _is_loopback(request.client.host)
-        and not tells_of_a_proxy(request)
+        and not has_proxy_marks(request)
     )
 
 
 def _names_this_machine(request: Request) -> bool:
-    """Whether it asks for a loopback name: says so once, in so many words."""
+    """Return whether the request has exactly one Host header, a loopback address."""
     named = request.headers.getlist("host")
     return len(named) == 1 and named[0] != "" and _is_loopback(request.url.hostname or "")
 
 
 def _is_ours(request: Request) -> bool:
-    """Whether the connection belongs to the user who runs Maat, or to root. True where the system cannot tell."""
+    """Return whether the connection belongs to the user who runs Maat, or to root.
+
+    True if the system cannot tell.
+    """
     user_behind_of: UserBehind | None = request.app.state.user_behind
     server = request.scope.get("server")
     if user_behind_of is None or request.client is None or server is None:
@@ -96,7 +107,10 @@ def _is_ours(request: Request) -> bool:
 
 
 def asking_the_system() -> UserBehind | None:
-    """What tells the user behind a connection; None on a system that does not."""
+    """Return the function that finds the user behind a connection.
+
+    Returns None if the system cannot tell.
+    """
     return user_behind if _system_tells() else None
 
 
@@ -107,7 +121,10 @@ def _system_tells() -> bool:
 
 @lru_cache(maxsize=1)
 def trusted_users() -> frozenset[int]:
-    """Who counts as the user who runs Maat: also root, and, where root runs it by sudo, who called sudo."""
+    """Return the user ids that count as the user who runs Maat.
+
+    They include root and, if root runs it by sudo, the caller of sudo.
+    """
     caller = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return frozenset({0, os.geteuid(), *([int(caller)] if caller.isdecimal() else [])})
 

@@ -1,4 +1,7 @@
-"""Tables of who asks: tenants, users and their tokens. A token's secret is stored nowhere, only its digest."""
+"""Tables of tenants, users and their tokens.
+
+Of a token only the digest is stored.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class User(SQLModel, table=True):
 
 
 class ApiToken(SQLModel, table=True):
-    """`scopes`: the permissions that the token is held to, None for all that its user has."""
+    """An API token.
+
+    `scopes`: the permissions it is restricted to; None for all of its user's.
+    """
 
     __tablename__ = "api_tokens"
 

@@ -1,4 +1,4 @@
-"""Names of the people and tenants that rows belong to."""
+"""Names of the users and tenants that rows belong to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Belongs(Protocol):
 
 
 def names_of(session: Session, rows: Sequence[Belongs]) -> tuple[dict[str, str], dict[str, str]]:
-    """Names of the owners and of the tenants of these rows, by id."""
+    """Return the names of the owners and of the tenants of these rows, by id."""
     owners = session.exec(
         select(User.id, User.name).where(col(User.id).in_({row.owner_id for row in rows}))
     )

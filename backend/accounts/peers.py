@@ -1,4 +1,7 @@
-"""Which user of this machine holds the other end of a TCP connection. Asks Linux; knows nothing of requests or rights."""
+"""Finds the local user who holds the other end of a TCP connection.
+
+Asks Linux; knows nothing of requests or rights.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ _HEADER = struct.Struct("=IHHII")
 _QUESTION = struct.Struct("=BBBxI")
 _PORTS = struct.Struct("!HH")
 _INTERFACE_AND_COOKIE = struct.Struct("=III")
-# struct inet_diag_msg: family, state, timer, retransmits; the socket's id; expires, two queues, then the user.
+# struct inet_diag_msg: family, state, timer, retransmits; the socket's id; expires, two queues,
+# then the user.
 _ANSWER = struct.Struct("=BBBB48xIIII")
 _WAIT_SECONDS = 0.5
 
@@ -24,9 +28,10 @@ Address = tuple[str, int]
 
 
 def user_behind(client: Address, server: Address) -> int | None:
-    """The user id that owns the client's end of an open connection; None where that end is closed, or this system does not tell.
+    """Return the user id that owns the client's end of an open connection.
 
-    One question of about 20 microseconds to the kernel (sock_diag(7)), which looks up this one connection.
+    Returns None if that end is closed or this system cannot tell. It asks the kernel one question
+    (sock_diag(7)) of about 20 microseconds, which looks up this one connection.
     """
     if not hasattr(socket, "AF_NETLINK"):
         return None
@@ -37,7 +42,10 @@ def user_behind(client: Address, server: Address) -> int | None:
 
 
 def system_tells() -> bool:
-    """Whether this system answers such questions: tried on a connection of our own, whose user is known."""
+    """Return whether this system answers such questions.
+
+    Tries it on a connection of our own, whose user is known.
+    """
     with contextlib.ExitStack() as stack:
         try:
             listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -72,7 +80,10 @@ def _ask(question: bytes) -> bytes:
 
 
 def _owner(answer: bytes) -> int | None:
-    """A closed end is nobody's: Linux gives it to user 0, which it never was."""
+    """Read the owner from the kernel's answer.
+
+    Linux wrongly assigns a closed end to user 0.
+    """
     _, kind, *_ = _HEADER.unpack_from(answer)
     if kind != _SOCK_DIAG_BY_FAMILY:
         return None

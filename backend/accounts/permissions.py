@@ -1,4 +1,7 @@
-"""What may be done, and which role may do it. Who has which role: the users table; how a request proves who it is: identity.py."""
+"""The permissions, and which role has which.
+
+The users table holds each user's role; identity.py identifies the user of a request.
+"""
 
 from __future__ import annotations
 

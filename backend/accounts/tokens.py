@@ -1,4 +1,7 @@
-"""API tokens: made once, shown once, kept as a digest. There is no page for them yet: `maat token create` makes one."""
+"""API tokens: made once, shown once, stored as a digest.
+
+There is no page for them yet: `maat token create` makes one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from sqlmodel import Session
 from backend.accounts.models import ApiToken, User
 from backend.accounts.permissions import Permission
 
-TOKEN_PREFIX = "maat_"  # noqa: S105  (what a secret begins with, none itself)
+TOKEN_PREFIX = "maat_"  # noqa: S105  (the prefix of a secret, not a secret)
 _SHOWN_CHARACTERS = 12
 
 
@@ -24,7 +27,7 @@ def create_token(
     scopes: Iterable[Permission] | None = None,
     expires_at: datetime | None = None,
 ) -> str:
-    """A new token of this user: returns the secret, which is stored nowhere."""
+    """Make a token for this user; return the secret, which is not stored."""
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     listed = None if scopes is None else sorted(scope.value for scope in scopes)
     shown = secret[:_SHOWN_CHARACTERS]
@@ -43,5 +46,8 @@ def create_token(
 
 
 def digest(secret: str) -> str:
-    """A token has 256 random bits: a plain digest suffices, and can be looked up."""
+    """Hash a secret.
+
+    It has 256 random bits: an unsalted digest suffices and can be looked up.
+    """
     return hashlib.sha256(secret.encode()).hexdigest()

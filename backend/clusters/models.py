@@ -1,4 +1,4 @@
-"""Tables of clusters, their nodes and the state that a restarted worker goes on from."""
+"""Tables of clusters, their nodes and the state that survives a worker's restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ DEFAULT_KEEP_ROUNDS = 10_000
 
 
 class Cluster(SQLModel, table=True):
-    """`epoch`: the date that cluster second 0 is shown as. `lease_*` and `fencing`: which worker may commit rounds (wall time)."""
+    """A cluster.
+
+    `epoch`: the date shown for cluster second 0. `lease_*` and `fencing`: the worker that may
+    commit rounds (wall time).
+    """
 
     __tablename__ = "clusters"
 
@@ -46,12 +50,15 @@ class Cluster(SQLModel, table=True):
 
     @property
     def latest_round(self) -> int | None:
-        """None before the first."""
+        """The number of the last round; None before the first."""
         return self.next_round_number - 1 if self.next_round_number > 1 else None
 
 
 class Node(SQLModel, table=True):
-    """`position` orders the nodes and so numbers the cluster's GPUs; `drained_gpus` are indices on this node."""
+    """A node.
+
+    `position` orders the nodes and so numbers the GPUs; `drained_gpus`: indices on it.
+    """
 
     __tablename__ = "nodes"
     __table_args__ = (
@@ -71,9 +78,10 @@ class Node(SQLModel, table=True):
 
 
 class ClusterRuntime(SQLModel, table=True):
-    """What the policy, the placer and the simulated executor remember: the latest only, written with the round that made it.
+    """The latest state of the policy, the placer and the simulated executor.
 
-    `executor_state`: what belongs to no job; how each job stands is a row of its own.
+    It is written with the round that made it. `executor_state` holds what belongs to no job; each
+    job's state is a row of its own.
     """
 
     __tablename__ = "cluster_states"
@@ -86,7 +94,10 @@ class ClusterRuntime(SQLModel, table=True):
 
 
 class ExecutorJob(SQLModel, table=True):
-    """How the simulated executor left a job that has not ended. `standing`: JSON text, which nobody but the executor reads."""
+    """How the simulated executor left an unfinished job.
+
+    `standing`: JSON text that only the executor reads.
+    """
 
     __tablename__ = "executor_jobs"
 
@@ -96,7 +107,10 @@ class ExecutorJob(SQLModel, table=True):
 
 
 class ExecutorSamples(SQLModel, table=True):
-    """The step times that a job has seen, as JSON text: much, and seldom changed, so not in the row that every round writes."""
+    """The step times that a job has reported, as JSON text.
+
+    They are large and change rarely, so they are not in the row that every round writes.
+    """
 
     __tablename__ = "executor_samples"
 

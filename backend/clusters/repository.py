@@ -11,7 +11,10 @@ from backend.problems import NotFound
 
 
 def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Cluster:
-    """By id or by name. `lock`: no other transaction changes it until this one ends. Raises NotFound."""
+    """Find a cluster by id or name. Raises NotFound.
+
+    `lock`: no other transaction can change it until this one ends.
+    """
     statement = select(Cluster).where(
         (col(Cluster.id) == cluster_id) | (col(Cluster.name) == cluster_id)
     )
@@ -22,19 +25,22 @@ def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Clu
 
 
 def all_clusters(session: Session) -> Sequence[Cluster]:
-    """Oldest first (ids ascend): the first is where jobs go that name none."""
+    """List clusters, oldest first (ids ascend).
+
+    Jobs that name no cluster go to the first.
+    """
     return session.exec(select(Cluster).order_by(col(Cluster.id))).all()
 
 
 def nodes_of(session: Session, cluster_id: str) -> Sequence[Node]:
-    """In the order that numbers the GPUs."""
+    """List the nodes in the order that numbers the GPUs."""
     return session.exec(
         select(Node).where(Node.cluster_id == cluster_id).order_by(col(Node.position))
     ).all()
 
 
 def get_node(session: Session, cluster_id: str, node_id: str) -> Node:
-    """By id or by name within the cluster. Raises NotFound."""
+    """Find a node by id or by name within the cluster. Raises NotFound."""
     named = (col(Node.id) == node_id) | (col(Node.name) == node_id)
     found = session.exec(select(Node).where(Node.cluster_id == cluster_id, named)).first()
     if found is None:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters import service
 from backend.clusters.models import Cluster, Node
-from backend.clusters.repository import get_cluster, get_node, nodes_of
+from backend.clusters.repository import get_cluster, get_node
 from backend.clusters.resources import show_cluster, show_node
-from backend.clusters.state import Holder, cluster_state
 from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
-from backend.jobs.repository import holders
 from backend.pagination import Cursor, Limit, Order, link_next, paginate
-from backend.rounds.repository import latest_at
-from backend.sight import OTHER_JOB, sight_of
 from backend.web.bodies import NODES_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
@@ -27,7 +23,6 @@ from maat.api.clusters import (
     ClusterBody,
     ClusterChanges,
     ClusterOut,
-    ClusterStateOut,
     NodeChanges,
     NodeOut,
     NodesBody,
@@ -109,7 +104,10 @@ def change_cluster(
     response: Response,
     if_match: IfMatch = None,
 ) -> ClusterOut:
-    """Change policy, placer, round interval or speed; the next round follows. Needs If-Match."""
+    """Change policy, placer, round interval or speed; the next round follows.
+
+    Needs If-Match.
+    """
     with reading() as before:
         service.check_changes(before, cluster_id, body)
     return _shown(service.change_cluster(session, cluster_id, body, if_match), response)
@@ -119,7 +117,7 @@ def change_cluster(
 def pause_cluster(
     session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
-    """Stop cluster time: no rounds, no progress, until it is resumed."""
+    """Stop cluster time: no rounds and no progress until it is resumed."""
     return _shown(service.set_paused(session, cluster_id, True, if_match), response)
 
 
@@ -128,19 +126,6 @@ def resume_cluster(
     session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
     return _shown(service.set_paused(session, cluster_id, False, if_match), response)
-
-
-@router.get("/{cluster_id}/state", operation_id="getClusterState")
-def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> ClusterStateOut:
-    """Every GPU and the job that holds it; other tenants' jobs by keys that lead nowhere."""
-    cluster = get_cluster(session, cluster_id)
-    nodes = nodes_of(session, cluster.id)
-    return cluster_state(
-        cluster,
-        nodes,
-        _holder_of(session, cluster, principal),
-        as_of_seconds=latest_at(session, cluster.id),
-    )
 
 
 @router.get("/{cluster_id}/nodes", operation_id="listNodes")
@@ -182,7 +167,7 @@ def add_nodes(
     body: NodesBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Behind the nodes that there are: no GPU changes its number."""
+    """Add nodes after the present ones: no GPU changes its number."""
 
     def answer() -> Answer:
         nodes = service.add_nodes(session, cluster_id, body.nodes)
@@ -213,7 +198,7 @@ def change_node(
     response: Response,
     if_match: IfMatch = None,
 ) -> NodeOut:
-    """Say which GPUs of a node may not be used. Needs If-Match."""
+    """Set which GPUs of a node may not be used. Needs If-Match."""
     return _shown_node(service.change_node(session, cluster_id, node_id, body, if_match), response)
 
 
@@ -242,38 +227,16 @@ def restore_node(
     return _shown_node(service.set_drained(session, cluster_id, node_id, False, if_match), response)
 
 
-@router.delete("/{cluster_id}/nodes/{node_id}", operation_id="deleteNode", status_code=204)
-def delete_node(
-    session: SessionDep, _: Writer, cluster_id: str, node_id: str, if_match: IfMatch = None
-) -> None:
-    """Only the last node, drained and idle: other GPUs must keep their numbers."""
-    service.delete_node(session, cluster_id, node_id, if_match)
-
-
 def _shown(cluster: Cluster, response: Response) -> ClusterOut:
     response.headers["ETag"] = _tag(cluster)
     return show_cluster(cluster)
 
 
 def _tag(cluster: Cluster) -> str:
-    """Rounds change what is shown of a cluster, and nothing that somebody could undo."""
+    """Return the ETag. Rounds change what is shown of a cluster."""
     return etag(cluster.version, cluster.latest_round)
 
 
 def _shown_node(node: Node, response: Response) -> NodeOut:
     response.headers["ETag"] = etag(node.version)
     return show_node(node)
-
-
-def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict[int, Holder]:
-    found: dict[int, Holder] = {}
-    held = sorted(holders(session, cluster.id), key=lambda holder: min(holder[3], default=0))
-    sight = sight_of(session, principal, [job_id for job_id, *_ in held])
-    for job_id, name, tenant, gpus in held:
-        holder: Holder = (
-            (job_id, name, tenant)
-            if sight.may_see(job_id)
-            else (sight.job(job_id), OTHER_JOB, None)
-        )
-        found.update(dict.fromkeys(gpus, holder))
-    return found

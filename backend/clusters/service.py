@@ -1,4 +1,7 @@
-"""Makes and changes clusters and nodes. Checks what it is asked for against the engine's own rules; commits nothing."""
+"""Makes and changes clusters and nodes.
+
+Checks requests against the engine's own rules; commits nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlmodel import Session, col, delete
+from sqlmodel import Session
 
 from backend.clocktime import reanchor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
-from backend.clusters.topology import engine_cluster, first_gpus
-from backend.jobs.repository import held_gpus
+from backend.clusters.topology import engine_cluster
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
 from backend.web.conditional import check_version, check_version_if_sent
@@ -36,14 +38,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PreparedCluster:
-    """A cluster as it can be made, and its nodes."""
+    """A checked cluster and its nodes, ready to store."""
 
     row: Cluster
     nodes: list[Node]
 
 
 def prepare_cluster(body: ClusterBody) -> PreparedCluster:
-    """Checks everything that needs no database. Raises Invalid naming the field."""
+    """Check everything that needs no database. Raises Invalid naming the field."""
     policy_seconds = check_parts(
         body.policy, body.policy_parameters, body.placer, body.placer_parameters
     )
@@ -54,10 +56,10 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
 
 
 def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
-    """Its time begins now. Raises Conflict where the name is taken."""
+    """Store the cluster; its time begins now. Raises Conflict if the name is taken."""
     cluster = prepared.row
     if name_is_taken(session, cluster.name):
-        raise Conflict(f"There is a cluster named {cluster.name!r} already.")
+        raise Conflict(f"There is already a cluster named {cluster.name!r}.")
     now = moment_of(session)
     cluster.epoch = cluster.anchor_wall = cluster.created_at = now.wall
     reanchor(cluster, now)
@@ -68,12 +70,18 @@ def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
 
 
 def create_cluster(session: Session, body: ClusterBody) -> Cluster:
-    """Raises Invalid naming the field, Conflict where the name is taken."""
+    """Check and store a cluster.
+
+    Raises Invalid naming the field, Conflict if the name is taken.
+    """
     return store_cluster(session, prepare_cluster(body))
 
 
 def check_changes(session: Session, cluster_id: str, changes: ClusterChanges) -> None:
-    """Whether the cluster could be changed so, before anything is locked: a policy's code is loaded when it is first built."""
+    """Check a change before any row is locked.
+
+    Building a policy may load its code first.
+    """
     _wanted_parts(
         get_cluster(session, cluster_id), changes.model_dump(exclude_unset=True, exclude_none=True)
     )
@@ -87,15 +95,18 @@ def change_cluster(
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
     given |= _wanted_parts(cluster, given)
     if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
-        raise Conflict(f"There is a cluster named {given['name']!r} already.")
+        raise Conflict(f"There is already a cluster named {given['name']!r}.")
     speed = given.pop("speed", None)
     if speed is not None:
         reanchor(cluster, moment_of(session), speed=speed)
-    return _changed(session, cluster, **given)
+    return save_changed(session, cluster, **given)
 
 
 def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
-    """Policy and placer after the change, checked: another one starts with its own parameters. Raises Invalid."""
+    """Return policy and placer after the change, checked. Raises Invalid.
+
+    A new policy or placer starts with its own default parameters.
+    """
     wanted = {
         name: given.get(name, getattr(cluster, name))
         for name in ("policy", "policy_parameters", "placer", "placer_parameters")
@@ -108,23 +119,23 @@ def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_paused(session: Session, cluster_id: str, paused: bool, if_match: str | None) -> Cluster:
-    """Stop or go on with cluster time, and rounds with it. Doing it twice is doing it once."""
+    """Pause or resume cluster time, and with it the rounds. Idempotent."""
     cluster = get_cluster(session, cluster_id, lock=True)
     if cluster.paused != paused:
         check_version_if_sent(if_match, cluster.version, cluster.latest_round)
         reanchor(cluster, moment_of(session), paused=paused)
-        _changed(session, cluster)
+        save_changed(session, cluster)
     return cluster
 
 
 def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> list[Node]:
-    """Behind the others: no GPU changes its number."""
+    """Add nodes after the others: no GPU changes its number."""
     cluster = get_cluster(session, cluster_id, lock=True)
     present = nodes_of(session, cluster.id)
     nodes = _expanded(bodies, present=present)
     _check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
-    _changed(session, cluster)
+    save_changed(session, cluster)
     return nodes
 
 
@@ -140,7 +151,10 @@ def change_node(
 def set_drained(
     session: Session, cluster_id: str, node_id: str, drained: bool, if_match: str | None
 ) -> Node:
-    """Drain every GPU of a node, or take all of them back. What runs there is moved by the next round. Doing it twice is doing it once."""
+    """Drain every GPU of a node, or return all to service. Idempotent.
+
+    The next round moves the jobs that run there.
+    """
     cluster = get_cluster(session, cluster_id, lock=True)
     node = get_node(session, cluster.id, node_id)
     gpus = list(range(node.gpu_count)) if drained else []
@@ -149,33 +163,16 @@ def set_drained(
     return _drain(session, cluster, node, gpus)
 
 
-def delete_node(session: Session, cluster_id: str, node_id: str, if_match: str | None) -> None:
-    """Raises Conflict unless it is drained, idle and the last: a gap would renumber the GPUs that running jobs hold."""
-    cluster = get_cluster(session, cluster_id, lock=True)
-    node = get_node(session, cluster.id, node_id)
-    check_version_if_sent(if_match, node.version)
-    nodes = nodes_of(session, cluster.id)
-    if len(nodes) == 1:
-        raise Conflict("It is the only node of the cluster, which cannot be without GPUs.")
-    if node.id != nodes[-1].id:
-        raise Conflict(
-            "It is not the last node: the GPUs behind it would change their numbers. Drain it instead."
-        )
-    if len(node.drained_gpus) < node.gpu_count:
-        raise Conflict("It is in service. Drain it first.")
-    if any(gpu >= first_gpus(nodes)[-1] for gpu in held_gpus(session, cluster.id)):
-        raise Conflict("A job still holds GPUs of it; the next round moves it away.")
-    session.execute(delete(Node).where(col(Node.id) == node.id))
-    _changed(session, cluster)
-
-
 def check_parts(
     policy: str,
     policy_parameters: dict[str, object],
     placer: str | None,
     placer_parameters: dict[str, object],
 ) -> float:
-    """Whether policy and placer (None: the one that suits) exist with such parameters; the policy's own round interval. Raises Invalid."""
+    """Check that policy and placer exist and accept their parameters.
+
+    Returns the policy's round interval. Placer None: the default of the policy. Raises Invalid.
+    """
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
     if placer is not None:
         _build(PLACERS, placer, placer_parameters, pointer="/placer")
@@ -220,7 +217,10 @@ def _declared_nodes(body: ClusterBody) -> list[Node]:
 
 
 def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[Node]:
-    """A row for every node behind those `present`. Without a name it is called by type and number: `t4-6`. Raises Invalid for too many."""
+    """Make a row for every node after those `present`. Raises Invalid for too many.
+
+    A node without a name is called by type and number: `t4-6`.
+    """
     gpus = sum(node.gpu_count for node in present) + sum(
         body.count * body.gpu_count for body in bodies
     )
@@ -252,7 +252,7 @@ def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[No
 
 
 def _check_size(nodes: int, gpus: int, pointer: str) -> None:
-    """Raises Invalid for a cluster that neither its page nor an answer about its state could show."""
+    """Raise Invalid for a cluster too large to show on its page or in an answer."""
     for count, most, noun in ((nodes, MAX_NODES, "nodes"), (gpus, MAX_CLUSTER_GPUS, "GPUs")):
         if count > most:
             message, remedy = (
@@ -266,7 +266,7 @@ def _check_size(nodes: int, gpus: int, pointer: str) -> None:
 
 
 def _check_whole(nodes: Sequence[Node]) -> None:
-    """Raises Invalid where the engine would not take these nodes as a cluster."""
+    """Raise Invalid if the engine rejects these nodes as a cluster."""
     try:
         engine_cluster(nodes)
     except ClusterError as error:
@@ -283,7 +283,7 @@ def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_pos
 def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) -> Node:
     drained = sorted(set(gpus))
     if drained and drained[-1] >= node.gpu_count:
-        message = "It names a GPU that the node does not have."
+        message = "The node does not have one of these GPUs."
         remedy = f"Use indices 0 to {node.gpu_count - 1}."
         raise Invalid(
             message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)]
@@ -292,11 +292,12 @@ def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) 
         node.drained_gpus = drained
         node.version += 1
         session.add(node)
-        _changed(session, cluster)
+        save_changed(session, cluster)
     return node
 
 
-def _changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
+def save_changed(session: Session, cluster: Cluster, **values: object) -> Cluster:
+    """Store these values of the cluster under a new version."""
     for name, value in values.items():
         setattr(cluster, name, value)
     cluster.version += 1

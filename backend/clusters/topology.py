@@ -1,4 +1,7 @@
-"""A cluster's nodes as the engine's Cluster: the numbering of GPUs, which nodes some GPUs are on. Reads nothing from the database."""
+"""A cluster's nodes as the engine's Cluster, with the numbering of GPUs.
+
+Reads nothing from the database.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,16 @@ def engine_node(node: Node) -> engine.Node:
 
 
 def engine_cluster(nodes: Sequence[Node]) -> engine.Cluster:
-    """The engine's cluster of these nodes, which stand in order of `position`. Raises ClusterError."""
+    """Return the engine's cluster of these nodes, given in order of `position`.
+
+    Raises ClusterError.
+    """
     memory = {node.gpu_type: node.memory_gib for node in nodes if node.memory_gib is not None}
     return engine.Cluster.of([engine_node(node) for node in nodes], memory_gib=memory)
 
 
 def first_gpus(nodes: Sequence[Node]) -> list[int]:
-    """Number of each node's first GPU."""
+    """Return the number of each node's first GPU."""
     offsets, total = [], 0
     for node in nodes:
         offsets.append(total)
@@ -28,17 +34,20 @@ def first_gpus(nodes: Sequence[Node]) -> list[int]:
 
 
 def node_of_gpu(nodes: Sequence[Node]) -> list[int]:
-    """Index of the node of every GPU."""
+    """Return the index of the node of every GPU."""
     return [index for index, node in enumerate(nodes) for _ in range(node.gpu_count)]
 
 
 def count_nodes(owner: Sequence[int], gpus: Iterable[int]) -> int:
-    """On how many nodes these GPUs are. `owner`: of `node_of_gpu`. GPUs that are gone count as none."""
+    """Count the nodes that these GPUs are on. `owner`: from `node_of_gpu`.
+
+    GPUs that no longer exist count as none.
+    """
     return len({owner[gpu] for gpu in gpus if 0 <= gpu < len(owner)})
 
 
 def capacity_by_type(nodes: Iterable[Node], *, usable_only: bool) -> Mapping[str, int]:
-    """GPUs by type, in order of the nodes: all of them, or those that are not drained."""
+    """Count GPUs by type in order of the nodes: all, or those not drained."""
     found: dict[str, int] = {}
     for node in nodes:
         count = node.gpu_count - (len(node.drained_gpus) if usable_only else 0)

@@ -1,1 +1,4 @@
-"""A demo cluster that lives: several tenants' jobs, arriving by a daily rhythm, with a day of history. On where the settings ask for it."""
+"""A demo cluster with jobs of several tenants, and a day of history.
+
+Arrivals follow a daily rhythm. The settings turn it on.
+"""

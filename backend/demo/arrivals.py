@@ -1,4 +1,7 @@
-"""Which demo jobs arrive when: a function of cluster time alone, so that two workers that ask submit the same jobs. Draws; stores nothing."""
+"""Which demo jobs arrive when. Draws jobs; stores nothing.
+
+A function of cluster time alone: two workers that ask submit the same jobs.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,10 @@ from maat.workloads.workloads import TraceJob
 
 HOUR_SECONDS = 3600.0
 JOBS_PER_HOUR = 9.0
-BUSY_HOUR, DAILY_SWING = (
-    2.0,
-    0.6,
-)  # of the day, counted from the first start: the first visitors see it get busy
-WORK_SCALE, WORK_SPREAD = (
-    1.2,
-    0.8,
-)  # median, and standard deviation of the logarithm: shares of a model's standard training
+# Hours since the first start: the first visitors see it get busy.
+BUSY_HOUR, DAILY_SWING = 2.0, 0.6
+# Median, and standard deviation of the logarithm: shares of a model's standard training.
+WORK_SCALE, WORK_SPREAD = 1.2, 0.8
 ADAPTIVITIES, ADAPTIVITY_SHARES = ("adaptive", "strong-scaling", "rigid"), (0.68, 0.14, 0.18)
 NOT_PREEMPTIBLE_SHARE = 0.04
 
@@ -42,7 +41,7 @@ _PURPOSES = (
 
 @dataclass(frozen=True)
 class Team:
-    """A tenant of the demo cluster, with who submits for it and its share of the jobs."""
+    """A tenant of the demo cluster, its members, and its share of the jobs."""
 
     name: str
     members: tuple[str, ...]
@@ -59,7 +58,10 @@ TEAMS = (
 
 @dataclass(frozen=True)
 class Arrival:
-    """One job: when it comes (cluster seconds), who submits it for which tenant, and what is submitted. Its external id is its own for ever."""
+    """One job: its arrival in cluster seconds, who submits it, and the request.
+
+    Its external id is unique and never changes.
+    """
 
     seconds: float
     team: Team
@@ -68,7 +70,7 @@ class Arrival:
 
 
 def arrivals(cluster_id: str, *, after: float, until: float) -> Iterator[Arrival]:
-    """The jobs that arrive in (after, until], in order."""
+    """Yield the jobs that arrive in (after, until], in order."""
     first, last = max(int(after // HOUR_SECONDS), 0), int(until // HOUR_SECONDS)
     for hour in range(first, last + 1):
         yield from (
@@ -77,13 +79,13 @@ def arrivals(cluster_id: str, *, after: float, until: float) -> Iterator[Arrival
 
 
 def rate(hour: float) -> float:
-    """Jobs per hour that are to be expected in this hour of the cluster's life."""
+    """Return the expected jobs per hour in this hour since the cluster's start."""
     return JOBS_PER_HOUR * (1.0 + DAILY_SWING * math.cos((hour - BUSY_HOUR) * math.tau / 24.0))
 
 
 @lru_cache(maxsize=4)
 def _of_hour(cluster_id: str, hour: int) -> tuple[Arrival, ...]:
-    """The jobs of one hour: asked for again with every beat of that hour."""
+    """Return the jobs of one hour; cached, since every beat of that hour asks for it."""
     return tuple(_drawn(cluster_id, hour))
 
 

@@ -1,4 +1,4 @@
-"""What the pages of the laboratory show on a demo's first day: one comparison of policies and one sweep, asked for as anybody would."""
+"""The example comparison and sweep on a demo's first day."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SWEEP = SweepBody.model_validate(
 
 
 def examples_are_missing(session: Session) -> bool:
-    """Whether nobody has simulated, or swept, yet."""
+    """Return whether no simulation, or no sweep, exists yet."""
     return (
         session.exec(select(Simulation.id)).first() is None
         or session.exec(select(Sweep.id)).first() is None
@@ -47,7 +47,7 @@ def examples_are_missing(session: Session) -> bool:
 
 
 def ask_for_examples(session: Session, queue: Queue) -> None:
-    """Once: where somebody has simulated or swept already, nothing is asked for."""
+    """Request the example comparison and sweep, each only if none of its kind exists."""
     principal = principal_named(session, LOCAL_USER)
     if session.exec(select(Simulation.id)).first() is None:
         store_simulation(

@@ -1,4 +1,7 @@
-"""The tenants of the demo cluster and who submits for them. They have no tokens: nobody can act as one of them."""
+"""The tenants of the demo cluster and their members.
+
+They have no tokens, so nobody can act as one of them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from backend.demo.arrivals import TEAMS
 
 
 def ensure_people(session: Session) -> dict[str, Principal]:
-    """Everybody by name, added where they are missing."""
+    """Return every member by name; add those that are missing."""
     for team in TEAMS:
         tenant = session.exec(select(Tenant).where(Tenant.name == team.name)).first() or Tenant(
             name=team.name

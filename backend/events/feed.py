@@ -1,7 +1,8 @@
-"""What changed since a position: rounds and job events by their ids, operations by the moment of their change. Sends nothing.
+"""What changed since a position. Sends nothing.
 
-A position is a text such as `r120.j4511.o1795175000000`; it is the event's id, so that a stream goes on where it broke off. Nothing is
-left out; after a break a change may come twice.
+Rounds and job events are ordered by their ids, operations by the moment of their change. A position
+is a text such as `r120.j4511.o1795175000000`; it is the event's id, so that a stream resumes where
+it broke off. No change is left out; after a break a change may be repeated.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ TOPICS = ("rounds", "jobs", "operations")
 MOST_ROWS = 500
 GAP_SECONDS = 2.0
 _OVERLAP = timedelta(seconds=2)
-_TOLD_AGAIN = timedelta(days=1)  # by how much no clock is ever set back
-_CLOCKS_APART_MS = 3_600_000  # an operation is stamped by its worker, whose clock may be ahead
+_REPEATED = timedelta(days=1)  # more than a clock is ever set back
+_CLOCKS_APART_MS = 3_600_000  # a worker stamps an operation, and its clock may be ahead
 _POSITION = re.compile(r"r([0-9]{1,18})\.j([0-9]{1,18})\.o([0-9]{1,15})")
-_LAST_MS = 253_370_764_800_000  # 9999-01-01: the last year that a date can be in, with room for what is added
+_LAST_MS = 253_370_764_800_000  # 9999-01-01: leaves room below the largest date for additions
 
 
 @dataclass(frozen=True)
 class Position:
-    """The last round and job event that were told (row ids), and up to when operations were."""
+    """The last round and job event sent (row ids), and the time of operations sent."""
 
     round_id: int = 0
     job_event_id: int = 0
@@ -52,7 +53,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Change:
-    """`topic` and what a reader needs to fetch it; `position`: where a stream goes on after it."""
+    """A change: its topic, the ids to fetch, and the position after it."""
 
     topic: str
     data: dict[str, Any]
@@ -61,12 +62,18 @@ class Change:
 
 @dataclass
 class GapWatch:
-    """Row ids are drawn before their transactions commit, so a lower one may appear later: wait at a gap, but not for ever."""
+    """Waits for gaps in row ids: a transaction may commit a lower id later.
+
+    It waits at a gap for at most GAP_SECONDS.
+    """
 
     seen_at: dict[int, float] = field(default_factory=dict)
 
     def settled(self, ids: Sequence[int], last: int, now: float) -> int:
-        """How many of the ascending `ids` may be told after `last` without passing over one that may still come."""
+        """Return how many of the ascending `ids` can be sent without skipping a late one.
+
+        `last`: the id sent last.
+        """
         for count, found in enumerate(ids):
             if found != last + 1 and now - self.seen_at.setdefault(found, now) < GAP_SECONDS:
                 return count
@@ -76,7 +83,7 @@ class GapWatch:
 
 
 class Feed:
-    """The changes that one reader has not been told yet."""
+    """The changes that one reader has not received yet."""
 
     def __init__(self, position: Position, topics: frozenset[str], principal: Principal) -> None:
         self.position = position
@@ -85,7 +92,7 @@ class Feed:
         self._operations: dict[str, datetime] = {}
 
     def advance(self, session: Session) -> list[Change]:
-        """What is new, in order; the position moves behind it."""
+        """Return the new changes in order and move the position behind them."""
         changes = [
             *self._new_rounds(session),
             *self._new_job_events(session),
@@ -131,7 +138,7 @@ class Feed:
 
     def _changed_operations(self, session: Session) -> Iterator[Change]:
         now = utc_now()
-        self.position = _not_of_the_future(self.position, now)
+        self.position = _not_in_the_future(self.position, now)
         since = datetime.fromtimestamp(self.position.operations_ms / 1000, UTC) - _OVERLAP
         statement = (
             select(Operation)
@@ -158,15 +165,17 @@ class Feed:
 
 
 def present_position(session: Session) -> Position:
-    """Where a reader begins who wants only what is to come."""
+    """Return the position for a reader who wants only future changes."""
     last_round = session.exec(select(func.max(Round.id))).one()
     last_event = session.exec(select(func.max(JobEvent.id))).one()
     return Position(last_round or 0, last_event or 0, _milliseconds(utc_now() + _OVERLAP))
 
 
 def begin_at(session: Session, last_event_id: str) -> Position | None:
-    """Where a reader goes on who comes back. None where the id is none of this stream's: a stream behind one that is still to come would be
-    silent until that came, and a browser would ask with the same id again and again.
+    """Return the position where a returning reader resumes.
+
+    Returns None if the id is not of this stream. A stream at a future position would stay silent
+    until it is reached, and a browser would ask with the same id again and again.
     """
     wanted, here = Position.parse(last_event_id), present_position(session)
     if wanted is None or wanted.round_id > here.round_id or wanted.job_event_id > here.job_event_id:
@@ -174,11 +183,14 @@ def begin_at(session: Session, last_event_id: str) -> Position | None:
     return wanted if wanted.operations_ms <= here.operations_ms + _CLOCKS_APART_MS else None
 
 
-def _not_of_the_future(position: Position, now: datetime) -> Position:
-    """A position of the future was given before the clock was set back, by how much nobody knows: the operations of the last day are told again."""
+def _not_in_the_future(position: Position, now: datetime) -> Position:
+    """Move a future position back by a day, so that recent operations are sent again.
+
+    Such a position was given before the clock was set back by an unknown amount.
+    """
     if position.operations_ms <= _milliseconds(now + 2 * _OVERLAP):
         return position
-    return replace(position, operations_ms=_milliseconds(now - _TOLD_AGAIN))
+    return replace(position, operations_ms=_milliseconds(now - _REPEATED))
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -1,4 +1,4 @@
-"""The route of the event stream (SSE). What is told: feed.py."""
+"""The route of the event stream (SSE). feed.py finds the changes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ router = APIRouter(tags=["events"], route_class=StrictRoute)
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 LastEventId = Annotated[
     str | None,
-    Header(alias="Last-Event-ID", max_length=100, description="Goes on behind this event."),
+    Header(alias="Last-Event-ID", max_length=100, description="Resume after this event."),
 ]
 
 
 def topics_of(
     topics: Annotated[
         str | None,
-        Query(max_length=200, description="Of rounds, jobs, operations; all where absent."),
+        Query(max_length=200, description="Some of rounds, jobs, operations; default: all."),
     ] = None,
 ) -> frozenset[str]:
     wanted = frozenset(
@@ -54,9 +54,10 @@ async def stream_events(
     topics: Annotated[frozenset[str], Depends(topics_of)],
     last_event_id: LastEventId = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """What changed, as it changes: `event` is the topic, `data` holds ids to fetch. Goes on after Last-Event-ID; otherwise begins now.
+    """Changes as they happen: `event` is the topic, `data` holds ids to fetch.
 
-    `reset` says that the id was not one of this stream's: read everything again.
+    Resumes after Last-Event-ID; otherwise begins now. `reset` means that the id is not of this
+    stream: read everything again.
     """
     database: Database = request.app.state.database
     settings: Settings = request.app.state.settings
@@ -76,7 +77,10 @@ async def stream_events(
 
 
 async def _news(gates: Gates, database: Database, feed: Feed) -> list[Change]:
-    """What is new; nothing where too many look at once: the next look finds it."""
+    """Return the changes; none if too many streams look at once.
+
+    The next look finds them.
+    """
     try:
         return await gates.streams.run(partial(_advance, database, feed))
     except Unavailable:
@@ -84,7 +88,7 @@ async def _news(gates: Gates, database: Database, feed: Feed) -> list[Change]:
 
 
 def _begin(database: Database, last_event_id: str | None) -> tuple[Position, str]:
-    """Where the stream begins, and what its first event is called."""
+    """Return where the stream begins, and the name of its first event."""
     with database.session_scope(writes=False) as session:
         resumed = None if last_event_id is None else begin_at(session, last_event_id)
         first = "ready" if last_event_id is None or resumed is not None else "reset"

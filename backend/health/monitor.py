@@ -1,4 +1,7 @@
-"""Looks at the service's health from a thread and over a connection that nobody else uses: it answers while everything else is taken."""
+"""Checks the service's health on a thread and a connection of its own.
+
+It answers even if all others are in use.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class _Look:
 
 
 class HealthMonitor:
-    """One look at a time: who asks while one is under way gets what it finds. Begins nothing before it is first asked."""
+    """Runs one check at a time: callers during a check share its result.
+
+    Starts nothing before the first call.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -35,9 +41,10 @@ class HealthMonitor:
         self._last: _Look | None = None
 
     async def look(self) -> HealthOut:
-        """The health of this moment; where the database takes longer than PATIENCE_SECONDS to tell it, what was known last, said to be that.
+        """Return the present health.
 
-        Raises what the database raised, and Unavailable where it has never answered.
+        If the database takes longer than PATIENCE_SECONDS, returns the last known health, marked as
+        such. Raises the database's error, and Unavailable if the database has never answered.
         """
         if self._under_way is None or self._under_way.done():
             self._under_way = self._thread.submit(self._look)

@@ -1,4 +1,4 @@
-"""The route that watchers ask. It needs no identity, and tells no more than whether all is well."""
+"""The health route. It needs no identity and reveals only whether all is well."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ router = APIRouter(tags=["health"], route_class=StrictRoute)
 
 @router.get("/health", operation_id="getHealth")
 async def read_health(request: Request) -> HealthOut:
-    """Whether the database answers and rounds are made. Answers while every other route waits: it shares neither threads nor connections."""
+    """Whether the database answers and rounds are made.
+
+    It answers while every other route waits: it shares neither threads nor connections with them.
+    """
     monitor: HealthMonitor = request.app.state.health
     return await monitor.look()

@@ -1,4 +1,7 @@
-"""Whether the service is well: the database answers, and rounds are made. Says nothing about any tenant."""
+"""Whether the database answers and rounds are made.
+
+Reveals nothing about any tenant.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,15 @@ from maat.api.fields import rfc3339
 from maat.api.service import HealthOut, WorkerOut
 
 _MISSED_ROUNDS = 3
-_CLOCKS_APART_SECONDS = (
-    5.0  # a round that is younger than this was committed before the clock was set back
-)
+# A round younger than minus this was committed before the clock was set back.
+_CLOCKS_APART_SECONDS = 5.0
 
 
 def seen_again(health: HealthOut, seconds: float) -> HealthOut:
-    """Repeat the last answer `seconds` later because the database has not answered since."""
+    """Repeat the last answer because the database has not answered since.
+
+    `seconds`: how long ago that was.
+    """
     age = health["worker"]["last_round_age_seconds"]
     worker = WorkerOut(
         state=health["worker"]["state"],
@@ -52,11 +57,13 @@ def health(session: Session, *, stale_seconds: float) -> HealthOut:
 
 
 def worker_health(session: Session, now: datetime, *, stale_seconds: float) -> WorkerOut:
-    """Of the cluster that is worst off. A paused cluster makes no rounds, and rightly so."""
+    """Return the health of the cluster that is worst off.
+
+    A paused cluster makes no rounds.
+    """
     rounds = select(Round.committed_at).where(Round.cluster_id == Cluster.id)
-    latest = (
-        rounds.order_by(col(Round.number).desc()).limit(1).scalar_subquery()
-    )  # by number: a clock that was set back dates it before others
+    # By number: after a clock was set back, the newest round has an earlier date.
+    latest = rounds.order_by(col(Round.number).desc()).limit(1).scalar_subquery()
     ages = []
     for cluster, at in session.exec(select(Cluster, latest).where(col(Cluster.paused).is_(False))):
         since = at if at is not None and at > cluster.anchor_wall else cluster.anchor_wall

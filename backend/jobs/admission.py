@@ -1,4 +1,7 @@
-"""Whether a job could ever run on a cluster: against the catalog's model and the GPUs that there are, drained ones included. Pure."""
+"""Checks whether a job could ever run on a cluster. Pure.
+
+Compares it with the catalog's model and with all GPUs of the cluster, drained ones included.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from maat.scheduling.job import JobSpec
 def objections(
     body: JobBody, *, models: Mapping[str, CatalogModel], capacity: Mapping[str, int]
 ) -> list[FieldError]:
-    """Everything that keeps this job from ever running; empty where it can. `capacity`: all GPUs of the cluster by type."""
+    """Return everything that keeps this job from ever running; empty if it can run.
+
+    `capacity`: all GPUs of the cluster by type.
+    """
     model = models.get(body.model)
     if model is None:
         known = ", ".join(sorted(models))
@@ -38,7 +44,10 @@ def objections(
 def declared_spec(
     body: JobBody, model: CatalogModel, *, job_id: str, submitted_seconds: float
 ) -> JobSpec:
-    """The job as the engine takes it. Raises JobError on what the model could never run."""
+    """Return the job as the engine takes it.
+
+    Raises JobError if the model could never run it.
+    """
     return model.job_spec(declaration_of(body), id=job_id, submitted_at=submitted_seconds)
 
 
@@ -73,11 +82,11 @@ def _against_cluster(
         else ("min_gpus", spec.min_gpus)
     )
     if value > most:
-        message = "It needs more GPUs of one type than the cluster has."
+        message = "The job needs more GPUs of one type than the cluster has."
         yield FieldError(f"/{asked}", "exceeds_cluster", message, f"Give at most {most}.", value)
         return
     if spec.batch_size is not None and spec.batch_size > spec.max_batch_size:
-        message = "The batch size is above the most that the scheduler may use."
+        message = "The batch size is above the maximum that the scheduler may use."
         remedy = f"Give at most {spec.max_batch_size}, or a larger max_batch_size."
         yield FieldError("/batch_size", "above_max_batch_size", message, remedy, spec.batch_size)
     counted = {
@@ -87,7 +96,7 @@ def _against_cluster(
     }
     if not counted:
         units = ", ".join(f"{spec.replica_gpus(name)} on {name}" for name in usable)
-        message = "No GPU count that it allows holds a whole replica."
+        message = "No GPU count that the job allows holds a whole replica."
         field = "gpu_count" if spec.is_rigid else "max_gpus"
         asked_count = spec.gpu_count if spec.is_rigid else spec.max_gpus
         yield FieldError(
@@ -102,7 +111,10 @@ def _against_cluster(
 
 
 def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[FieldError]:
-    """A fixed batch that cannot be spread over the fewest GPUs that the job may have, on no type."""
+    """Find a fixed batch too small for the fewest GPUs that the job may have.
+
+    It is too small on every type.
+    """
     if not spec.has_fixed_batch or spec.batch_size is None:
         return
     needed = {
@@ -115,12 +127,18 @@ def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[Fiel
     shares = ", ".join(f"{spec.memory[name].smallest_per_gpu} on {name}" for name in counted)
     message = "The batch is too small for so many GPUs."
     fewer = "gpu_count" if spec.is_rigid else "min_gpus"
-    remedy = f"Give at least {least}, or a lower {fewer}: every replica takes at least this many samples: {shares}."
+    remedy = (
+        f"Give at least {least}, or a lower {fewer}: "
+        f"every replica takes at least this many samples: {shares}."
+    )
     yield FieldError("/batch_size", "batch_below_replicas", message, remedy, spec.batch_size)
 
 
 def _least_count(spec: JobSpec, gpu_type: str, capacity: int) -> int | None:
-    """The fewest GPUs of this type that the job allows, that are whole replicas and that the cluster has; None where there are none."""
+    """Return the fewest GPUs of this type that the job allows, or None.
+
+    The count must be whole replicas and at most the cluster's capacity.
+    """
     unit = spec.replica_gpus(gpu_type)
     least = spec.requested_gpus if spec.is_rigid else -(-spec.min_gpus // unit) * unit
     high = capacity if spec.is_rigid or spec.max_gpus is None else min(spec.max_gpus, capacity)

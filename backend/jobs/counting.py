@@ -1,4 +1,7 @@
-"""Counts of jobs by state, of all that a list's filters match. Where they are kept: models.JobCount. Commits nothing."""
+"""Counts of jobs by state, over everything that a list's filters match.
+
+models.JobCount stores them. Commits nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ KIND = ("tenant_id", "cluster_id", "owner_id", "model", "state")
 
 
 def count_kept(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
-    """By the rows of JobCount that `predicate` chooses: as many as there are kinds of jobs, however many jobs."""
+    """Count by the rows of JobCount that `predicate` selects.
+
+    Their number depends on the kinds of jobs, not on the number of jobs.
+    """
     total = func.sum(JobCount.change)
     statement = (
         select(JobCount.state, total)
@@ -28,7 +34,7 @@ def count_kept(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str,
 
 
 def count_matching(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
-    """By the jobs themselves, one by one."""
+    """Count the jobs themselves, one by one."""
     statement = (
         select(Job.state, func.count())
         .where(predicate)
@@ -39,7 +45,7 @@ def count_matching(session: Session, predicate: sa.ColumnElement[bool]) -> dict[
 
 
 def counts_have_gathered(session: Session) -> bool:
-    """Whether some kind of jobs has more than one row."""
+    """Return whether some kind of jobs has more than one row."""
     kinds = sa.select(*(getattr(JobCount, name) for name in KIND)).distinct().subquery()
     gathered, needed = (
         session.execute(sa.select(func.count()).select_from(table)).scalar_one()
@@ -49,7 +55,10 @@ def counts_have_gathered(session: Session) -> bool:
 
 
 def fold_counts(session: Session) -> int:
-    """One row for each kind in place of all that have gathered; how many went. Two that fold at once each fold what the other does not."""
+    """Replace the gathered rows by one row per kind; return how many rows that saved.
+
+    Of two concurrent calls each folds what the other does not.
+    """
     gone = session.execute(
         sa.delete(JobCount).returning(*(getattr(JobCount, name) for name in (*KIND, "change")))
     ).all()

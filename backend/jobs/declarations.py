@@ -1,4 +1,4 @@
-"""A job's declaration from the request or the row that holds it: the one mapping."""
+"""Builds a job's declaration from its request or its row: the only mapping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maat.api.jobs import JobBody
 from maat.scheduling.job import JobDeclaration, declared
 from maat.vocabulary import Adaptivity, WorkloadKind
 
-# JSON and columns have plain values where the engine has types of its own.
+# JSON and columns hold plain values; the engine has types of its own.
 _TYPES: Mapping[str, Callable[[Any], object]] = {
     "adaptivity": Adaptivity,
     "workload_kind": WorkloadKind,
@@ -19,7 +19,7 @@ _TYPES: Mapping[str, Callable[[Any], object]] = {
 
 
 def declaration_of(source: JobBody | Job) -> JobDeclaration:
-    """Return what the owner said, whether it was just sent or is stored."""
+    """Return what the owner declared, from a new request or a stored row."""
     values = declared(source)
     typed = {
         name: convert(values[name]) for name, convert in _TYPES.items() if values[name] is not None

@@ -1,4 +1,7 @@
-"""Demo jobs: what a generated workload would submit, submitted now. Makes bodies; stores nothing."""
+"""Demo jobs, drawn from a generated workload and submitted now.
+
+Makes request bodies; stores nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _DRAWN = 4
 def demo_bodies(
     count: int, *, seed: int | None, cluster_id: str, capacity: Mapping[str, int]
 ) -> list[JobBody]:
-    """As many jobs as asked for, all of them able to run on GPUs of this capacity. Raises Conflict where none can."""
+    """Return `count` jobs that can all run on this capacity.
+
+    Raises Conflict if none of the drawn jobs can.
+    """
     seed = secrets.randbelow(2**31) if seed is None else seed
     drawn = generate(DEMO_FAMILY, jobs=count * _DRAWN, seed=seed).jobs
     bodies = [_body(job, index, seed, cluster_id) for index, job in enumerate(drawn)]

@@ -1,4 +1,7 @@
-"""Why a job has what it has, and what its owner could do about it. The reason comes from the round that decided, the ways out from remedies.py."""
+"""Explains why a job has its allocation, and what its owner could do about it.
+
+The reason comes from the round that decided, the remedies from remedies.py.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from maat.scheduling.explain import ReasonCode, sentence_of
 
 _WAIT = Remedy(
     code="wait",
-    sentence="Nothing needs to be done: every round considers it again.",
+    sentence="Nothing needs to be done: every round considers the job again.",
     field=None,
     changes={},
     starts_with=None,
@@ -36,7 +39,11 @@ _PASSING = SOLUBLE - {
 def explain(
     job: Job, sight: Sight, remedies: Sequence[Remedy], *, waited_for: ReasonOut | None = None
 ) -> ExplanationOut:
-    """`remedies`: those that were found to work. Without one, a job whose reason may pass is told to wait. `waited_for`: of one that ended."""
+    """Explain a job's allocation.
+
+    `remedies`: those found to work; without one, a job whose reason may pass is told to wait.
+    `waited_for`: the reason why a finished job had waited.
+    """
     reason = show_reason(job, sight)
     waits = (
         job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
@@ -51,20 +58,24 @@ def explain(
 
 
 def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | None:
-    """What a job that is over waited for, as the last round before its start said; None where it waited for no round, or that was pruned."""
+    """Return the reason why a finished job waited.
+
+    It is in the last round before the job's start; None if it waited for no round, or if that round
+    was pruned.
+    """
     until = job.started_seconds if job.started_seconds is not None else job.finished_seconds
     if job.finished_seconds is None or until is None:
         return None
     found = round_before(session, job.cluster_id, until)
-    said = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
-    if found is None or said is None:
+    stored = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
+    if found is None or stored is None:
         return None
-    evidence = sight_of(session, principal, jobs_named_in(said["evidence"])).evidence(
-        said["evidence"]
+    evidence = sight_of(session, principal, jobs_named_in(stored["evidence"])).evidence(
+        stored["evidence"]
     )
     return ReasonOut(
-        code=said["code"],
-        sentence=sentence_of(said["code"], evidence),
+        code=stored["code"],
+        sentence=sentence_of(stored["code"], evidence),
         evidence=evidence,
         as_of_round=found.number,
     )

@@ -1,4 +1,4 @@
-"""Tables of jobs: the job itself, what happened to it, and what it held when."""
+"""Tables of jobs: the job, its events, and its allocations over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from backend.clocktime import utc_now
 from backend.columns import BigId, Json, UtcDateTime
 from backend.ids import new_id
 
-# What a list may be sorted by (repository.SORT_KEYS): by what never changes, and by what stands still once a job has ended.
+# The sort keys of a list (repository.SORT_KEYS): columns that never change, and columns that are
+# fixed once a job has ended.
 _STEADY = {
     "submitted": ("submitted_seconds",),
     "name": ("name",),
@@ -28,9 +29,10 @@ _SETTLED = {
 
 
 def _list_indexes() -> Iterator[Index]:
-    """An index for every order of a list, for all tenants and for one: a page is read in order, however long the history.
+    """Make an index for every order of a list, for all tenants and for one.
 
-    Figures that every round changes are indexed of ended jobs alone: rounds write no index, and the jobs under way are few enough to sort.
+    A page is read in order, however long the history. Columns that every round changes are indexed
+    for ended jobs only: rounds write no index, and active jobs are few enough to sort.
     """
     for prefix, first in (("", ()), ("tenant_", ("tenant_id",))):
         for name, columns in _STEADY.items():
@@ -57,10 +59,13 @@ def _partial(name: str, *columns: str, where: str) -> Index:
 
 
 class Job(SQLModel, table=True):
-    """What its owner declared, and how it stands. `*_seconds` are cluster time.
+    """What the owner declared, and the job's present state.
 
-    `work_scale`: its work as a share of the model's standard training. `remaining_work`: effective samples. `gpus`: GPU numbers of the
-    cluster, `batch`: the batch plan of the present allocation. `reason_*`: why the latest round gave it what it has.
+    `*_seconds` are cluster time.
+
+    `work_scale`: its work as a share of the model's standard training. `remaining_work`: effective
+    samples. `gpus`: GPU numbers of the cluster, `batch`: the batch plan of the present allocation.
+    `reason_*`: why the latest round gave it this allocation.
     """
 
     __tablename__ = "jobs"
@@ -110,10 +115,11 @@ class Job(SQLModel, table=True):
 
 
 class JobCount(SQLModel, table=True):
-    """How many jobs there are of a kind: the sum of `change` over its rows, exact in every transaction.
+    """The number of jobs of a kind: the sum of `change` over its rows, always exact.
 
-    Triggers on `jobs` add a row for every job that comes, goes, or becomes another kind (migration 0009), so that nobody can forget to, and
-    writers never wait for each other as they would for one row that all of them count up. counting.py folds rows that have gathered.
+    Triggers on `jobs` add a row for every job that is added, removed or changes its kind (migration
+    0009), so that no writer can forget it. Writers never wait for each other, as they would for one
+    shared row. counting.py folds gathered rows.
     """
 
     __tablename__ = "job_counts"
@@ -145,7 +151,10 @@ class JobEvent(SQLModel, table=True):
 
 
 class JobAllocation(SQLModel, table=True):
-    """One stretch of unchanged allocation: the rows of a job are its timeline. `to_seconds` is None while it lasts."""
+    """One span of unchanged allocation: the rows of a job are its timeline.
+
+    `to_seconds` is None while it lasts.
+    """
 
     __tablename__ = "allocations"
     __table_args__ = (

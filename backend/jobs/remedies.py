@@ -1,7 +1,8 @@
-"""What a waiting job's owner could ask for instead, so that the next round would start it. Offers only what such a round was tried with.
+"""What the owner of a waiting job could change so that the next round starts it.
 
-Which declarations to try is decided here, from the room that is left; what would come of one, only a round can tell: `Rehearsal`, which the
-process that serves brings along. Says nothing of anybody else's jobs.
+Offers only what such a round was tried with. This module chooses the declarations to try from the
+free GPUs; a `Rehearsal`, given by the serving process, plays the round. Reveals nothing about other
+owners' jobs.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import Adaptivity, WorkloadKind
 
 MOST_TRIED = 8
-MOST_SECONDS = (
-    1.0  # of CPU for the rounds of one explanation, by what the cluster's last round took
-)
+# CPU seconds for the rounds of one explanation, estimated from the cluster's last round.
+MOST_SECONDS = 1.0
 MOST_REMEMBERED = 1000
-MOST_WAIT_SECONDS = 0.5  # of a request for another that tries rounds: its thread and its connection are wanted elsewhere
+# How long a request waits for another that tries rounds: its thread and connection are needed.
+MOST_WAIT_SECONDS = 0.5
 _COUNTS_TRIED = 3
 
-# Reasons that another declaration may overcome; the others pass, or are the owner's own wish.
+# Reasons that another declaration may overcome. The others pass, or the owner chose them.
 SOLUBLE = frozenset(
     {
         ReasonCode.NO_COMPATIBLE_GPU_TYPE,
@@ -59,18 +60,21 @@ class Start:
 
 @dataclass(frozen=True)
 class Room:
-    """What the next round would leave free without the job: GPUs by type, and the most of them on one node."""
+    """What the next round would leave free without the job.
+
+    GPUs by type, and the most of them on one node.
+    """
 
     free_by_type: Mapping[str, int]
     most_on_one_node: Mapping[str, int]
 
 
 class Stage(Protocol):
-    """The cluster as it stands, without one of its jobs."""
+    """The present cluster without one of its jobs."""
 
     @property
     def capacity_by_type(self) -> Mapping[str, int]:
-        """All GPUs, drained ones included: what a submission is checked against."""
+        """All GPUs, drained ones included: submissions are checked against it."""
         ...
 
     @property
@@ -80,21 +84,27 @@ class Stage(Protocol):
 
     def room(self) -> Room: ...
     def start_of(self, changes: Mapping[str, Any]) -> Start | None:
-        """What the job would get if it were submitted now with these fields changed; None where it would wait again."""
+        """Return what the job would get if it were submitted now with these changes.
+
+        Returns None if it would wait again.
+        """
         ...
 
 
 class Rehearsal(Protocol):
-    """Plays rounds that nobody carries out."""
+    """Plays rounds that are not carried out."""
 
     def stage(self, session: Session, job: Job) -> Stage | None:
-        """None where the cluster has nothing to play a round with."""
+        """Return the stage; None if the cluster has nothing to play a round with."""
         ...
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What the job could ask for instead: `changes` by field, `code` of the way."""
+    """What the job could request instead.
+
+    `changes`: by field; `code`: the kind of change.
+    """
 
     code: str
     field: str
@@ -102,7 +112,10 @@ class Declaration:
 
 
 class RemedyFinder:
-    """Tries declarations, once for every round and version of a job, one job at a time: a process that serves is not there to plan rounds."""
+    """Tries declarations once per round and version of a job, one job at a time.
+
+    A serving process must not spend its time planning rounds.
+    """
 
     def __init__(self, rehearsal: Rehearsal | None) -> None:
         self._rehearsal = rehearsal
@@ -110,7 +123,7 @@ class RemedyFinder:
         self._at_work = threading.Lock()
 
     def remedies_of(self, session: Session, job: Job, *, next_round: int) -> list[Remedy]:
-        """Empty where nothing that was tried would help, and where nothing could be tried."""
+        """Return the remedies; empty if none was found or none could be tried."""
         if self._rehearsal is None or not may_be_helped(job):
             return []
         key = (job.id, job.version, next_round)
@@ -135,13 +148,16 @@ class RemedyFinder:
 
 
 def may_be_helped(job: Job) -> bool:
-    """Whether asking for something else could start it, and would lose no work: a job that is submitted again begins from nothing."""
+    """Return whether another request could start the job without losing work.
+
+    A job that is submitted again starts from nothing.
+    """
     waits = job.finished_seconds is None and job.gpus is None and not job.cancel_requested
     return waits and job.progress == 0 and job.reason_code in SOLUBLE
 
 
 def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
-    """The first declaration of each way that a round would start."""
+    """Yield the first declaration of each kind that a round would start."""
     tries = (
         MOST_TRIED
         if stage.last_round_seconds <= 0
@@ -170,7 +186,7 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
 def declarations(
     job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int]
 ) -> Iterator[Declaration]:
-    """What could be tried, the smallest departure from what was asked for first."""
+    """Yield declarations to try, the smallest change first."""
     types = [name for name in model.fits if name in capacity]
     allowed = [name for name in types if job.gpu_types is None or name in job.gpu_types]
     rigid = job.adaptivity == Adaptivity.RIGID
@@ -197,7 +213,10 @@ def declarations(
 
 
 def counts_below(asked: int, model: CatalogModel, types: Sequence[str], room: Room) -> list[int]:
-    """GPU counts below what was asked for that are free now: all that are, all on one node, powers of two; the largest first."""
+    """Return free GPU counts below the requested count, the largest first.
+
+    They are all free GPUs, those free on one node, and powers of two.
+    """
     found: set[int] = set()
     for name in types:
         unit = model.fits[name].gpus_per_replica
@@ -209,7 +228,10 @@ def counts_below(asked: int, model: CatalogModel, types: Sequence[str], room: Ro
 
 
 def _adaptive(job: Job) -> dict[str, Any]:
-    """The fields of a job that lets the policy choose, up to the GPUs that it asked for. Inference within a promise keeps its batch."""
+    """Return the fields that let the policy choose, up to the GPUs requested.
+
+    Inference with a latency SLO keeps its batch.
+    """
     bound = job.workload_kind == WorkloadKind.LATENCY_INFERENCE
     most = job.gpu_count if job.adaptivity == Adaptivity.RIGID else job.max_gpus
     batch = job.batch_size if bound else None
@@ -223,7 +245,7 @@ def _adaptive(job: Job) -> dict[str, Any]:
 
 
 def _admissible(job: Job, declaration: Declaration, capacity: Mapping[str, int]) -> bool:
-    """Whether it could be submitted."""
+    """Return whether the changed job could be submitted."""
     given = (
         job.model_dump(include=set(JobBody.model_fields))
         | dict(declaration.changes)
@@ -234,7 +256,8 @@ def _admissible(job: Job, declaration: Declaration, capacity: Mapping[str, int])
 
 def _remedy(job: Job, declaration: Declaration, start: Start) -> Remedy:
     gpus = f"{start.gpu_count} × {start.gpu_type}"
-    sentence = f"{_wish(job, declaration)}: as the cluster stands, the next round would start it on {gpus}."
+    wish = _wish(job, declaration)
+    sentence = f"{wish}: at present, the next round would start it on {gpus}."
     return Remedy(
         code=declaration.code,
         field=declaration.field,

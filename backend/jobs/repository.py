@@ -1,4 +1,7 @@
-"""Reads job rows and those that belong to them: one predicate for rows, totals and state counts. Commits nothing."""
+"""Reads job rows and their parts. Commits nothing.
+
+One predicate selects rows, totals and state counts.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant, User
 from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
-from backend.columns import Beside
+from backend.columns import WithoutIndex
 from backend.jobs.counting import count_kept, count_matching
 from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.pagination import Branch, Order, Rows, paginate
 from backend.problems import NotFound
 
-# Jobs that are equal by the first of these follow each other by submission, or by id: an index holds them so (models.py).
+# Jobs with equal first keys follow by submission, then by id, as the index holds them (models.py).
 SORT_KEYS: Mapping[str, tuple[Any, ...]] = {
     "submitted_at": (Job.submitted_seconds,),
     "name": (Job.name,),
@@ -37,7 +40,7 @@ _MOST_BRANCHES = 60
 
 @dataclass(frozen=True)
 class JobFilters:
-    """Which jobs. An empty collection or None filters nothing."""
+    """Which jobs to select. An empty collection or None filters nothing."""
 
     cluster: str | None = None
     states: tuple[str, ...] = ()
@@ -50,7 +53,10 @@ class JobFilters:
 
 
 def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool = False) -> Job:
-    """Raises NotFound for another tenant's job too: that it exists is nobody else's business."""
+    """Find a job.
+
+    Raises NotFound for another tenant's job too, to hide that it exists.
+    """
     statement = select(Job).where(Job.id == job_id)
     job = session.exec(statement.with_for_update() if lock else statement).first()
     if job is None or not principal.may_see(job.tenant_id):
@@ -61,7 +67,10 @@ def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool =
 def find_jobs(
     session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None
 ) -> Rows[Job]:
-    """One page. `sort`: a name of SORT_KEYS, with `-` in front for descending."""
+    """Return one page.
+
+    `sort`: a name of SORT_KEYS, with a leading `-` for descending.
+    """
     principal, described = found.principal, {**vars(found.filters), "sort": sort}
     described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
     order, branches = _order(sort, found.clusters), _branches(found, sort.removeprefix("-"))
@@ -78,7 +87,10 @@ def find_jobs(
 
 
 def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
-    """Of all that the filters match. By what is kept of counts where that knows the filters, else by the jobs that match."""
+    """Count all matching jobs by state.
+
+    Uses the stored counts if they know the filters, otherwise counts the matching jobs.
+    """
     if found.filters.gpu_types or found.filters.text or found.filters.submitted_after is not None:
         return count_matching(session, found.predicate(Job))
     return count_kept(session, found.predicate(JobCount))
@@ -86,7 +98,10 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class FoundJobs:
-    """What a list is about: the filters, with names for ids, and what the principal may see. One predicate for rows, totals and counts."""
+    """The jobs of a list: filters as ids, and what the principal may see.
+
+    One predicate for rows, totals and counts.
+    """
 
     filters: JobFilters
     principal: Principal
@@ -102,7 +117,7 @@ class FoundJobs:
         principal: Principal,
         clusters: Sequence[Cluster],
     ) -> FoundJobs:
-        """`clusters`: those that the list may be about."""
+        """Resolve the filters. `clusters`: those that the list may cover."""
         tenants, owners = (
             _named(session, Tenant, filters.tenants),
             _named(session, User, (filters.owner,) if filters.owner else ()),
@@ -110,18 +125,18 @@ class FoundJobs:
         return cls(filters, principal, clusters, tenants, owners)
 
     def predicate(
-        self, table: type[Job] | type[JobCount], *, beside: Collection[str] = ()
+        self, table: type[Job] | type[JobCount], *, without_index: Collection[str] = ()
     ) -> sa.ColumnElement[bool]:
-        """`beside`: columns that the rows are not to be looked up by."""
+        """Build the condition. `without_index`: columns whose index must not be used."""
         found = ((getattr(table, name), name, values) for name, values in self._of_kinds())
         conditions = [
-            (Beside(column) if name in beside else col(column)).in_(values)
+            (WithoutIndex(column) if name in without_index else col(column)).in_(values)
             for column, name, values in found
         ]
         return sa.and_(sa.true(), *conditions, *(self._of_jobs() if table is Job else ()))
 
     def _of_kinds(self) -> Iterable[tuple[str, Sequence[str]]]:
-        """Columns that jobs and their counts have in common, with what they may hold."""
+        """Yield columns that jobs and their counts share, with the allowed values."""
         filters = self.filters
         if not self.principal.sees_all_tenants:
             yield "tenant_id", [self.principal.tenant_id]
@@ -155,7 +170,7 @@ class FoundJobs:
 def _named(
     session: Session, table: type[Tenant] | type[User], wanted: Sequence[str]
 ) -> tuple[str, ...]:
-    """Ids of the rows that are called so, by id or by name."""
+    """Return the ids of the rows with these ids or names."""
     return (
         tuple(
             session.exec(
@@ -174,7 +189,7 @@ def _submitted_after(cluster: Cluster, moment: datetime) -> sa.ColumnElement[boo
 
 
 def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
-    """Dates of several clusters compare by what they are shown as."""
+    """Return the order. Dates of several clusters compare as they are shown."""
     name = sort.removeprefix("-")
     keys = SORT_KEYS[name]
     if name == "submitted_at" and len(clusters) > 1:
@@ -184,11 +199,14 @@ def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
 
 
 def _branches(found: FoundJobs, sort: str) -> list[Branch]:
-    """Parts of the list that an index holds in the list's order: an index has no order across several clusters, states, models or tenants,
-    and none of what rounds change (jobs under way are sorted; there are few). One part, where there would be too many.
+    """Return the parts of the list that an index holds in the list's order.
+
+    An index has no order across several clusters, states, models or tenants, nor by columns that
+    rounds change (active jobs are sorted; they are few). Returns one part if there would be too
+    many.
     """
     filters = found.filters
-    beside = _beside(filters)
+    without_index = _unused_indexes(filters)
     split = {
         name: wanted
         for name, wanted in (
@@ -198,10 +216,12 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
         )
         if len(wanted) > 1 and not filters.gpu_types
     }
-    ended = [Branch(found.predicate(Job, beside={*beside, *split}))]
+    ended = [Branch(found.predicate(Job, without_index={*without_index, *split}))]
     under_way: list[Branch] = []
     if sort in _CHANGE_IN_ROUNDS or filters.states:
-        under_way = [Branch(sa.and_(found.predicate(Job, beside=_KINDS), _under_way()), few=True)]
+        under_way = [
+            Branch(sa.and_(found.predicate(Job, without_index=_KINDS), _under_way()), few=True)
+        ]
         ended = [part.within(col(Job.finished_seconds).is_not(None)) for part in ended]
     for name, wanted in split.items():
         ended = [
@@ -210,13 +230,15 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     parts = [*under_way, *ended]
     if sort == "submitted_at" and len(found.clusters) > 1:
         parts = [
-            _in_cluster(part, cluster, bool(beside)) for part in parts for cluster in found.clusters
+            _in_cluster(part, cluster, bool(without_index))
+            for part in parts
+            for cluster in found.clusters
         ]
     return parts if len(parts) <= _MOST_BRANCHES else []
 
 
-def _beside(filters: JobFilters) -> Collection[str]:
-    """Columns whose index leads to more rows than that of another filter."""
+def _unused_indexes(filters: JobFilters) -> Collection[str]:
+    """Return the columns whose index selects more rows than another filter's."""
     if filters.gpu_types:
         return _KINDS
     if filters.owner is not None:
@@ -224,43 +246,20 @@ def _beside(filters: JobFilters) -> Collection[str]:
     return {"cluster_id"} if filters.states or filters.models else ()
 
 
-def _in_cluster(part: Branch, cluster: Cluster, beside: bool) -> Branch:
+def _in_cluster(part: Branch, cluster: Cluster, without_index: bool) -> Branch:
     of_cluster = part.within(
-        (Beside(Job.cluster_id) if beside else col(Job.cluster_id)) == cluster.id
+        (WithoutIndex(Job.cluster_id) if without_index else col(Job.cluster_id)) == cluster.id
     )
     return replace(of_cluster, column=col(Job.submitted_seconds), offset=cluster.epoch.timestamp())
 
 
 def _under_way() -> sa.ColumnElement[bool]:
-    """What has ended holds nothing; said so, an index finds the rest."""
+    """Select active jobs: ended jobs hold nothing, and an index has this condition."""
     return col(Job.finished_seconds).is_(None)
 
 
-def held_gpus(session: Session, cluster_id: str) -> list[int]:
-    """Numbers of all GPUs of the cluster that jobs hold."""
-    held = session.exec(
-        select(Job.gpus).where(
-            Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way()
-        )
-    )
-    return [gpu for gpus in held for gpu in gpus or ()]
-
-
-def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, list[int]]]:
-    """(id, name, tenant, GPU numbers) of the jobs that hold GPUs."""
-    statement = (
-        select(Job.id, Job.name, Tenant.name, Job.gpus)
-        .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
-        .where(Job.cluster_id == cluster_id, col(Job.gpus).is_not(None), _under_way())
-    )
-    return [
-        (job_id, name, tenant, list(gpus or ()))
-        for job_id, name, tenant, gpus in session.exec(statement)
-    ]
-
-
 def taken_external_ids(session: Session, tenant_id: str, wanted: Iterable[str]) -> dict[str, str]:
-    """Ids of the tenant's jobs that have one of these external ids."""
+    """Return the ids of the tenant's jobs that have one of these external ids."""
     statement = select(Job.external_id, Job.id).where(
         Job.tenant_id == tenant_id, col(Job.external_id).in_(list(wanted))
     )

@@ -1,4 +1,7 @@
-"""Job rows as the API shows them: cluster time as dates, GPU seconds as hours, names for ids. Reads what several rows share once."""
+"""Job rows as the API shows them.
+
+Cluster time becomes dates, GPU seconds hours, ids names. Reads what several rows share once.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ from maat.scheduling.explain import sentence_of
 from maat.vocabulary import JobState
 
 _ENDINGS: Mapping[str, str] = {
-    JobState.SUCCEEDED: "It has ended: its work is done.",
-    JobState.CANCELLED: "It has ended: it was cancelled.",
+    JobState.SUCCEEDED: "The job has ended: its work is done.",
+    JobState.CANCELLED: "The job has ended: it was cancelled.",
 }
 
 
@@ -66,12 +69,19 @@ def show_job(session: Session, principal: Principal, job: Job) -> JobOut:
 
 
 def reason_sight(session: Session, principal: Principal, job: Job) -> Sight:
-    """What a principal sees of the jobs that one's reason names: those it shares GPUs with, those that GPUs are reserved for."""
+    """Return what a principal sees of the jobs in a job's reason.
+
+    These are the jobs it shares GPUs with, and those that GPUs are reserved for.
+    """
     return sight_of(session, principal, jobs_named_in(job.reason_evidence))
 
 
 def show_reason(job: Job, sight: Sight) -> ReasonOut:
-    """What the last round said, but for jobs that ended well or were ended: what they held then is no longer theirs. A failure keeps its cause."""
+    """Show the reason from the last round, or how the job ended.
+
+    The last allocation of a succeeded or cancelled job no longer applies. A failed job keeps its
+    cause.
+    """
     how = _ENDINGS.get(job.state)
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
@@ -131,7 +141,7 @@ def _remaining_seconds(job: Job) -> float | None:
 
 
 def _wait_seconds(job: Job, now: float) -> float:
-    """Until it got GPUs, or ended without, or now."""
+    """Return the wait until the job got GPUs, or ended without, or now."""
     ends = (job.started_seconds, job.finished_seconds, now)
     return max(next(end for end in ends if end is not None) - job.submitted_seconds, 0.0)
 

@@ -105,7 +105,10 @@ def list_jobs(
     cursor: Cursor = None,
     count: Annotated[Literal["exact"] | None, Query(description="Ask for `total`.")] = None,
 ) -> JobPage:
-    """Jobs that you may see, with counts by state of all that the filters match."""
+    """The jobs that you may see, with counts by state.
+
+    The counts cover all jobs that the filters match.
+    """
     clusters = (
         all_clusters(session)
         if filters.cluster is None
@@ -163,7 +166,7 @@ def create_job(
     responses={
         207: {
             "model": BatchOut,
-            "description": "Of a `partial` batch some could not be used: each says why.",
+            "description": "Some jobs of a `partial` batch could not be used: each says why.",
         }
     },
 )
@@ -176,7 +179,10 @@ def create_jobs(
     body: BatchBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Submit up to 1000 jobs: all or none (`atomic`), or those that can be used (`partial`, 207 where some cannot)."""
+    """Submit up to 1000 jobs: all or none (`atomic`), or the usable ones (`partial`).
+
+    A partial batch with unusable jobs is answered with 207.
+    """
 
     def answer(checked: list[Candidate]) -> Answer:
         store_jobs(session, principal, checked, atomic=body.mode == "atomic")
@@ -203,7 +209,10 @@ def add_demo_jobs(
     body: DemoBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Add jobs drawn from the catalog in the mix of a published trace, a quarter of their standard length."""
+    """Add jobs drawn from the catalog in the mix of a published trace.
+
+    They have a quarter of the standard length.
+    """
 
     def answer(checked: list[Candidate]) -> Answer:
         store_jobs(session, principal, checked)
@@ -237,7 +246,7 @@ def list_allocations(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[AllocationSpanOut]:
-    """What it held when, oldest first."""
+    """The allocations of the job over time, oldest first."""
     job = get_job(session, principal, job_id)
     found = allocations_of(session, job.id, limit=limit, cursor=cursor)
     link_next(request, response, found.next_cursor)
@@ -255,7 +264,7 @@ def list_events(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[JobEventOut]:
-    """What happened to it, oldest first."""
+    """The events of the job, oldest first."""
     job = get_job(session, principal, job_id)
     found = events_of(session, job.id, limit=limit, cursor=cursor)
     link_next(request, response, found.next_cursor)
@@ -267,7 +276,10 @@ def list_events(
 def read_explanation(
     session: SessionDep, finder: FinderDep, principal: Reader, job_id: str
 ) -> ExplanationOut:
-    """Why it got what it got in the latest round, and what of it could be asked for otherwise so that the next round would start it."""
+    """Why the job got its allocation in the latest round.
+
+    Also lists changes to its request with which the next round would start it.
+    """
     job = get_job(session, principal, job_id)
     next_round = session.get_one(Cluster, job.cluster_id).next_round_number
     remedies = finder.remedies_of(session, job, next_round=next_round)
@@ -287,9 +299,12 @@ def cancel_job(
     response: Response,
     if_match: IfMatch = None,
 ) -> JobOut:
-    """Ask for its end. `cancel_requested` is true at once, the state follows with the next round.
+    """Ask for the end of a job.
 
-    To ask again changes nothing, once it is cancelled too; a job that ended otherwise is a conflict. If-Match is honoured where it is sent.
+    `cancel_requested` is true at once; the next round sets the state.
+
+    Repeating the request changes nothing, also after the job is cancelled; a job that ended
+    otherwise is a conflict. If-Match is checked if it is sent.
     """
     job = request_cancel(session, principal, job_id, if_match)
     response.headers["ETag"] = etag(job.version)

@@ -1,4 +1,7 @@
-"""Submits and cancels jobs. What may be submitted: admission.py; what becomes of a job: the worker. Commits nothing."""
+"""Submits and cancels jobs. Commits nothing.
+
+admission.py decides what may be submitted; the worker runs the jobs.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _MOST_ERRORS_OF_BATCH = 5000
 
 @dataclass
 class Candidate:
-    """One job of a submission: its body, or what is wrong with it; then its row."""
+    """One job of a submission: its body or its errors, and later its row."""
 
     index: int
     body: JobBody | None = None
@@ -53,7 +56,10 @@ class Candidate:
 
 
 def checked_job(session: Session, principal: Principal, body: JobBody) -> list[Candidate]:
-    """The job as it can be stored. Raises Invalid naming every field that cannot be used, Conflict where the external id is taken."""
+    """Check a job.
+
+    Raises Invalid naming every unusable field, Conflict if its external id is taken.
+    """
     candidate = Candidate(0, body)
     Submission(session, principal).check([candidate])
     if candidate.errors:
@@ -64,14 +70,17 @@ def checked_job(session: Session, principal: Principal, body: JobBody) -> list[C
 
 
 def submit_unless_known(session: Session, principal: Principal, body: JobBody) -> Job | None:
-    """Submit a job that has an external id, unless it is there or could never run: None then."""
+    """Submit a job with an external id; return None if it exists or could never run."""
     candidate = Candidate(0, body)
     Submission(session, principal).check([candidate])
     return _store(session, principal, [candidate])[0] if candidate.usable else None
 
 
 def checked_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
-    """Every job of the batch with what is wrong with it. Atomic: raises Invalid or Conflict where one cannot be used."""
+    """Check every job of a batch and record its errors.
+
+    An atomic batch raises Invalid or Conflict if one job cannot be used.
+    """
     most = min(_MOST_ERRORS_OF_BATCH // len(body.jobs), _MOST_ERRORS_OF_ONE)
     candidates = [_parsed(index, raw, most_errors=most) for index, raw in enumerate(body.jobs)]
     Submission(session, principal).check(candidates)
@@ -83,7 +92,10 @@ def checked_batch(session: Session, principal: Principal, body: BatchBody) -> li
 def store_jobs(
     session: Session, principal: Principal, candidates: Sequence[Candidate], *, atomic: bool = True
 ) -> list[Job]:
-    """Store those that can be used; an external id that was taken since they were checked is another's. Atomic: raises Conflict then."""
+    """Store the usable jobs.
+
+    An external id may have been taken since the check; then an atomic batch raises Conflict.
+    """
     Submission(session, principal).check_external_ids(
         [candidate for candidate in candidates if candidate.usable]
     )
@@ -102,7 +114,8 @@ def _refuse_all(candidates: Sequence[Candidate]) -> None:
         which = f"Job {refused[0].index}: " if len(candidates) > 1 else ""
         raise Conflict(f"{which}{refused[0].conflict}")
     raise Invalid(
-        f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. {_detail(errors)}",
+        f"{len(refused)} of {len(candidates)} jobs cannot be used; none was stored. "
+        f"{_detail(errors)}",
         errors=errors,
     )
 
@@ -110,20 +123,21 @@ def _refuse_all(candidates: Sequence[Candidate]) -> None:
 def request_cancel(
     session: Session, principal: Principal, job_id: str, if_match: str | None
 ) -> Job:
-    """Ask for the end of a job; the next round carries it out, so that no round is decided on a job that has gone meanwhile.
+    """Ask for the end of a job; the next round carries it out.
 
-    Who repeats a request because its answer was lost finds the job asked to end, or cancelled: that is what was asked for.
+    No round is then decided on a job that has disappeared in the meantime. A client that repeats
+    the request because the answer was lost finds the job asked to end, or cancelled, as requested.
     """
     job = get_job(session, principal, job_id, lock=True)
     if not principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id):
         raise Forbidden(
-            "It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it."
+            "The job belongs to another user. Its owner, or a manager of its tenant, may cancel it."
         )
     if job.cancel_requested and job.state not in (JobState.SUCCEEDED, JobState.FAILED):
         return job
     check_version_if_sent(if_match, job.version)
     if job.state in TERMINAL:
-        raise Conflict(f"It has ended already: {job.state}.")
+        raise Conflict(f"The job has already ended: {job.state}.")
     if not job.cancel_requested:
         job.cancel_requested = True
         job.version += 1
@@ -193,7 +207,7 @@ class Submission:
                 continue
             if external in taken:
                 candidate.conflict = (
-                    f"The external id {external!r} is that of job {taken[external]}."
+                    f"The external id {external!r} belongs to job {taken[external]}."
                 )
             taken.setdefault(external, f"{candidate.index} of this request")
 
@@ -245,9 +259,10 @@ def _parsed(index: int, raw: Any, *, most_errors: int) -> Candidate:
     try:
         return Candidate(index, JobBody.model_validate(raw))
     except ValidationError as error:
-        told = islice(error.errors(include_url=False), most_errors)
+        reported = islice(error.errors(include_url=False), most_errors)
         return Candidate(
-            index, errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in told]
+            index,
+            errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in reported],
         )
 
 

@@ -1,1 +1,1 @@
-"""Measurements that people upload: how unequal GPUs are, and what jobs on one GPU lose."""
+"""Uploaded measurements: how GPUs differ, and the interference of jobs on a GPU."""

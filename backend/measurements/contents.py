@@ -1,4 +1,7 @@
-"""From uploaded files to what the library makes of them, and what they cover. Knows no table; the worker calls it too."""
+"""Turns uploaded files into the library's measurements, and says what they cover.
+
+Knows no table; the worker calls it too.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,24 @@ Texts = Mapping[str, str]
 
 
 def variability_of(texts: Texts, *, gpu_types: Collection[str] | None = None) -> Variability:
-    """Raises VariabilityError naming file, row and column."""
+    """Read variability. Raises VariabilityError naming file, row and column."""
     return read_variability_texts(texts, gpu_types=gpu_types)
 
 
 def interference_of(texts: Texts, *, name: str, gpu_type: str | None = None) -> Interference:
-    """`name`: as results show it. `gpu_type`: one of those that the file tells apart. Raises InterferenceError naming row and column."""
+    """Read interference. Raises InterferenceError naming row and column.
+
+    `name`: as results show it. `gpu_type`: one of those that the file distinguishes.
+    """
     (text,) = texts.values()
     return read_interference_text(text, name=name, gpu_type=gpu_type)
 
 
 def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:
-    """GPU type -> the applications, or models, that were measured on it. Reads everything. Raises InputError."""
+    """Return GPU type -> the applications or models measured on it.
+
+    Reads everything. Raises InputError.
+    """
     if kind is MeasurementKind.VARIABILITY:
         measured = variability_of(texts).measured
         return {
@@ -52,5 +61,5 @@ def sha256(text: str) -> str:
 
 
 def digest_of(texts: Texts) -> str:
-    """What `sha256sum FILES | sha256sum` prints in the folder of the files."""
+    """Return what `sha256sum FILES | sha256sum` prints in the folder of the files."""
     return sha256("".join(f"{sha256(text)}  {name}\n" for name, text in sorted(texts.items())))

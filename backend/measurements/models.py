@@ -1,4 +1,7 @@
-"""Tables of measurements: what each is, its files apart so that lists stay light, and which long work uses which."""
+"""Tables of measurements, of their files, and of their use by long work.
+
+The files are separate so that lists stay light.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,11 @@ _STANDING = sa.text("deleted_at IS NULL")
 
 
 class Measurement(SQLModel, table=True):
-    """`digest`: of the files. `files`: of each its name, size and sha256. `covers`: GPU type -> what was measured on it.
+    """A measurement.
 
-    One that was deleted keeps its row and its files while there is work that was asked for with it. Names are free again then.
+    `digest`: of the files. `files`: name, size and sha256 of each. `covers`: GPU type -> what was
+    measured on it. A deleted measurement keeps its row and files while operations use it; its name
+    is free again.
     """
 
     __tablename__ = "measurements"
@@ -56,7 +61,10 @@ class MeasurementFiles(SQLModel, table=True):
 
 
 class MeasurementUse(SQLModel, table=True):
-    """Long work keeps what it was asked for with. `gpu_type`: the one that was chosen of a table for several."""
+    """Records the measurement that an operation was requested with.
+
+    `gpu_type`: the one chosen from a table for several.
+    """
 
     __tablename__ = "measurement_uses"
 

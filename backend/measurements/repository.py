@@ -1,4 +1,7 @@
-"""Reads measurements: those that stand, by id or by name, and their files. Commits nothing. The worker calls it too."""
+"""Reads measurements that are not deleted, by id or by name, and their files.
+
+Commits nothing. The worker calls it too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from maat.vocabulary import MeasurementKind
 def get_measurement(
     session: Session, principal: Principal, measurement_id: str, *, lock: bool = False
 ) -> Measurement:
-    """Raises NotFound for one that was deleted, or is another tenant's."""
+    """Find a measurement. Raises NotFound if it is deleted or another tenant's."""
     found = find_owned(
         session, principal, Measurement, measurement_id, noun="measurement", lock=lock
     )
@@ -24,7 +27,7 @@ def get_measurement(
 
 
 def named(session: Session, tenant_id: str, kind: MeasurementKind, name: str) -> Measurement | None:
-    """The tenant's own of this name that stands."""
+    """Find the tenant's measurement of this name that is not deleted."""
     same = (
         Measurement.tenant_id == tenant_id,
         Measurement.kind == kind.value,
@@ -36,7 +39,7 @@ def named(session: Session, tenant_id: str, kind: MeasurementKind, name: str) ->
 
 
 def is_used(session: Session, measurement_id: str) -> bool:
-    """Whether any work was asked for with it."""
+    """Return whether any operation was requested with it."""
     return (
         session.exec(
             select(MeasurementUse.kind)

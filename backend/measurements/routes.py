@@ -31,7 +31,7 @@ router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=Str
 
 Reader = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_READ))]
 Writer = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_WRITE))]
-Kind = Annotated[MeasurementKind | None, Query(description="Only those of this kind.")]
+Kind = Annotated[MeasurementKind | None, Query(description="Only measurements of this kind.")]
 
 
 @router.post("", operation_id="uploadMeasurement", status_code=201, response_model=MeasurementOut)
@@ -44,10 +44,12 @@ def create_measurement(
     body: MeasurementBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Keep measurements under a name, which simulations and sweeps of the tenant give as `variability` or `interference`.
+    """Store measurements under a name.
 
-    `variability`: CSV files with the columns `uuid` and `perf`, named APPLICATION-GPUTYPE.csv, one for each application and GPU type.
-    `interference`: one CSV with the columns victim, partner, gpu_count, slowdown; PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.
+    Simulations and sweeps of the tenant name them as `variability` or `interference`.
+    `variability`: CSV files with the columns `uuid` and `perf`, named APPLICATION-GPUTYPE.csv, one
+    for each application and GPU type. `interference`: one CSV with the columns victim, partner,
+    gpu_count, slowdown; PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.
     """
 
     def answer(prepared: PreparedMeasurement) -> Answer:
@@ -83,5 +85,8 @@ def read_measurement(session: SessionDep, principal: Reader, measurement_id: str
 
 @router.delete("/{measurement_id}", operation_id="deleteMeasurement", status_code=204)
 def remove_measurement(session: SessionDep, principal: Writer, measurement_id: str) -> None:
-    """Nobody can name it any more; what was asked for with it keeps what it was asked for with."""
+    """Delete measurements.
+
+    Requests can no longer name them; operations that use them keep them.
+    """
     delete_measurement(session, principal, measurement_id)

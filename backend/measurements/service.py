@@ -1,4 +1,7 @@
-"""Takes measurements in and puts them away: what cannot be read is refused by file, row and column. Commits nothing."""
+"""Stores and deletes measurements. Commits nothing.
+
+It refuses unreadable files, naming file, row and column.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,17 @@ from maat.vocabulary import MeasurementKind
 
 @dataclass(frozen=True)
 class PreparedMeasurement:
-    """Files that could be read: the row that stands for them, and their texts as they are stored."""
+    """Readable files: their row, and their texts as they are stored."""
 
     row: Measurement
     texts: bytes
 
 
 def prepare_measurement(principal: Principal, body: MeasurementBody) -> PreparedMeasurement:
-    """Reads every file; asks no database. Raises Invalid naming file, row and column of what cannot be read."""
+    """Read every file, without the database.
+
+    Raises Invalid naming file, row and column of what cannot be read.
+    """
     texts = _checked_files(body)
     row = Measurement(
         kind=body.kind.value,
@@ -48,10 +54,10 @@ def prepare_measurement(principal: Principal, body: MeasurementBody) -> Prepared
 
 
 def store_measurement(session: Session, prepared: PreparedMeasurement) -> Measurement:
-    """Raises Conflict where the name is taken; nothing is stored then."""
+    """Store it. Raises Conflict if the name is taken."""
     row = prepared.row
     if named(session, row.tenant_id, MeasurementKind(row.kind), row.name) is not None:
-        message = f"There are measurements of {row.kind} named {row.name!r} already."
+        message = f"There are already measurements of {row.kind} named {row.name!r}."
         remedy = "Choose another name, or delete those first."
         raise Conflict(
             f"{message} {remedy}", errors=[FieldError("/name", "taken", message, remedy, row.name)]
@@ -64,14 +70,15 @@ def store_measurement(session: Session, prepared: PreparedMeasurement) -> Measur
 
 
 def delete_measurement(session: Session, principal: Principal, measurement_id: str) -> None:
-    """Nobody can name it any more; its files stay while there is work that was asked for with it.
+    """Delete it, so that requests can no longer name it.
 
-    Raises NotFound, and Forbidden for who neither owns it nor acts for its tenant.
+    Its files stay while operations use it. Raises NotFound, and Forbidden for a user who neither
+    owns it nor acts for its tenant.
     """
     measurement = get_measurement(session, principal, measurement_id, lock=True)
     if not principal.may_change(owner_id=measurement.owner_id, tenant_id=measurement.tenant_id):
         raise Forbidden(
-            "They belong to somebody else. Their owner, or a manager of the tenant, may delete them."
+            "They belong to another user. Their owner, or a manager of the tenant, may delete them."
         )
     if is_used(session, measurement.id):
         measurement.deleted_at = utc_now()
@@ -97,7 +104,10 @@ def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[Mea
 
 
 def _checked_files(body: MeasurementBody) -> dict[str, str]:
-    """The files by name. Raises Invalid where there are too many for their kind, two of one name, or too much in them."""
+    """Return the files by name.
+
+    Raises Invalid for too many files, two of one name, or too much content.
+    """
     texts: dict[str, str] = {}
     for index, file in enumerate(body.files):
         if file.name in texts:
@@ -141,7 +151,7 @@ def _checked_files(body: MeasurementBody) -> dict[str, str]:
 
 
 def _covers(body: MeasurementBody, texts: Texts) -> dict[str, list[str]]:
-    """What the files cover, once everything in them could be read. Raises Invalid pointing at the file."""
+    """Return what the files cover. Raises Invalid pointing at the unreadable file."""
     try:
         return covered(body.kind, texts)
     except InputError as error:

@@ -1,4 +1,7 @@
-"""Which long work was asked for with which measurements, and what the library makes of them. The worker calls it too. Commits nothing."""
+"""Which operations use which measurements, and what the library reads from them.
+
+The worker calls it too. Commits nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from maat.vocabulary import SYNTHETIC, MeasurementKind
 
 @dataclass(frozen=True)
 class Measured:
-    """What a request takes from uploaded measurements; None where it names none."""
+    """What a request takes from uploaded measurements; None if it names none."""
 
     variability: Variability | None = None
     interference: Interference | None = None
@@ -36,9 +39,11 @@ NOTHING_MEASURED = Measured()
 def find_uses(
     session: Session, principal: Principal, request: Mapping[str, Any]
 ) -> list[MeasurementUse]:
-    """The measurements that a request names, by id or by name; of a table for several GPU types, `NAME#TYPE` chooses one.
+    """Find the measurements that a request names by id or name.
 
-    They are of the tenant whose work it is, for all of that tenant may read it. They await its operation. Raises Invalid where there are none of this kind and name.
+    `NAME#TYPE` chooses one GPU type from a table for several. The measurements are of the
+    requester's own tenant, since all of that tenant may read the result. The operation id is set
+    later. Raises Invalid if there are none of this kind and name.
     """
     return [
         _use(session, principal, kind, request[kind.value])
@@ -63,7 +68,10 @@ def uses_of(session: Session, operation_id: str) -> Sequence[MeasurementUse]:
 def measured(
     session: Session, uses: Sequence[MeasurementUse], request: Mapping[str, Any]
 ) -> Measured:
-    """What the library makes of the measurements. Raises Invalid at the field that names one of which the request has no use."""
+    """Read the measurements.
+
+    Raises Invalid at a field whose measurements do not apply.
+    """
     found = NOTHING_MEASURED
     for use in uses:
         try:
@@ -74,7 +82,7 @@ def measured(
 
 
 def shown_uses(session: Session, operation_ids: Sequence[str]) -> dict[str, list[UsedOut]]:
-    """Of every operation, what it uses: deleted ones too."""
+    """Show the measurements that every operation uses, deleted ones too."""
     shown: dict[str, list[UsedOut]] = {operation_id: [] for operation_id in operation_ids}
     statement = (
         select(MeasurementUse, Measurement)
@@ -97,7 +105,10 @@ def _use(
     )
     if found is None:
         message = f"There are no measurements of {kind} of this name."
-        remedy = f"Use the name or id of one of GET /api/v1/measurements?kind={kind}, or upload them first."
+        remedy = (
+            f"Use the name or id of one of GET /api/v1/measurements?kind={kind}, "
+            "or upload them first."
+        )
         raise Invalid(
             message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)]
         )
@@ -129,7 +140,7 @@ def _with(
 
 
 def _types(cluster: str) -> Sequence[str] | None:
-    """The types of a cluster; a shape that is none is refused elsewhere."""
+    """Return the types of a cluster; None for an invalid shape (refused elsewhere)."""
     try:
         return Cluster.parse(cluster).type_names
     except ClusterError:

@@ -1,4 +1,7 @@
-"""The live preview: what goodput a model would have on how many GPUs of which type. Pure; the numbers are the engine's."""
+"""The live preview: predicted goodput by GPU count and type.
+
+Pure; the engine computes the numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,10 @@ from maat.scheduling.throughput import step_seconds
 
 @dataclass(frozen=True)
 class Question:
-    """GPU counts up to `max_gpus`, at this share of the training done. `batch_size`: fixed total, samples; None: the best one.
+    """GPU counts up to `max_gpus`, at this share of the training done.
 
-    `learns`: whether a sample of a larger batch may be worth less. It may not where nothing is trained.
+    `batch_size`: the fixed total in samples; None: the best. `learns`: True if a sample of a larger
+    batch may be worth less; False for inference, which trains nothing.
     """
 
     max_gpus: int

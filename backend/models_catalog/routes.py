@@ -1,4 +1,4 @@
-"""Routes of the catalog of models, and of the preview that a submit form shows while one types."""
+"""Routes of the catalog of models, and of the preview in the submit form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_PREVIEW_GPUS = 512
 
 @router.get("", operation_id="listModels")
 def list_models(_: Reader) -> Page[ModelOut]:
-    """Every model that jobs can train, with its fitted parameters and where they come from."""
+    """Every model that jobs can train, with its fitted parameters and their source."""
     return Page(items=[show_model(model) for model in load_catalog().values()], next_cursor=None)
 
 
@@ -42,24 +42,25 @@ def preview_goodput(
     name: str,
     gpu_types: Annotated[
         list[str],
-        Query(max_length=50, description="All on which it runs where absent; commas may separate."),
+        Query(max_length=50, description="Default: all on which it runs; commas may separate."),
     ] = [],  # noqa: B006
     max_gpus: Annotated[int, Query(ge=1, le=MAX_PREVIEW_GPUS)] = 16,
     progress: Annotated[
         float,
-        Query(ge=0, le=1, allow_inf_nan=False, description="Share of its training that is done."),
+        Query(ge=0, le=1, allow_inf_nan=False, description="Share of the training that is done."),
     ] = 0.0,
     batch_size: Annotated[
         int | None,
-        Query(
-            ge=1, le=LARGEST_BATCH, description="Fixed total batch size; the best one where absent."
-        ),
+        Query(ge=1, le=LARGEST_BATCH, description="Fixed total batch size; default: the best."),
     ] = None,
     workload_kind: Annotated[
-        WorkloadKind, Query(description="Inference is worth its throughput.")
+        WorkloadKind, Query(description="For inference, goodput is throughput.")
     ] = WorkloadKind.TRAINING,
 ) -> GoodputOut:
-    """Predicted goodput against GPU count, one series for each GPU type, on whole nodes as they were measured."""
+    """Predicted goodput by GPU count, one series per GPU type.
+
+    GPUs are on whole nodes, as measured.
+    """
     model = _model(name)
     _check_batch(
         model,
@@ -79,7 +80,7 @@ def _model(name: str) -> CatalogModel:
     models = load_catalog()
     if name not in models:
         raise NotFound(
-            f"There is no model {name!r} in the catalog. There are: {', '.join(sorted(models))}."
+            f"There is no model {name!r} in the catalog. Use one of: {', '.join(sorted(models))}."
         )
     return models[name]
 

@@ -1,4 +1,4 @@
-"""The table of long work: what it is, how far it is, whether it shall stop."""
+"""The table of long work: its kind, progress and cancellation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ ENDED = frozenset({OperationState.SUCCEEDED, OperationState.FAILED, OperationSta
 
 
 class Operation(SQLModel, table=True):
-    """`done` of `total`, in `unit`. `heartbeat_at`: when its worker last said that it is alive. `updated_at` moves with every change."""
+    """An operation. `done` of `total`, in `unit`.
+
+    `heartbeat_at`: the last sign of life of its worker. `updated_at` changes with every update.
+    """
 
     __tablename__ = "operations"
 

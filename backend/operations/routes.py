@@ -45,5 +45,5 @@ def read_operation(session: SessionDep, principal: Reader, operation_id: str) ->
 
 @router.post("/{operation_id}/actions/cancel", operation_id="cancelOperation")
 def cancel(session: SessionDep, principal: Runner, operation_id: str) -> OperationOut:
-    """Ask it to stop; what it has finished by then is kept."""
+    """Ask an operation to stop; it keeps what is finished by then."""
     return show_operation(cancel_operation(session, principal, operation_id))

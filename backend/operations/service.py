@@ -1,24 +1,40 @@
-"""Begins and cancels operations. The work itself, and its progress, are the worker's. Commits nothing."""
+"""Begins and cancels operations. Commits nothing. The worker does the work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.clocktime import utc_now
 from backend.operations.models import ENDED, Operation, OperationState
 from backend.problems import Conflict, Forbidden
-from backend.simulations.models import Simulation, SimulationRun
-from backend.sweeps.models import Sweep
 from backend.tenancy import find_owned
 
+Cancelled = Callable[[Session, Operation], None]
 
-def begin_operation(
-    session: Session, operation: Operation, work: Simulation | Sweep, *, result_url: str
-) -> None:
-    """Store long work with its operation, where both are one owner's. `result_url`: the address of such work, which its id is added to."""
+_WHEN_CANCELLED: dict[str, Cancelled] = {}
+
+
+class Work(Protocol):
+    """A row of long work, such as a simulation, with its operation."""
+
+    id: str
+    operation_id: str
+
+
+def when_cancelled(kind: str, callback: Cancelled) -> None:
+    """Call `callback` when a queued operation of this kind is cancelled."""
+    _WHEN_CANCELLED[kind] = callback
+
+
+def begin_operation(session: Session, operation: Operation, work: Work, *, result_url: str) -> None:
+    """Store long work with its operation; both have one owner.
+
+    `result_url`: the address of such work, without its id.
+    """
     session.add(operation)
     session.flush()
     work.operation_id = operation.id
@@ -27,8 +43,8 @@ def begin_operation(
     operation.result_url = f"{result_url}/{work.id}"
 
 
-def operations_of(session: Session, works: Sequence[Simulation | Sweep]) -> dict[str, Operation]:
-    """By the id of the work."""
+def operations_of(session: Session, works: Sequence[Work]) -> dict[str, Operation]:
+    """Return the operations by the id of their work."""
     wanted = col(Operation.id).in_([work.operation_id for work in works])
     by_id = {operation.id: operation for operation in session.exec(select(Operation).where(wanted))}
     return {work.id: by_id[work.operation_id] for work in works}
@@ -37,38 +53,33 @@ def operations_of(session: Session, works: Sequence[Simulation | Sweep]) -> dict
 def get_operation(
     session: Session, principal: Principal, operation_id: str, *, lock: bool = False
 ) -> Operation:
-    """Raises NotFound for another tenant's operation too."""
+    """Find an operation. Raises NotFound for another tenant's operation too."""
     return find_owned(session, principal, Operation, operation_id, noun="operation", lock=lock)
 
 
 def cancel_operation(session: Session, principal: Principal, operation_id: str) -> Operation:
-    """Ask a running operation to stop, between two of its steps; one that has not begun is over at once. To ask again changes nothing."""
+    """Ask an operation to stop.
+
+    A running one stops between two of its steps, a queued one at once. Repeating it changes
+    nothing.
+    """
     operation = get_operation(session, principal, operation_id, lock=True)
     if not principal.may_change(owner_id=operation.owner_id, tenant_id=operation.tenant_id):
         raise Forbidden(
-            "It belongs to somebody else. Its owner, or a manager of its tenant, may cancel it."
+            "The operation belongs to another user. "
+            "Its owner, or a manager of its tenant, may cancel it."
         )
     if operation.state == OperationState.CANCELLED:
         return operation
     if operation.state in ENDED:
-        raise Conflict(f"It has ended already: {operation.state}.")
+        raise Conflict(f"The operation has already ended: {operation.state}.")
     operation.cancel_requested = True
     if operation.state == OperationState.QUEUED:
         operation.state = OperationState.CANCELLED
         operation.finished_at = utc_now()
         operation.message = "Cancelled before it began."
-        _cancel_runs(session, operation)
+        if operation.kind in _WHEN_CANCELLED:
+            _WHEN_CANCELLED[operation.kind](session, operation)
     session.add(operation)
     session.flush()
     return operation
-
-
-def _cancel_runs(session: Session, operation: Operation) -> None:
-    of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
-    waiting = (
-        col(SimulationRun.simulation_id).in_(of_operation),
-        col(SimulationRun.state) == OperationState.QUEUED.value,
-    )
-    session.execute(
-        update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value)
-    )

@@ -1,1 +1,1 @@
-"""What policies and placers there are."""
+"""The policies and placers to choose from."""

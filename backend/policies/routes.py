@@ -1,4 +1,4 @@
-"""Routes of what there is to choose from: policies and placers, with their parameters as data, and fidelities."""
+"""Routes of policies and placers, with their parameters, and of fidelities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def list_placers(_: Reader) -> Page[DescribedOut]:
 
 @router.get("/fidelities", operation_id="listFidelities")
 def list_fidelities(_: Reader) -> Page[FidelityOut]:
-    """What simulations and sweeps may follow; the first is the default."""
+    """The fidelities for simulations and sweeps; the first is the default."""
     return whole_list(list(FIDELITIES.values()), _fidelity)
 
 

@@ -1,4 +1,4 @@
-"""The table of reservations: GPUs of a live cluster that are kept free for a tenant or a job for a time."""
+"""The table of reservations: GPUs of a live cluster kept for a tenant or a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from backend.ids import new_id
 
 
 class ClusterReservation(SQLModel, table=True):
-    """For `tenant_id` or for `job_id`, one of them. `*_seconds`: cluster time; without an end it holds until it is removed."""
+    """A reservation for either `tenant_id` or `job_id`.
+
+    `*_seconds`: cluster time; without an end it lasts until it is removed.
+    """
 
     __tablename__ = "reservations"
 

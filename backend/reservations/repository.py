@@ -1,4 +1,7 @@
-"""Reads reservations, and what of them the engine is told. Commits nothing. The worker calls it too."""
+"""Reads reservations, as rows and as the engine takes them.
+
+Commits nothing. The worker calls it too.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from maat.scheduling.reservations import Reservation
 
 
 def get_reservation(session: Session, cluster_id: str, reservation_id: str) -> ClusterReservation:
-    """Raises NotFound."""
+    """Find a reservation. Raises NotFound."""
     found = session.get(ClusterReservation, reservation_id)
     if found is None or found.cluster_id != cluster_id:
         raise NotFound(f"The cluster has no reservation {reservation_id!r}.")
@@ -23,7 +26,7 @@ def get_reservation(session: Session, cluster_id: str, reservation_id: str) -> C
 
 
 def standing(session: Session, cluster_id: str, *, now: float) -> Sequence[ClusterReservation]:
-    """Those that hold now or will. One for a job ends with the job."""
+    """List present and future reservations. One for a job ends with the job."""
     over = sa.select(col(Job.id)).where(col(Job.finished_seconds).is_not(None))
     statement = select(ClusterReservation).where(
         ClusterReservation.cluster_id == cluster_id,
@@ -36,7 +39,7 @@ def standing(session: Session, cluster_id: str, *, now: float) -> Sequence[Clust
 def engine_reservations(
     session: Session, rows: Sequence[ClusterReservation]
 ) -> tuple[Reservation, ...]:
-    """As the engine takes them: tenants by name, as its jobs name theirs."""
+    """Return the engine's reservations. Tenants go by name, as in the engine's jobs."""
     names = tenant_names(session, [row.tenant_id for row in rows if row.tenant_id is not None])
     return tuple(
         Reservation(

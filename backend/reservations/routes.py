@@ -1,4 +1,7 @@
-"""Routes of reservations. They are facts about a cluster: who may read the cluster sees them all; for whom they are, who may see the holder."""
+"""Routes of reservations.
+
+Whoever may read the cluster sees all reservations; the holder is shown to those who may see it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ def create_reservation(
     body: ReservationBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Keep GPUs of a type free for a tenant or a job. Rounds follow it from its start on; what holds the GPUs then is moved away."""
+    """Reserve GPUs of a type for a tenant or a job.
+
+    Rounds follow it from its start; jobs on these GPUs are then moved.
+    """
 
     def answer() -> Answer:
         row = reserve(session, principal, cluster_id, body)
@@ -65,7 +71,7 @@ def list_reservations(
     session: SessionDep,
     principal: Reader,
     cluster_id: str,
-    over: Annotated[bool, Query(description="Also those that are over.")] = False,
+    over: Annotated[bool, Query(description="Include those that are over.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[ReservationOut]:
@@ -109,5 +115,5 @@ def read_reservation(
 def delete_reservation(
     session: SessionDep, _: Writer, cluster_id: str, reservation_id: str
 ) -> None:
-    """The next round may give its GPUs to anybody."""
+    """Remove a reservation. The next round may give its GPUs to any job."""
     remove(session, cluster_id, reservation_id)

@@ -1,4 +1,7 @@
-"""Makes and removes reservations of live clusters, checked against the engine's own rules. Commits nothing."""
+"""Makes and removes reservations of live clusters, checked by the engine's rules.
+
+Commits nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ from maat.scheduling.reservations import check_reservations
 def reserve(
     session: Session, principal: Principal, cluster_id: str, body: ReservationBody
 ) -> ClusterReservation:
-    """Raises Invalid naming the field, NotFound where there is no such cluster."""
+    """Store a reservation.
+
+    Raises Invalid naming the field, NotFound for an unknown cluster.
+    """
     cluster = get_cluster(session, cluster_id, lock=True)
     now = cluster_seconds(cluster, moment_of(session))
     row = ClusterReservation(
@@ -56,7 +62,7 @@ def reserve(
 
 
 def remove(session: Session, cluster_id: str, reservation_id: str) -> None:
-    """Raises NotFound. The next round may give its GPUs to anybody."""
+    """Remove it. Raises NotFound. The next round may give its GPUs to any job."""
     session.delete(
         get_reservation(session, get_cluster(session, cluster_id, lock=True).id, reservation_id)
     )
@@ -65,7 +71,7 @@ def remove(session: Session, cluster_id: str, reservation_id: str) -> None:
 def show_reservations(
     session: Session, principal: Principal, cluster: Cluster, rows: Sequence[ClusterReservation]
 ) -> list[ReservationOut]:
-    """Everybody sees what is reserved; for whom, who may see the holder."""
+    """Show reservations; the holder only to those who may see it."""
     tenants = tenant_names(session, [row.tenant_id for row in rows if row.tenant_id is not None])
     jobs = [row.job_id for row in rows if row.job_id is not None]
     ended = set(
@@ -101,8 +107,8 @@ def _holder(session: Session, cluster: Cluster, body: ReservationBody) -> dict[s
         raise _invalid(
             "/tenant",
             "either_or",
-            "It is for a tenant or for a job, one of them.",
-            "Name tenant or job_id.",
+            "A reservation is for either a tenant or a job.",
+            "Give tenant or job_id.",
             body.tenant,
         )
     if body.job_id is not None:
@@ -111,7 +117,7 @@ def _holder(session: Session, cluster: Cluster, body: ReservationBody) -> dict[s
             raise _invalid(
                 "/job_id",
                 "no_such_job",
-                "The cluster has no job of this id that has not ended.",
+                "The cluster has no unfinished job with this id.",
                 "See GET /jobs.",
                 body.job_id,
             )
@@ -130,10 +136,10 @@ def _holder(session: Session, cluster: Cluster, body: ReservationBody) -> dict[s
 
 def _check_times(row: ClusterReservation, now: float) -> None:
     if row.end_seconds is not None and row.end_seconds <= max(row.start_seconds, now):
-        remedy = (
-            "Give a time of the cluster's clock that is still to come and after start_at, or none."
+        remedy = "Give a time of the cluster's clock in the future and after start_at, or none."
+        raise _invalid(
+            "/end_at", "over", "The reservation would end before it begins.", remedy, None
         )
-        raise _invalid("/end_at", "over", "It would be over before it begins.", remedy, None)
 
 
 def _check_capacity(session: Session, cluster: Cluster, row: ClusterReservation) -> None:
@@ -159,7 +165,10 @@ def _check_capacity(session: Session, cluster: Cluster, row: ClusterReservation)
 
 
 def _check_all(session: Session, cluster: Cluster, row: ClusterReservation, now: float) -> None:
-    """A reservation that the engine would refuse together with the others of its type must not reach a round."""
+    """Refuse a reservation that the engine would refuse with others of its type.
+
+    It must not reach a round.
+    """
     rows = [
         *(
             other

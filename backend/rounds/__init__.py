@@ -1,1 +1,1 @@
-"""Committed rounds and what follows from them over time."""
+"""Committed rounds and their timeline."""

@@ -1,4 +1,4 @@
-"""Tables of committed rounds and of the changes that still have to reach the executor."""
+"""Tables of committed rounds and of changes not yet sent to the executor."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from backend.columns import BigId, CompressedJson, Json, UtcDateTime
 
 
 class Round(SQLModel, table=True):
-    """One round. Unique by (cluster, number): of two workers that decide the same one, one commits.
+    """One round. Unique by (cluster, number): only one of two workers can commit it.
 
-    `record` is the whole decision (matrix, grants, reasons, report); a list must not load it (repository.summaries).
-    `gpus_by_type`: {type: {"used": GPUs held, "capacity": GPUs that may be used}}.
+    `record` is the whole decision (matrix, grants, reasons, report); a list must not load it
+    (repository.summaries). `gpus_by_type`: {type: {"used": GPUs held, "capacity": usable GPUs}}.
     """
 
     __tablename__ = "rounds"
@@ -54,7 +54,7 @@ class Round(SQLModel, table=True):
 
 
 class OutboxMessage(SQLModel, table=True):
-    """Changes of a committed round, kept until the executor has carried them out."""
+    """Changes of a committed round, stored until the executor has applied them."""
 
     __tablename__ = "outbox"
     __table_args__ = (Index("ix_outbox_cluster", "cluster_id", "applied_at"),)

@@ -1,4 +1,7 @@
-"""A round's record as a principal may see it: another tenant's job keeps its GPUs, its place in the objective and its row, and no more. Pure."""
+"""A round's record as a principal may see it. Pure.
+
+Another tenant's job keeps only its GPUs, its place in the objective and its row.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ _GRANT_OF_OTHERS = ("gpu_type", "gpu_count", "node_count", "gpus_by_node", "shar
 
 
 def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
-    """The record with `others`, the rows of jobs that may not be seen.
+    """Return the record with `others`, the rows of hidden jobs.
 
-    Of those the matrix has the chosen cell alone, with its utility and without its goodput: what a job makes of each GPU type tells its model. A
-    member that is not known here is not shown.
+    For those the matrix keeps only the chosen cell, with its utility and without its goodput:
+    goodputs by GPU type would reveal the model. Unknown members are not shown.
     """
     ids: list[str] = list(record["job_ids"])
     others = [row for row, job_id in enumerate(ids) if not sight.may_see(job_id)]
@@ -81,9 +84,9 @@ def _reason(job_id: str, why: Record, sight: Sight) -> dict[str, Any]:
 
 
 def _report(report: Record, sight: Sight) -> dict[str, Any]:
-    told = (
+    seen = (
         {"message": sight.text(report["message"]), "prices": sight.limits(report["prices"])}
         if report
         else {}
     )
-    return {**report, **told}
+    return {**report, **seen}

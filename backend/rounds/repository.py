@@ -1,4 +1,7 @@
-"""Reads rounds. A list never loads their records: `summaries` names the columns that it reads."""
+"""Reads rounds.
+
+A list never loads their records: `summaries` names the columns that it reads.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def list_rounds(
     limit: int,
     cursor: str | None,
 ) -> Rows[Round]:
-    """Newest first, without records. `after`, `before`: cluster seconds."""
+    """List rounds, newest first, without records. `after`, `before`: cluster seconds."""
     statement = _without_records().where(*_between(cluster_id, after, before))
     filters = {"list": "rounds", "cluster": cluster_id, "after": after, "before": before}
     order = Order([col(Round.number)], descending=True)
@@ -32,7 +35,7 @@ def list_rounds(
 
 
 def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
-    """With its record. None: the latest. Raises NotFound."""
+    """Find a round with its record. None: the latest. Raises NotFound."""
     statement = select(Round).where(Round.cluster_id == cluster_id)
     chosen = (
         statement.order_by(col(Round.number).desc()).limit(1)
@@ -44,14 +47,17 @@ def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
         wanted = (
             "no round yet"
             if number is None
-            else f"no round {number}; old ones are pruned, and later ones are still to come"
+            else f"no round {number}: it was pruned or is in the future"
         )
         raise NotFound(f"The cluster has {wanted}.")
     return found
 
 
 def round_before(session: Session, cluster_id: str, at_seconds: float) -> Round | None:
-    """The last round before this cluster time, with its record; None where it was pruned or there was none."""
+    """Return the last round before this cluster time, with its record.
+
+    Returns None if it was pruned or there was none.
+    """
     statement = select(Round).where(Round.cluster_id == cluster_id, Round.at_seconds < at_seconds)
     return session.exec(statement.order_by(col(Round.at_seconds).desc()).limit(1)).first()
 
@@ -59,7 +65,10 @@ def round_before(session: Session, cluster_id: str, at_seconds: float) -> Round 
 def thinned_rounds(
     session: Session, cluster_id: str, *, after: float | None, before: float | None, points: int
 ) -> Sequence[Round]:
-    """At most `points` rounds, oldest first, evenly spread over their numbers, the latest among them. Without records."""
+    """Return at most `points` rounds without records, oldest first.
+
+    They are evenly spaced by number and include the latest.
+    """
     condition = _between(cluster_id, after, before)
     first, last = session.exec(
         select(func.min(Round.number), func.max(Round.number)).where(*condition)
@@ -75,7 +84,7 @@ def thinned_rounds(
 
 
 def latest_at(session: Session, cluster_id: str) -> float | None:
-    """Cluster time of the latest round."""
+    """Return the cluster time of the latest round."""
     statement = (
         select(Round.at_seconds)
         .where(Round.cluster_id == cluster_id)
@@ -86,23 +95,23 @@ def latest_at(session: Session, cluster_id: str) -> float | None:
 
 
 def rounds_sight(session: Session, principal: Principal, rounds: Sequence[Round]) -> Sight:
-    """What a principal sees of the jobs in these rounds, their records apart."""
+    """Return what a principal sees of the jobs in rounds without records."""
     return sight_of(
         session, principal, jobs_named_in([[found.message, found.prices] for found in rounds])
     )
 
 
 def round_sight(session: Session, principal: Principal, found: Round) -> Sight:
-    """What a principal sees of the jobs in a round and its record."""
+    """Return what a principal sees of the jobs in a round and its record."""
     record = found.record or {}
-    told = [
+    texts = [
         found.message,
         found.prices,
         record.get("reasons", {}),
         record.get("grants", {}),
         record.get("report", {}),
     ]
-    return sight_of(session, principal, [*record.get("job_ids", ()), *jobs_named_in(told)])
+    return sight_of(session, principal, [*record.get("job_ids", ()), *jobs_named_in(texts)])
 
 
 def _without_records() -> Any:

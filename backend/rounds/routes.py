@@ -1,4 +1,4 @@
-"""Routes of rounds and of the timeline that they make."""
+"""Routes of rounds and of their timeline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/clusters/{cluster_id}", tags=["rounds"], route_class
 
 Reader = Annotated[Principal, Depends(require(Permission.ROUNDS_READ))]
 RoundNumber = Annotated[
-    str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="Its number, or `latest`.")
+    str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="The number, or `latest`.")
 ]
 
 MAX_POINTS = 2000
@@ -61,7 +61,7 @@ def read_rounds(
 def read_round(
     session: SessionDep, principal: Reader, cluster_id: str, number: RoundNumber
 ) -> RoundDetailOut:
-    """One round with the matrix that it was decided on."""
+    """One round with the matrix that decided it."""
     cluster = get_cluster(session, cluster_id)
     found = get_round(session, cluster.id, None if number == "latest" else int(number))
     return show_round_with_record(found, cluster, round_sight(session, principal, found))

@@ -1,4 +1,7 @@
-"""Rounds as step series: GPUs in use and usable by type, jobs running and waiting. Pure; which rounds: the repository."""
+"""Rounds as step series: used and usable GPUs by type, running and waiting jobs.
+
+Pure; the repository selects the rounds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a simulation set against each other: what `maat compare` computes, from what the worker kept."""
+"""Compares the runs of a simulation from their results, as `maat compare` does."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from maat.vocabulary import FairnessRule
 def compared(
     session: Session, simulation: Simulation, *, baseline: int | None, rule: FairnessRule
 ) -> dict[str, Any]:
-    """Contestants in the order of the request, with means over their finished runs; and each against the baseline, job by job.
+    """Return the contestants' means over finished runs, and their comparison.
 
-    `rule`: by which rho is computed. `baseline`: number of a contestant, the first where None. Raises Conflict while no run has finished, Invalid for a number that there is not.
+    Contestants follow the order of the request; each is compared with the baseline job by job.
+    `rule`: how rho is computed. `baseline`: number of a contestant, None: the first. Raises
+    Conflict while no run has finished, Invalid for an unknown number.
     """
     outcomes = [
         _outcome(run, placer_parameters_of(simulation.request, run.position), rule)

@@ -1,4 +1,7 @@
-"""From a request's conditions to what the engine takes for them, and whether it takes them. Simulations and sweeps share both."""
+"""Converts a request's conditions into the engine's, and checks them.
+
+Simulations and sweeps share both.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ from maat.vocabulary import SYNTHETIC, ScoreDraw, TuningRule
 
 
 def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Conditions:
-    """Of a stored request, also of one from before there were some of them. `measured`: of the measurements it names. Raises InputError."""
+    """Convert a stored request. Raises InputError.
+
+    Older requests may lack some fields. `measured`: from the measurements it names.
+    """
     failures, rule = request.get("failures"), request.get("tuned")
     return Conditions(
         fidelity=_fidelity(request, measured),
@@ -55,7 +61,10 @@ def _penalties(given: float | Mapping[str, float] | None) -> Mapping[str, float]
 
 
 def _interference(given: str | float | None, measured: Measured) -> Interference | None:
-    """A text is never a path here: it is the shipped table's name, or that of uploaded measurements."""
+    """Return the interference.
+
+    A text is never a path here: it names the shipped table or uploaded measurements.
+    """
     if given is None:
         return None
     if isinstance(given, str):
@@ -64,12 +73,15 @@ def _interference(given: str | float | None, measured: Measured) -> Interference
 
 
 def cluster_of(request: Mapping[str, Any]) -> Cluster:
-    """Of a stored request, also of one from before GPUs could be shared. Raises ClusterError."""
+    """Return the cluster of a stored request. Raises ClusterError.
+
+    Requests from before GPU sharing lack `jobs_per_gpu`.
+    """
     return replace(Cluster.parse(request["cluster"]), jobs_per_gpu=request.get("jobs_per_gpu", 1))
 
 
 def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
-    """The cluster to be simulated. Raises Invalid at the field that cannot be used."""
+    """Return the cluster to simulate. Raises Invalid at an unusable field."""
     cluster = _checked_cluster(body.cluster)
     with pointing_at("/fidelity"):
         preset = fidelity(body.fidelity)
@@ -95,19 +107,19 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
 
 
 def check_shared_gpus(scenario: Scenario) -> None:
-    """Raises Invalid where jobs share GPUs and it is not known what jobs of this trace lose by that."""
+    """Raise Invalid if jobs share GPUs and their interference is unknown."""
     with pointing_at("/interference"):
         World.of(scenario).check_interference()
 
 
 def check_scores(scenario: Scenario) -> None:
-    """Raises Invalid where the measurements that GPUs are drawn from lack a type of the cluster, or have too few GPUs of it."""
+    """Raise Invalid if the measurements lack a GPU type or enough GPUs of it."""
     with pointing_at("/variability"):
         World.of(scenario).check_scores()
 
 
 def check_reserved_jobs(scenario: Scenario) -> None:
-    """Raises Invalid where GPUs are reserved for a job that the trace does not have."""
+    """Raise Invalid if GPUs are reserved for a job that is not in the trace."""
     names = {job.name for job in scenario.workload.jobs}
     for index, reservation in enumerate(scenario.conditions.reservations):
         with pointing_at(f"/reservations/{index}/job"):
@@ -115,7 +127,10 @@ def check_reserved_jobs(scenario: Scenario) -> None:
 
 
 def _check_failures(body: ConditionsBody, nodes: int) -> None:
-    """Every failure is worked out: a storm of them would keep a worker busy for nothing."""
+    """Limit the rate of failures.
+
+    The simulation computes each one, and a storm of them would keep a worker busy.
+    """
     if body.failures is not None and nodes / body.failures.mtbf_hours > MAX_FAILURES_PER_HOUR:
         message = f"Of {nodes} nodes more than {MAX_FAILURES_PER_HOUR} would fail in an hour."
         remedy = f"Give at least {nodes / MAX_FAILURES_PER_HOUR:g}, or a smaller cluster."
@@ -131,7 +146,7 @@ def _check_failures(body: ConditionsBody, nodes: int) -> None:
 
 @contextmanager
 def pointing_at(pointer: str) -> Iterator[None]:
-    """What the library refuses inside is a problem with the field at this pointer."""
+    """Turn the library's errors inside into problems at this pointer."""
     try:
         yield
     except InputError as error:
@@ -153,8 +168,11 @@ def _checked_cluster(shape: str) -> Cluster:
     with pointing_at("/cluster"):
         cluster = Cluster.parse(shape)
     if cluster.gpu_count > MAX_SIMULATED_GPUS:
-        message = "It is larger than this service simulates."
-        remedy = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs, or use `maat simulate` on a machine of your own."
+        message = "The cluster is larger than this service simulates."
+        remedy = (
+            f"Stay at or below {MAX_SIMULATED_GPUS} GPUs, "
+            "or use `maat simulate` on a machine of your own."
+        )
         raise Invalid(
             message,
             errors=[FieldError("/cluster", "too_large", message, remedy, cluster.gpu_count)],

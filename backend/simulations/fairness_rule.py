@@ -1,4 +1,7 @@
-"""By which rule of finish-time fairness an answer gives rho. What is stored has the figures of every rule; an answer has those of one."""
+"""The rule of finish-time fairness by which an answer gives rho.
+
+Results store the figures of every rule; an answer has those of one.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,19 @@ from maat.laboratory.figures import DEFAULT_RULE, by_rule
 from maat.vocabulary import FairnessRule
 
 _DESCRIPTION = (
-    "How finish-time fairness rho is computed. mean-of-ratios: against the job alone on N / n_avg GPUs of each type, the ratios averaged. "
-    "ratio-to-mean: the ratio to the mean of these times. share-of-type: as mean-of-ratios, on N_g / n_avg GPUs of type g. "
-    "A simulation of an earlier version knows mean-of-ratios alone: by another rule its rho is null."
+    "How finish-time fairness rho is computed. mean-of-ratios: against the job alone on N / n_avg "
+    "GPUs of each type, with the ratios averaged. ratio-to-mean: the ratio to the mean of these "
+    "times. share-of-type: like mean-of-ratios, on N_g / n_avg GPUs of type g. A simulation of an "
+    "earlier version stores mean-of-ratios only: by another rule its rho is null."
 )
 AskedRule = Annotated[FairnessRule, Query(description=_DESCRIPTION)]
 
 
 def result_by(result: Mapping[str, Any], rule: FairnessRule) -> dict[str, Any]:
-    """A stored result with the rho of every job, and what follows from it, by this rule alone, which `fairness` names."""
+    """Return a stored result with rho, and the figures from it, by this rule only.
+
+    The answer names the rule in `fairness`.
+    """
     jobs = [_job(job, rule) for job in result["jobs"]]
     measured = sum(job["rho"] is not None for job in jobs)
     figures = {

@@ -1,4 +1,7 @@
-"""What the charts of a simulation draw, and no more: distributions, sums and short series instead of every job of every run."""
+"""What the charts of a simulation draw: distributions, sums and short series.
+
+It replaces the full list of jobs of every run.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from backend.simulations.series import reduced, shares
 from maat.api.simulations import Distribution, DrawnRun, FiguresOut, JobRho, ModelHours
 from maat.vocabulary import FairnessRule
 
-MAX_DRAWN = 12  # runs that one answer holds
-MAX_NAMED = 20  # unfinished jobs that are named
+MAX_DRAWN = 12  # runs in one answer
+MAX_NAMED = 20  # unfinished jobs listed by name
 WORST_OFF = 5
-POINTS = 400  # of a line: more than a chart of half a page has columns
+POINTS = 400  # per line: more than half a page has pixel columns
 
 
 def figures_of(
@@ -30,7 +33,10 @@ def figures_of(
     run_ids: Sequence[str],
     rule: FairnessRule,
 ) -> FiguresOut:
-    """Of these runs, in their order; of the first that have finished where none is named. Raises Invalid for a run that has no result."""
+    """Return the figures of these runs; by default of the first finished ones.
+
+    Raises Invalid for a run without a result.
+    """
     stored = _results(session, simulation, run_ids)
     sight = results_sight(session, principal, simulation, [result for _, result in stored.values()])
     results = {
@@ -97,7 +103,7 @@ def _summed(parts: Any) -> dict[str, float]:
 def _results(
     session: Session, simulation: Simulation, run_ids: Sequence[str]
 ) -> dict[str, tuple[int, Any]]:
-    """Run -> number of its trace, and result."""
+    """Return, by run, the number of its trace and its result."""
     done = (
         SimulationRun.simulation_id == simulation.id,
         SimulationRun.state == OperationState.SUCCEEDED.value,
@@ -112,7 +118,7 @@ def _results(
     found = _by_run(session.exec(statement.where(col(SimulationRun.id).in_(run_ids))).all())
     for run_id in run_ids:
         if run_id not in found:
-            message = "The simulation has no run of this id that has finished."
+            message = "The simulation has no finished run with this id."
             raise Invalid(
                 message,
                 errors=[

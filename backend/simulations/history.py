@@ -1,6 +1,8 @@
-"""A cluster's history as the trace of a request: jobs of all tenants take part, so that sums stay true; only the requester's are spoken of.
+"""A cluster's history as the trace of a request.
 
-A request is refused over another tenant's job without saying which one, or of which model: what is wrong with the requester's own is told first.
+Jobs of all tenants take part, so that sums are correct; answers mention only the requester's. If a
+request is refused because of another tenant's job, the refusal does not identify it or its model;
+errors in the requester's own jobs are reported first.
 """
 
 from __future__ import annotations
@@ -16,12 +18,17 @@ from backend.simulations.requests import is_history
 from maat.scheduling.errors import InputError
 from maat.workloads.workloads import Workload
 
-_MESSAGE = "A job of another tenant in the cluster's history cannot be simulated so."
-_REMEDY = "Simulate the GPU types of the cluster itself, without tables that lack its models; or ask somebody who sees all tenants."
+_MESSAGE = (
+    "Another tenant's job in the cluster's history cannot be simulated under these conditions."
+)
+_REMEDY = (
+    "Simulate the GPU types of the cluster itself, without tables that lack its models; "
+    "or ask a user who sees all tenants."
+)
 
 
 def hides_others(workload: Workload, trace: Mapping[str, Any], principal: Principal) -> bool:
-    """Whether jobs take part that the principal may not see."""
+    """Return whether jobs take part that the principal may not see."""
     return (
         is_history(trace)
         and not principal.sees_all_tenants
@@ -30,7 +37,7 @@ def hides_others(workload: Workload, trace: Mapping[str, Any], principal: Princi
 
 
 def own_part(workload: Workload, principal: Principal) -> Workload:
-    """The jobs of the principal's tenant alone."""
+    """Return the workload with only the jobs of the principal's tenant."""
     return replace(
         workload, jobs=tuple(job for job in workload.jobs if job.tenant == principal.tenant_name)
     )
@@ -38,7 +45,7 @@ def own_part(workload: Workload, principal: Principal) -> Workload:
 
 @contextmanager
 def without_naming() -> Iterator[None]:
-    """What is refused inside is refused over another tenant's job: where, and no more."""
+    """Turn errors inside into refusals that do not identify another tenant's job."""
     try:
         yield
     except InputError as error:
@@ -48,7 +55,7 @@ def without_naming() -> Iterator[None]:
 
 
 def unnamed(error: InputError | Invalid) -> Invalid:
-    """The same refusal without what it says of the job."""
+    """Return the same refusal without details of the job."""
     errors = (
         invalid_input(error, f"/{error.field}").errors
         if isinstance(error, InputError)

@@ -1,4 +1,7 @@
-"""Settings of a request that would count for nothing, because another one decides or is missing: refused instead of ignored."""
+"""Refuses settings of a request that would have no effect.
+
+Another setting decides instead, or a required one is missing.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ ROUND = "round_seconds"
 
 
 def refuse(errors: Iterator[FieldError]) -> None:
-    """Raises Invalid where there are any."""
+    """Raise Invalid if there are any errors."""
     found = list(errors)
     if found:
         raise Invalid(" ".join(f"{error.message} {error.remedy}" for error in found), errors=found)
 
 
 def idle_conditions(body: ConditionsBody) -> Iterator[FieldError]:
-    """Of what simulations and sweeps have in common."""
+    """Yield errors in the conditions that simulations and sweeps share."""
     if body.tuned is None and body.tuned_gpus != ConditionsBody.model_fields["tuned_gpus"].default:
         yield _idle(
             "/tuned_gpus",
-            "It bounds tuned jobs, of which there are none.",
+            "It limits tuned jobs, and there are none.",
             "Give `tuned` too, or leave it out.",
             body.tuned_gpus,
         )
@@ -33,14 +36,12 @@ def idle_conditions(body: ConditionsBody) -> Iterator[FieldError]:
 def idle_parameters(
     body: ConditionsBody, parameters: Mapping[str, Any], pointer: str
 ) -> Iterator[FieldError]:
-    """Of a policy's parameters below `pointer`."""
+    """Yield errors in a policy's parameters below `pointer`."""
     if ROUND not in parameters:
         return
     of_preset = FIDELITIES[body.fidelity].round_seconds if body.fidelity in FIDELITIES else None
     if of_preset is not None:
-        message = (
-            f"The fidelity {body.fidelity} has rounds of {of_preset:g} s, whatever the policy."
-        )
+        message = f"The fidelity {body.fidelity} has rounds of {of_preset:g} s for every policy."
         yield _idle(
             f"{pointer}/{ROUND}",
             message,
@@ -48,20 +49,23 @@ def idle_parameters(
             parameters[ROUND],
         )
     elif body.round_seconds is not None:
-        message = "The round's duration is given twice: round_seconds holds for every policy."
+        message = "The round's duration is given twice: round_seconds applies to every policy."
         yield _idle(f"{pointer}/{ROUND}", message, "Leave one of the two out.", parameters[ROUND])
 
 
 def fixed_and_varied(
     fixed: Mapping[str, tuple[str, Any]], varied: list[str]
 ) -> Iterator[FieldError]:
-    """`fixed`: name of an axis -> where the request sets the same, and to what."""
+    """Yield errors for settings that the sweep varies too.
+
+    `fixed`: name of an axis -> pointer and value of the request's setting.
+    """
     for name in varied:
         if name in fixed:
             pointer, value = fixed[name]
             yield _idle(
                 pointer,
-                f"The sweep varies {name}, so that this value would count for nothing.",
+                f"The sweep varies {name}, so this value would have no effect.",
                 "Leave one of the two out.",
                 value,
             )

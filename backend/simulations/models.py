@@ -1,4 +1,4 @@
-"""Tables of simulations: the request as it was made, and one row for each of its runs."""
+"""Tables of simulations: the request as sent, and a row for each of its runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ class Simulation(SQLModel, table=True):
 
 
 class SimulationRun(SQLModel, table=True):
-    """`position` orders the runs as they were asked for; `trace` numbers those of the request. `state`: as an operation's.
+    """A run of a simulation.
 
-    `done`: jobs that have finished. `heartbeat_at`: when its worker last said that it is alive; of a run that its worker left, when a message
-    for it was last sent. `result` is large: lists must not load it.
+    `position` orders the runs as requested; `trace` is the number of the request's trace. `state`:
+    as an operation's. `done`: finished jobs. `heartbeat_at`: the worker's last sign of life, or,
+    for a run abandoned by its worker, when its message was last sent. `result` is large: lists must
+    not load it.
     """
 
     __tablename__ = "simulation_runs"

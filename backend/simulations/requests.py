@@ -1,4 +1,7 @@
-"""The parts of a stored request of a simulation, also of one from before there were some of them. The worker reads them too."""
+"""Reads the parts of a stored simulation request, also of older versions.
+
+The worker uses it too.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from typing import Any
 
 
 def traces_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The traces of a stored request, also of one from before a simulation could have several."""
+    """Return the traces; older requests have only one, in `trace`."""
     given: list[dict[str, Any]] = request["traces"] if "traces" in request else [request["trace"]]
     return given
 
 
 def placer_parameters_of(request: Mapping[str, Any], position: int) -> dict[str, Any]:
-    """Of the run at this position, from the stored request: every entry of `runs` is played on each trace in turn."""
+    """Return the placer parameters of the run at this position.
+
+    Every entry of `runs` is played on each trace in turn.
+    """
     given: dict[str, Any] = request["runs"][position // len(traces_of(request))].get(
         "placer_parameters", {}
     )
@@ -21,5 +27,5 @@ def placer_parameters_of(request: Mapping[str, Any], position: int) -> dict[str,
 
 
 def is_history(trace: Mapping[str, Any]) -> bool:
-    """Whether a stored trace is what a cluster has had."""
+    """Return whether a stored trace is a cluster's history."""
     return bool(trace["kind"] == "cluster")

@@ -46,14 +46,14 @@ ChosenJobs = Annotated[
     list[str],
     Query(
         max_length=MAX_CHOSEN_JOBS,
-        description="Names of jobs whose allocations are wanted; may be repeated.",
+        description="Names of jobs whose allocations to return; may be repeated.",
     ),
 ]
 DrawnRuns = Annotated[
     list[str],
     Query(
         max_length=MAX_DRAWN,
-        description="Ids of runs that have finished; may be repeated. The first where absent.",
+        description="Ids of finished runs; may be repeated. Default: the first ones.",
     ),
 ]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
@@ -70,7 +70,10 @@ def create_simulation(
     body: SimulationBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Have policies compared on a trace. Follow the operation in Location; results come run by run."""
+    """Compare policies on traces.
+
+    Follow the operation in Location; results arrive run by run.
+    """
 
     def answer(prepared: PreparedSimulation) -> Answer:
         simulation = store_simulation(session, principal, prepared, queue)
@@ -134,12 +137,15 @@ def read_comparison(
     simulation_id: str,
     baseline: Annotated[
         int | None,
-        Query(ge=0, description="Number of the contestant that the others are set against."),
+        Query(ge=0, description="Number of the contestant to compare the others with."),
     ] = None,
     fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> dict[str, Any]:
-    """Of every policy and placer the mean and sample standard deviation over the finished runs, and against the baseline the JCT job by job:
-    difference and ratio with their 95 % intervals, over traces and seeds where there are several, else over the jobs of the one run.
+    """Mean and sample standard deviation of every policy over finished runs.
+
+    There is one row per policy and placer. Compares JCT with the baseline job by job: difference
+    and ratio with their 95 % intervals, over traces and seeds if there are several, otherwise over
+    the jobs of the one run.
     """
     return compared(
         session,
@@ -157,7 +163,10 @@ def read_figures(
     runs: DrawnRuns = [],  # noqa: B006  (FastAPI copies defaults)
     fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> FiguresOut:
-    """What charts draw of the runs named in `runs`, or of the first that have finished: distributions, sums and short series."""
+    """What charts draw of the runs in `runs`, by default of the first finished runs.
+
+    Distributions, sums and short series.
+    """
     return figures_of(
         session,
         principal,
@@ -180,8 +189,11 @@ def read_result(
     jobs: ChosenJobs = [],  # noqa: B006  (FastAPI copies defaults)
     fairness_rule: AskedRule = DEFAULT_RULE,
 ) -> JSONResponse:
-    """Everything that a run found: its summary, every job, contention and GPUs in use over time, GPU-hours by model and type, the time
-    that decisions took, what the figures mean; and the allocations over time of the jobs named in `jobs`.
+    """The full result of a run.
+
+    It has the summary, every job, contention and GPUs in use over time, GPU-hours by model and
+    type, decision times and the definitions of the figures; and the allocations over time of the
+    jobs named in `jobs`.
     """
     simulation = get_simulation(session, principal, simulation_id)
     run = get_run(session, simulation, run_id)

@@ -1,8 +1,10 @@
-"""A simulation as a principal may see it: of a cluster's history, other tenants' jobs are anonymous.
+"""A simulation as a principal may see it.
 
-What is stored is whole, for those who see all tenants. To others a job that is not their tenant's shows when it came, ran and ended, on how many
-GPUs of which type, so that every sum is that of the run; its name is a key of the answer, and all such jobs are of one model, `another tenant's`.
-Keys number the jobs in the order of submission, so that the runs of a trace agree.
+Other tenants' jobs of a cluster's history are anonymous. Stored results are whole, for users who
+see all tenants. Others see of another tenant's job when it arrived, ran and ended, and on how many
+GPUs of which type, so that every sum is the run's; its name is a key of the answer, and all such
+jobs have one model, `another tenant's`. Keys number the jobs in the order of submission, so that
+the runs of a trace agree.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _OF_OTHERS = (
     "gpu_hours_by_type",
     "rho",
 )
-_NOT_TOLD = "Why is not shown."
+_HIDDEN = "The reason is not shown."
 _RESERVED = re.compile(r"(reserved for others: [^ ]+ for )(.+)\.$")
 
 
@@ -44,17 +46,20 @@ def simulations_sight(
     simulations: Iterable[Simulation],
     runs: Iterable[SimulationRun],
 ) -> Sight:
-    """What a principal sees of the jobs that requests and summaries name."""
-    told = [*([simulation.request] for simulation in simulations), *([run.summary] for run in runs)]
-    return (
-        WHOLE if principal.sees_all_tenants else sight_of(session, principal, jobs_named_in(told))
-    )
+    """Return what a principal sees of the jobs in requests and summaries."""
+    texts = [
+        *([simulation.request] for simulation in simulations),
+        *([run.summary] for run in runs),
+    ]
+    if principal.sees_all_tenants:
+        return WHOLE
+    return sight_of(session, principal, jobs_named_in(texts))
 
 
 def results_sight(
     session: Session, principal: Principal, simulation: Simulation, results: Iterable[Result]
 ) -> Sight:
-    """What a principal sees of the jobs of these results."""
+    """Return what a principal sees of the jobs of these results."""
     if principal.sees_all_tenants or not any(map(is_history, traces_of(simulation.request))):
         return WHOLE
     return sight_of(
@@ -63,12 +68,12 @@ def results_sight(
 
 
 def of_trace(simulation: Simulation, trace: int, sight: Sight) -> Sight:
-    """What is seen of the jobs of one trace: all, where its requester brought it."""
+    """Return what is seen of the jobs of a trace; all, if the requester supplied it."""
     return sight if is_history(traces_of(simulation.request)[trace]) else WHOLE
 
 
 def request_seen(request: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
-    """A stored request; GPUs of a history may be reserved for jobs and tenants of others."""
+    """Return a stored request; others' jobs and tenants in it are anonymous."""
     reservations = request.get("reservations")
     if sight.is_whole or not reservations or not any(map(is_history, traces_of(request))):
         return dict(request)
@@ -85,23 +90,26 @@ def _reservation(given: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
 
 
 def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
-    """Notes that name models are left out: they would tell which models others' jobs are of."""
+    """Return a summary without notes that name models.
+
+    They would reveal the models of other tenants' jobs.
+    """
     if sight.is_whole:
         return dict(summary)
     waiting: Mapping[str, str] = summary.get("unfinished_because") or {}
-    told = {
-        sight.job(name): _why(why, sight) if sight.may_see(name) else _NOT_TOLD
+    seen = {
+        sight.job(name): _why(why, sight) if sight.may_see(name) else _HIDDEN
         for name, why in waiting.items()
     }
     return {
         **summary,
-        "unfinished_because": told,
+        "unfinished_because": seen,
         "notes": [note for note in summary.get("notes") or () if not _names_a_model(note)],
     }
 
 
 def _why(sentence: str, sight: Sight) -> str:
-    """Its sentence may say for whom GPUs are reserved."""
+    """Hide for whom GPUs are reserved, which the sentence may say."""
     return _RESERVED.sub(lambda found: f"{found[1]}{sight.holders(found[2])}.", sentence)
 
 
@@ -110,7 +118,7 @@ def _names_a_model(note: str) -> bool:
 
 
 def result_seen(result: Result, sight: Sight) -> dict[str, Any]:
-    """A stored result. A member that is not known here is not shown."""
+    """Return a stored result. Unknown members are not shown."""
     if sight.is_whole:
         return dict(result)
     for job in sorted(result["jobs"], key=lambda job: (job["submit"], job["name"])):
@@ -139,7 +147,7 @@ def _job(job: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
 
 
 def _stretches(name: str, given: Sequence[Mapping[str, Any]], sight: Sight) -> list[dict[str, Any]]:
-    """Batch sizes tell models apart."""
+    """Return the allocations; others' batch sizes are hidden: they reveal models."""
     return [
         dict(stretch) if sight.may_see(name) else {**stretch, "total_batch_size": None}
         for stretch in given

@@ -1,4 +1,4 @@
-"""Series made small enough to be drawn without losing their shape."""
+"""Reduces series for drawing without losing their shape."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MAX_POINTS = 2000  # of one trace of a chart: more than a screen has columns
+MAX_POINTS = 2000  # of one trace of a chart: more than a screen has pixel columns
 
 
 def reduced(points: Sequence[Sequence[float]], limit: int = MAX_POINTS) -> list[list[float]]:
-    """At most `limit` points: of each stretch of time the lowest and the highest, so that no peak is lost; the first and the last stay."""
+    """Return at most `limit` points, including the first and the last.
+
+    Keeps the lowest and the highest point of each stretch of time, so that no peak is lost.
+    """
     if len(points) <= limit:
         return [list(point) for point in points]
     kept = {0, len(points) - 1}
@@ -20,7 +23,10 @@ def reduced(points: Sequence[Sequence[float]], limit: int = MAX_POINTS) -> list[
 
 
 def shares(values: Sequence[float], of: int, limit: int = MAX_POINTS) -> list[list[float]]:
-    """[value, share of `of` at or below it], ascending, at most `limit` points with the first and the last: a distribution to draw."""
+    """Return a distribution to draw: ascending [value, share of `of` up to it].
+
+    At most `limit` points, with the first and the last.
+    """
     ordered = sorted(values)
     count = len(ordered)
     kept = (

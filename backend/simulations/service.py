@@ -1,4 +1,7 @@
-"""Takes simulations: checks the whole request, then stores it with its runs and its operation. Running them is the worker's."""
+"""Accepts simulations: checks a request, then stores it with its runs.
+
+The worker runs them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from itertools import chain, product
 from typing import Any
 
 from sqlalchemy.orm import defer
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, select, update
 
 from backend.accounts.identity import Principal
 from backend.clusters.repository import get_cluster
@@ -16,8 +19,8 @@ from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.measurements.models import MeasurementUse
 from backend.measurements.uses import Measured, find_uses, keep_uses, measured
-from backend.operations.models import Operation
-from backend.operations.service import begin_operation
+from backend.operations.models import Operation, OperationState
+from backend.operations.service import begin_operation, when_cancelled
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import (
@@ -42,10 +45,12 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.workloads.workloads import Workload
 
+SIMULATION = "simulation"
+
 
 @dataclass(frozen=True)
 class PreparedSimulation:
-    """A request that can be simulated: what is stored of it. `jobs`: of all runs together."""
+    """A checked request, ready to store. `jobs`: of all runs together."""
 
     body: SimulationBody
     request: dict[str, Any]
@@ -56,7 +61,10 @@ class PreparedSimulation:
 def prepare_simulation(
     session: Session, principal: Principal, body: SimulationBody
 ) -> PreparedSimulation:
-    """Reads only, and takes its time: every trace is drawn or read. Raises Invalid naming what cannot be used."""
+    """Check a request. It only reads, but takes time: every trace is drawn or read.
+
+    Raises Invalid naming what cannot be used.
+    """
     request = body.model_dump(mode="json")
     uses = find_uses(session, principal, request)
     found = measured(session, uses, request)
@@ -91,7 +99,10 @@ def store_simulation(
 
 
 def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
-    """Runs that are the same as one before them: the same figures twice are no second witness."""
+    """Yield errors for runs equal to an earlier one.
+
+    Equal figures are no independent evidence.
+    """
     for index, run in enumerate(runs):
         first = runs.index(run)
         if first != index:
@@ -109,7 +120,7 @@ def _idle_in_run(body: SimulationBody, index: int) -> Iterator[FieldError]:
 
 
 def _send(queue: Queue, simulation_id: str, runs: int) -> None:
-    """One message per run, so that as many workers share them as there are."""
+    """Send one message per run, so that all workers can share them."""
     for _ in range(runs):
         queue.send(RUN_SIMULATION, simulation_id)
 
@@ -118,7 +129,7 @@ def _check_count(body: SimulationBody) -> None:
     count = len(body.runs) * len(body.traces)
     if count > MAX_RUNS:
         message, remedy = (
-            f"Every run on every trace is {count} runs.",
+            f"Every run on every trace makes {count} runs.",
             f"Ask for at most {MAX_RUNS}: fewer traces, policies or seeds.",
         )
         raise Invalid(
@@ -138,7 +149,10 @@ def _check_different(workloads: Sequence[Workload]) -> None:
 def _checked_trace(
     session: Session, principal: Principal, request: dict[str, Any], index: int, found: Measured
 ) -> Workload:
-    """The workload of one trace, checked; a cluster that it names by its name is named by its id from then on."""
+    """Return the checked workload of one trace.
+
+    In the request, a cluster's name is replaced by its id.
+    """
     trace, pointer = request["traces"][index], f"/traces/{index}"
     if trace["kind"] == "cluster":
         trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
@@ -153,7 +167,10 @@ def _checked_trace(
 
 
 def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measured) -> Scenario:
-    """Raises Invalid where these jobs could not be simulated as the request has it."""
+    """Return the scenario.
+
+    Raises Invalid if these jobs could not be simulated as requested.
+    """
     cluster = cluster_of(request)
     check_fits(workload, cluster)
     scenario = Scenario(
@@ -169,12 +186,12 @@ def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measur
 
 
 def get_simulation(session: Session, principal: Principal, simulation_id: str) -> Simulation:
-    """Raises NotFound for another tenant's simulation too."""
+    """Find a simulation. Raises NotFound for another tenant's simulation too."""
     return find_owned(session, principal, Simulation, simulation_id, noun="simulation")
 
 
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:
-    """Their runs in order, without the large results."""
+    """Return their runs in order, without the large results."""
     found: dict[str, list[SimulationRun]] = {simulation_id: [] for simulation_id in simulation_ids}
     without_result: Any = defer(SimulationRun.result, raiseload=True)
     statement = (
@@ -188,7 +205,7 @@ def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[Simul
 
 
 def get_run(session: Session, simulation: Simulation, run_id: str) -> SimulationRun:
-    """With its result. Raises NotFound."""
+    """Find a run with its result. Raises NotFound."""
     run = session.get(SimulationRun, run_id)
     if run is None or run.simulation_id != simulation.id:
         raise NotFound(f"The simulation has no run {run_id!r}.")
@@ -196,7 +213,10 @@ def get_run(session: Session, simulation: Simulation, run_id: str) -> Simulation
 
 
 def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
-    """The result with the allocations of these jobs alone. Raises Invalid naming a job that the run does not have."""
+    """Return the result with the allocations of these jobs only.
+
+    Raises Invalid naming a job that the run does not have.
+    """
     known = {job["name"] for job in result["jobs"]}
     for name in jobs:
         if name not in known:
@@ -254,15 +274,18 @@ def _checked_workload(session: Session, trace: dict[str, Any], pointer: str) -> 
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
-    """Every job of the trace may use some GPU type of the cluster: else it would wait for ever."""
+    """Check that every job can use some GPU type of the cluster.
+
+    Otherwise it would never run.
+    """
     models = shipped_models()
     for name, allowed in sorted({(job.model, job.gpu_types) for job in workload.jobs}, key=repr):
         known = tuple(models[name].memory) if name in models else ()
         usable = [gpu_type for gpu_type in known if allowed is None or gpu_type in allowed]
         if not set(usable) & set(cluster.type_names):
-            which = "has" if allowed is None else f"has for {', '.join(allowed)} alone"
+            which = "has" if allowed is None else f"has for {', '.join(allowed)} only"
             message = f"No GPU type of the cluster can run {name}, which the trace {which}."
-            remedy = f"It runs on {', '.join(known) or 'no type that is known'}."
+            remedy = f"It runs on {', '.join(known) or 'no known type'}."
             raise Invalid(
                 message,
                 errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)],
@@ -279,10 +302,10 @@ def _store(
 ) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     operation = Operation(
-        kind="simulation",
+        kind=SIMULATION,
         total=float(jobs),
         unit="jobs",
-        message="Waiting for the worker.",
+        message="Waiting for a worker.",
         **owner,
     )
     simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
@@ -295,3 +318,17 @@ def _store(
         session.add(SimulationRun(simulation_id=simulation.id, position=position, **chosen))
     session.flush()
     return simulation
+
+
+def _cancel_queued_runs(session: Session, operation: Operation) -> None:
+    of_operation = select(Simulation.id).where(Simulation.operation_id == operation.id)
+    waiting = (
+        col(SimulationRun.simulation_id).in_(of_operation),
+        col(SimulationRun.state) == OperationState.QUEUED.value,
+    )
+    session.execute(
+        update(SimulationRun).where(*waiting).values(state=OperationState.CANCELLED.value)
+    )
+
+
+when_cancelled(SIMULATION, _cancel_queued_runs)

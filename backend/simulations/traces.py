@@ -1,4 +1,7 @@
-"""The workload that a simulation's request asks for: generated, read from CSV, or what a cluster has had. The worker calls it too."""
+"""The workload of a request: generated, from CSV, or a cluster's history.
+
+The worker calls it too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 
 def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
-    """`trace`: as the request gave it, checked by its schema. Raises TraceError or ParameterError naming row, field, value and remedy."""
+    """Return the workload. `trace`: from the request, checked by its schema.
+
+    Raises TraceError or ParameterError naming row, field, value and remedy.
+    """
     match trace["kind"]:
         case "generated":
             return _generated(trace)
@@ -29,7 +35,7 @@ def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
         case "cluster":
             return _of_cluster(session, trace["cluster_id"])
     raise TraceError(
-        "is no kind of trace",
+        "is not a kind of trace",
         field="kind",
         value=trace["kind"],
         remedy="Use generated, csv or cluster.",
@@ -51,7 +57,7 @@ def _generated(trace: Mapping[str, Any]) -> Workload:
 def csv_workload(text: str) -> Workload:
     if "\n" not in text.strip():
         raise TraceError(
-            "is no CSV text of a header and rows",
+            "is not CSV text with a header and rows",
             field="text",
             value=text[:80],
             remedy="Give a header line and a line per job.",
@@ -62,7 +68,10 @@ def csv_workload(text: str) -> Workload:
 
 
 def _of_cluster(session: Session, cluster_id: str) -> Workload:
-    """Every job that the cluster has had, from its first submission on, as it was asked for."""
+    """Return every job that the cluster has had, as it was requested.
+
+    Time starts at the first submission.
+    """
     statement = (
         select(Job)
         .where(Job.cluster_id == cluster_id)
@@ -84,10 +93,12 @@ def _of_cluster(session: Session, cluster_id: str) -> Workload:
 
 
 def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
-    """The job as it was asked for, under its id. `first`: cluster seconds at which the trace begins; `tenant`: by name.
+    """Return a live job as a trace job named by its id.
 
-    An adaptive job stays open to a study that binds a share of the jobs. One that names no `max_gpus` may have as many as there are, and not
-    only those that a fidelity gives the jobs of published traces.
+    `first`: cluster seconds at which the trace begins; `tenant`: by name. An adaptive job keeps no
+    adaptivity of its own, so that a study can make a share of the jobs rigid. A job without
+    `max_gpus` may have up to MAX_GPUS, instead of the limit that a fidelity gives the jobs of
+    published traces.
     """
     asked = declared(declaration_of(job)) | {
         "name": job.id,

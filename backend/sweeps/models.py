@@ -1,4 +1,4 @@
-"""Tables of sweeps: what was asked for, the points by their content, and which points a sweep has."""
+"""Tables of sweeps, of points by their content, and of each sweep's points."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class Sweep(SQLModel, table=True):
 
 
 class SweepPoint(SQLModel, table=True):
-    """One simulation, whichever sweeps want it. `key`: of its content, so that it is played once. `state`: as an operation's.
+    """One simulation, shared by all sweeps that need it.
 
-    `heartbeat_at`: when its message was last sent, or its worker last said that it is alive.
+    `key`: hash of its content, so that it runs once. `state`: as an operation's. `heartbeat_at`:
+    when its message was last sent, or the worker's last sign of life.
     """
 
     __tablename__ = "sweep_points"
@@ -42,7 +43,10 @@ class SweepPoint(SQLModel, table=True):
 
 
 class SweepMember(SQLModel, table=True):
-    """A sweep's point. `settings`: the value of every axis there; `position` orders the points of a sweep."""
+    """A point of a sweep.
+
+    `settings`: the value of every axis; `position` orders the points of a sweep.
+    """
 
     __tablename__ = "sweep_members"
 

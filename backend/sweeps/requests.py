@@ -1,4 +1,4 @@
-"""From a sweep's request to the library's sweep and back to one of its points. The worker calls it too."""
+"""Converts a sweep request into the library's sweep. The worker calls it too."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from maat.simulation.iteration_models import shipped_models
 
 
 def sweep_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Sweep:
-    """Raises InputError naming field, value and remedy."""
+    """Convert a request. Raises InputError naming field, value and remedy."""
     axes = tuple(Varied.of(vary["name"], vary["values"]) for vary in request["vary"])
     return Sweep(base_of(request, measured), axes, tuple(request["seeds"]))
 
 
 def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Setup:
-    """What all points have in common; also of a request from before sweeps had parameters of placers. Raises InputError."""
+    """Return what all points share. Raises InputError.
+
+    Older requests lack the parameters of placers.
+    """
     return Setup(
         trace=_source(request["trace"]),
         models=shipped_models(),
@@ -34,7 +37,10 @@ def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -
 
 
 def _source(trace: Mapping[str, Any]) -> TraceSource:
-    """A cluster's jobs are text too: they are those that it had when the sweep was asked for."""
+    """Return the trace.
+
+    A cluster's jobs are text too: its history when the sweep was requested.
+    """
     if "text" in trace:
         return GivenTrace(csv_workload(trace["text"]))
     return GeneratedTrace(trace["family"], trace["jobs"], trace["hours"])

@@ -67,14 +67,17 @@ def show_whole_sweep(whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDe
 
 
 def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, Any]:
-    """Return a point's problem as this sweep's own, though another sweep may have run the point."""
+    """Return a point's problem as this sweep's own; another sweep may have run it."""
     return {**error, "instance": f"/api/v1/operations/{operation.id}"}
 
 
 def _point(
     member: SweepMember, point: SweepPoint, figures: dict[str, Any] | None, operation: Operation
 ) -> PointOut:
-    """Show a point. One that another sweep still waits for is over for a cancelled one."""
+    """Show a point.
+
+    A cancelled sweep shows as cancelled a point that another sweep still waits for.
+    """
     over = (
         operation.state == OperationState.CANCELLED
         and point.figures is None

@@ -39,7 +39,10 @@ def create_sweep(
     body: SweepBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Have one or two settings of a simulation varied. Follow the operation in Location; what was ever simulated is there at once."""
+    """Vary one or two settings of a simulation. Follow the operation in Location.
+
+    Points that were simulated before are available at once.
+    """
 
     def answer(prepared: PreparedSweep) -> Answer:
         sweep = store_sweep(session, principal, prepared, queue)

@@ -1,4 +1,7 @@
-"""Takes sweeps: checks every point, then stores what is new of them. A point that was ever played is found by its content."""
+"""Accepts sweeps: checks every point, then stores the new ones.
+
+A point that was simulated before is found by its content.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ SWEEP = "sweep"
 
 @dataclass(frozen=True)
 class PreparedSweep:
-    """A request whose every point can be simulated: what is stored of it."""
+    """A checked request, ready to store: every point can be simulated."""
 
     name: str
     request: dict[str, Any]
@@ -59,7 +62,10 @@ class PreparedSweep:
 
 
 def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> PreparedSweep:
-    """Reads only, and takes its time: every point is worked out. Raises Invalid naming what cannot be used."""
+    """Check a request. It only reads, but takes time: every point is built.
+
+    Raises Invalid naming what cannot be used.
+    """
     request = body.model_dump(mode="json")
     uses = find_uses(session, principal, request)
     found = measured(session, uses, request)
@@ -87,7 +93,10 @@ def store_sweep(
 
 
 def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
-    """What the request sets of what a sweep can vary: name of the axis -> where, and to what."""
+    """Return the request's fixed values of settings that a sweep can vary.
+
+    Maps the name of the axis to pointer and value.
+    """
     given: dict[str, tuple[str, Any]] = {
         name: (f"/policy_parameters/{name}", value)
         for name, value in body.policy_parameters.items()
@@ -113,17 +122,17 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
 
 
 def _is_of_fidelity(body: SweepBody) -> bool:
-    """Whether the profiling is that of the fidelity anyway: what it has by itself may be varied, given or not."""
+    """Return whether the profiling equals the fidelity's own, which may be varied."""
     return body.fidelity in FIDELITIES and body.profiling is FIDELITIES[body.fidelity].profiling
 
 
 def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
-    """Raises NotFound for another tenant's sweep too."""
+    """Find a sweep. Raises NotFound for another tenant's sweep too."""
     return find_owned(session, principal, Sweep, sweep_id, noun="sweep")
 
 
 def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:
-    """The sweep with its points in order."""
+    """Return the sweep with its points in order."""
     statement = select(SweepMember, SweepPoint).join(
         SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key)
     )
@@ -138,7 +147,10 @@ def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:
 def _of_history(
     session: Session, principal: Principal, request: dict[str, Any], found: Measured
 ) -> list[SweepMember]:
-    """The points on the jobs that a cluster has had until now. They become text: the points' contents must not move with later submissions."""
+    """Return the points on the jobs that a cluster has had until now.
+
+    The jobs are stored as text: the points' contents must not change with later submissions.
+    """
     trace, workload = _history(session, request["trace"]["cluster_id"])
     request["trace"] = {**trace, "text": write_workload(workload)}
     if not hides_others(workload, trace, principal):
@@ -160,7 +172,10 @@ def _history(session: Session, named: str) -> tuple[dict[str, Any], Workload]:
 
 
 def _members(request: dict[str, Any], found: Measured) -> list[SweepMember]:
-    """Every point by its content. Raises Invalid at the field that a refusal of the library is about."""
+    """Return every point by its content.
+
+    Raises Invalid at the field that the library refuses.
+    """
     try:
         sweep = sweep_of(request, found)
         _check_size(sweep, request["trace"].get("jobs") or 0)
@@ -201,11 +216,14 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
 
 
 def _check_size(sweep: EngineSweep, jobs: int) -> None:
-    """`jobs`: at least so many has every point, as far as that is known before any is generated."""
+    """Check the size.
+
+    `jobs`: the known minimum per point, before any trace is generated.
+    """
     if sweep.size > MAX_SWEEP_POINTS:
         _refuse(
             "/vary",
-            "That is more points than one sweep may have.",
+            "The sweep has more points than allowed.",
             f"Choose at most {MAX_SWEEP_POINTS}.",
             sweep.size,
         )
@@ -223,7 +241,7 @@ def _refuse(pointer: str, message: str, remedy: str, value: object) -> None:
 
 
 def _pointer(field: str, request: dict[str, Any]) -> str:
-    """Where in the request the library's field stands."""
+    """Return the pointer into the request of a field of the library."""
     names = [vary["name"] for vary in request["vary"]]
     if field in names:
         return f"/vary/{names.index(field)}/values"
@@ -247,7 +265,7 @@ def _store(
     request: dict[str, Any],
     members: list[SweepMember],
 ) -> tuple[Sweep, list[str]]:
-    """The sweep, and the keys of the points that are to be played."""
+    """Store the sweep; return it and the keys of the points to run."""
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     keys = sorted({member.point_key for member in members})
     waiting = _want(session, keys)
@@ -264,7 +282,7 @@ def _store(
         done=float(done),
         total=float(len(members)),
         unit="points",
-        message=f"Waiting for a worker; {done} of {len(members)} points were known already.",
+        message=f"Waiting for a worker; {done} of {len(members)} points were already known.",
         **owner,
     )
     if done == len(members):
@@ -273,7 +291,7 @@ def _store(
             utc_now(),
             utc_now(),
         )
-        operation.message = "Every point was known already."
+        operation.message = "Every point was already known."
     sweep = Sweep(name=name, request=request, operation_id="", **owner)
     begin_operation(session, operation, sweep, result_url="/api/v1/sweeps")
     for member in members:
@@ -284,7 +302,7 @@ def _store(
 
 
 def _want(session: Session, keys: list[str]) -> list[str]:
-    """Have these points played: new ones, and those that failed or were cancelled. The keys that are queued by this."""
+    """Queue new, failed and cancelled points; return the keys queued by this call."""
     now = utc_now()
     again = sa.update(SweepPoint).where(
         col(SweepPoint.key).in_(keys), col(SweepPoint.state).in_(["failed", "cancelled"])

@@ -1,1 +1,4 @@
-"""What every request passes through: problems, identity, limits, documentation. Knows no noun."""
+"""What every request passes through: problems, identity, limits, documentation.
+
+Knows no noun.
+"""

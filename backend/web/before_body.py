@@ -1,4 +1,7 @@
-"""Dependencies that are asked before a request's body is read: whom nobody knows sends no body."""
+"""Dependencies that run before a request's body is read.
+
+A sender without valid credentials cannot send a body.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ Ask = Callable[[Request], Awaitable[Any]]
 
 
 def before_body(dependency: Ask) -> Ask:
-    """Marks a dependency that takes the request alone, remembers its answer in the request's state and raises what keeps a request out."""
+    """Mark a dependency to run before the body is read.
+
+    It takes only the request, stores its answer in the request's state and raises what refuses the
+    request.
+    """
     dependency.before_body = True  # type: ignore[attr-defined]
     return dependency
 
 
 def asked_before_body(dependant: Dependant) -> list[Ask]:
-    """Those of a route, each once."""
+    """Return the marked dependencies of a route, each once."""
     return list(dict.fromkeys(_marked(dependant)))
 
 

@@ -1,4 +1,7 @@
-"""How large a body may be, by route, and how it is read: counted as it comes, and looked at before it is parsed."""
+"""How large a body may be by route, and how it is read.
+
+Bytes are counted as they arrive, and values are counted before parsing.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ from backend.problems import MalformedRequest, PayloadTooLarge
 
 KIB, MIB = 1024, 1024 * 1024
 
-SMALL_BYTES = 64 * KIB  # every route that says nothing else
+SMALL_BYTES = 64 * KIB  # the default of a route
 JOB_BYTES = 256 * KIB
 NODES_BYTES = 1 * MIB
 BATCH_BYTES = 2 * MIB
 MEASUREMENT_BYTES = 6 * MIB
 TRACE_BYTES = 8 * MIB
-PAGE_CALL_BYTES = 12 * MIB  # files come from pages as base64, a third longer
+PAGE_CALL_BYTES = 12 * MIB  # pages send files as base64, a third longer
 
 MAX_VALUES = 50_000
-_INLINE_BYTES = 16 * KIB  # parsed sooner than a thread is found
+_INLINE_BYTES = 16 * KIB  # parsing it takes less time than starting a thread
 _LARGE_BYTES = 256 * KIB
 
 _MOST_BYTES = "most_body_bytes"
-_NO_END = "The body is no JSON: a text in it has no end."
+_NO_END = "The body is not JSON: a string in it has no end."
 _BACKSLASH = ord("\\")
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
@@ -39,7 +42,7 @@ class BodyTooLarge(PayloadTooLarge):
 
 
 def takes_bytes(most: int) -> Callable[[Route], Route]:
-    """Marks a route whose body may have up to `most` bytes."""
+    """Mark a route whose body may have up to `most` bytes."""
 
     def marked(route: Route) -> Route:
         setattr(route, _MOST_BYTES, most)
@@ -54,7 +57,7 @@ def most_bytes_of(route: Callable[..., Any]) -> int:
 
 
 def announced_bytes(headers: Headers) -> int | None:
-    """What Content-Length says; None for a body that comes in chunks."""
+    """Return Content-Length; None for a body that arrives in chunks."""
     given = headers.get("content-length")
     if given is None:
         return None if "transfer-encoding" in headers else 0
@@ -66,12 +69,15 @@ def is_large(announced: int | None) -> bool:
 
 
 def is_quickly_parsed(body: bytes) -> bool:
-    """Whether it is parsed before the event loop has anything else to do."""
+    """Return whether parsing is fast enough for the event loop."""
     return len(body) <= _INLINE_BYTES
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body. Raises BodyTooLarge without reading it where its length is announced, else as soon as it has grown too long."""
+    """Read the body. Raises BodyTooLarge.
+
+    A body with too large a Content-Length is not read; otherwise reading stops at the limit.
+    """
     announced = announced_bytes(request.headers)
     if announced is not None and announced > most:
         raise _too_large(request, most)
@@ -84,21 +90,27 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def parse_json(body: bytes, *, most_values: int = MAX_VALUES, **options: Any) -> Any:
-    """The JSON value. A body of very many values is refused before it is parsed: parsing it holds up every other thread.
+    """Parse JSON.
 
-    Raises BodyTooLarge, MalformedRequest, and what json.loads raises. `options`: of json.loads.
+    A body with too many values is refused before parsing, which would block all threads.
+
+    `options`: of json.loads. Raises BodyTooLarge, MalformedRequest, and what json.loads raises.
     """
     if not is_quickly_parsed(body) and not _has_at_most(body, most_values):
         raise BodyTooLarge(
-            f"The body holds more than {most_values} values, the most that this server accepts. Send less, or split it."
+            f"The body holds more than {most_values} values, the most that this server accepts. "
+            "Send less, or split it."
         )
     return json.loads(body.decode("utf-8"), **options)
 
 
 def _has_at_most(body: bytes, most: int) -> bool:
-    """Whether a JSON text has at most so many values, by what stands outside of its texts: a comma or a bracket for each."""
+    """Return whether a JSON text has at most `most` values.
+
+    Counts a comma or a bracket outside of strings for each value.
+    """
     values, texts, at = 0, 0, 0
-    while values <= most and texts <= 2 * most:  # a member has a name and may have a text
+    while values <= most and texts <= 2 * most:  # a member has a name and may have a string value
         quote = body.find(b'"', at)
         outside = body[at:] if quote < 0 else body[at:quote]
         values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
@@ -110,7 +122,10 @@ def _has_at_most(body: bytes, most: int) -> bool:
 
 
 def _end_of_text(body: bytes, quote: int) -> int:
-    """Where the text that begins with this quote is over. One with quotes in it is read mark by mark, any other is not."""
+    """Return the index after the string that begins with this quote.
+
+    Only a string with escaped quotes is read character by character.
+    """
     end = body.find(b'"', quote + 1)
     if end < 0:
         raise MalformedRequest(_NO_END)
@@ -124,5 +139,6 @@ def _end_of_text(body: bytes, quote: int) -> int:
 
 def _too_large(request: Request, most: int) -> BodyTooLarge:
     return BodyTooLarge(
-        f"The body is larger than {most} bytes, the most that {request.method} {request.url.path} accepts."
+        f"The body is larger than {most} bytes, "
+        f"the most that {request.method} {request.url.path} accepts."
     )

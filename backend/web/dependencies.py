@@ -1,4 +1,4 @@
-"""The named dependencies of routes: a session that is one transaction, one that only reads, the settings, the queue."""
+"""The named dependencies of routes: sessions, settings, queue."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ Reading = Callable[[], AbstractContextManager[Session]]
 
 
 async def get_session(request: Request) -> AsyncIterator[Session]:
-    """One request, one transaction. Scope "function": it is committed before the answer is sent, so that no failed commit answers 200.
+    """Open one transaction for one request.
 
-    It begins with its first statement, in the route's own thread: nothing of it waits on the event loop.
+    Scope "function" commits before the answer is sent, so that no failed commit answers 200. The
+    transaction begins with its first statement, in the route's own thread: the event loop waits for
+    nothing.
     """
     database: Database = request.app.state.database
     scope = database.session_scope(writes=request.method not in SAFE_METHODS)
@@ -37,13 +39,16 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
 
 
 async def _in_thread(end: Callable[[], object]) -> None:
-    """A transaction is ended, whether or not somebody still waits for the answer."""
+    """End the transaction in a thread, even if the client has disconnected."""
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(end)
 
 
 async def get_reading(request: Request) -> Reading:
-    """Opens a transaction that only reads, for what takes time before a request writes. Close it before the first write."""
+    """Return a function that opens a read-only transaction.
+
+    It serves slow work before a request writes. Close it before the first write.
+    """
     database: Database = request.app.state.database
     return partial(database.session_scope, writes=False)
 

@@ -1,7 +1,11 @@
-"""/docs without a network: Swagger UI from an installed package, and a page for every kind of problem."""
+"""/docs without a network: Swagger UI from an installed package.
+
+It also serves a page for every kind of problem.
+"""
 
 from __future__ import annotations
 
+import inspect
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -23,7 +27,7 @@ def install_documentation(app: FastAPI) -> None:
     app.state.script_hashes.update(inline_script_hashes(page))
 
     async def docs() -> HTMLResponse:
-        """A response of its own for each request: what compresses it writes into its headers."""
+        """Return a new response for each request: compression writes into its headers."""
         return HTMLResponse(page)
 
     app.add_api_route("/docs", docs, include_in_schema=False)
@@ -31,7 +35,7 @@ def install_documentation(app: FastAPI) -> None:
 
 
 def _swagger_page() -> HTMLResponse:
-    """Try every route from the browser."""
+    """Build the page that tries every route from the browser."""
     return get_swagger_ui_html(
         openapi_url=OPENAPI_URL,
         title="Maat: REST API",
@@ -47,7 +51,7 @@ def _swagger_page() -> HTMLResponse:
 
 
 def _with_landmark(page: str) -> str:
-    """The page in a language, with a main part: FastAPI's own has neither."""
+    """Add a language and a main landmark, which FastAPI's page lacks."""
     for plain, marked in (
         ("<html>", '<html lang="en">'),
         ('<div id="swagger-ui">\n    </div>', '<main id="swagger-ui">\n    </main>'),
@@ -59,14 +63,19 @@ def _with_landmark(page: str) -> str:
 
 
 async def problem_page(slug: str) -> PlainTextResponse:
-    """What a problem's `type` leads to."""
+    """The page that a problem's `type` links to."""
     for problem in all_problems():
         if problem.slug == slug:
-            return PlainTextResponse(f"{problem.title} ({problem.status})\n\n{problem.__doc__}\n")
+            return PlainTextResponse(
+                f"{problem.title} ({problem.status})\n\n{inspect.getdoc(problem)}\n"
+            )
     raise NotFound(f"There is no problem {slug!r}.")
 
 
 def _assets() -> Path:
-    """The package is installed as files, so the context need not stay open."""
+    """Return the assets' folder.
+
+    The package is installed as files, so the context can close.
+    """
     with as_file(files("fastapi_offline") / "static") as folder:
         return folder

@@ -1,4 +1,7 @@
-"""The end of /api: what no route answers gets a problem, 405 where only the method is wrong. Stands before the pages' catch-all."""
+"""Answers paths below /api that no route serves.
+
+405 if only the method is wrong, otherwise 404. It comes before the pages' catch-all.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
 def install_fallback(app: FastAPI) -> None:
-    """Answer for every path below /api that the routes of this moment do not."""
+    """Answer every path below /api that no route added so far serves."""
     served = tuple(app.router.routes)
 
     async def answer(request: Request) -> JSONResponse:
         allowed = ", ".join(_allowed(served, request.scope))
         if allowed:
-            detail = f"{request.url.path} takes {allowed}, not {request.method}."
+            detail = f"{request.url.path} accepts {allowed}, not {request.method}."
             return problem_response(MethodNotAllowed(detail, headers={"Allow": allowed}), request)
         return problem_response(
-            NotFound(f"There is nothing at {request.url.path}. /docs lists what there is."), request
+            NotFound(f"There is nothing at {request.url.path}. /docs lists every address."),
+            request,
         )
 
     for path in ("/api", "/api/{rest:path}"):
@@ -35,7 +39,10 @@ def install_fallback(app: FastAPI) -> None:
 
 
 def _allowed(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
-    """Methods that some route takes at this path; where GET is one, so is HEAD (safe_methods.py)."""
+    """Return the methods that some route accepts at this path.
+
+    GET implies HEAD (safe_methods.py).
+    """
     taken = {
         method
         for method in _METHODS

@@ -1,4 +1,7 @@
-"""Faults of Maat itself below /api: logged once, answered once. Let further out, the server would log them again and drop the connection."""
+"""Handles faults of Maat below /api: logs and answers each once.
+
+Otherwise the server would log them again and drop the connection.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class Faults:
-    """Stands inside the guards, which give an answer its headers. The pages' faults are the pages' own."""
+    """Middleware inside the guards, which add headers to its answers.
+
+    The pages handle their own faults.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,10 +50,10 @@ class Faults:
             if started:
                 raise BrokenOff from None
             problem = InternalError(
-                "Maat met an error that it did not expect. The log has it under the request id."
+                "Maat met an unexpected error. The log has it under the request id."
             )
             await problem_response(problem, request)(scope, receive, send)
 
 
 class BrokenOff(Exception):
-    """An answer could not be finished: the connection ends, so that nobody takes it for whole."""
+    """An answer could not be finished: closing the connection marks it as incomplete."""

@@ -1,4 +1,7 @@
-"""How many requests are worked on at once. Each passes a gate in the order of its coming; behind it, a thread and a connection are free."""
+"""Limits how many requests are processed at once.
+
+Each passes a gate in order of arrival; behind it, a thread and a connection are free.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,17 @@ from backend.web.middleware import SAFE_METHODS
 
 T = TypeVar("T")
 
-_SPARE_THREADS = 4  # files of the pages are read in threads too, and never wait for a database
-_LARGE_BODIES = 4  # at once in memory
-_PAGE_CALLS = 12  # at once; they run on the event loop, where what comes after them waits for all of their steps
+_SPARE_THREADS = 4  # threads also read files of the pages, which need no database
+_LARGE_BODIES = 4  # in memory at once
+# At once. They run on the event loop, so that later ones wait for all of their steps.
+_PAGE_CALLS = 12
 
 
 class Gate:
-    """Lets `slots` through at once, first come, first served. Who waits longer than `wait_seconds` is turned away with Unavailable; None: nobody."""
+    """Admits `slots` at once, first come, first served.
+
+    A caller that waits longer than `wait_seconds` gets Unavailable; None: no limit.
+    """
 
     def __init__(self, slots: int, wait_seconds: float | None) -> None:
         self._slots, self._wait_seconds = slots, wait_seconds
@@ -37,7 +44,7 @@ class Gate:
         except TimeoutError:
             waited = f"{self._wait_seconds or 0:g} s"
             raise Unavailable(
-                f"More is asked than this server can answer: no place within {waited}.",
+                f"The server is too busy: no place became free within {waited}.",
                 headers={"Retry-After": "2"},
             ) from None
         try:
@@ -46,12 +53,15 @@ class Gate:
             limiter.release_on_behalf_of(who)
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What `function` returns, called in a thread behind the gate."""
+        """Call `function` in a thread behind the gate; return its result."""
         async with self.passed():
             return await anyio.to_thread.run_sync(function)
 
     def _limiter(self) -> anyio.CapacityLimiter:
-        """Of the running event loop: a server has one, tests have several."""
+        """Return the limiter of the running event loop.
+
+        A server has one loop, tests have several.
+        """
         found = self._of_this_loop.get(None)
         if found is None:
             found = anyio.CapacityLimiter(self._slots)
@@ -60,11 +70,13 @@ class Gate:
 
 
 class Gates:
-    """The gates of one application. Their slots together are the threads and the connections that it needs, so nobody waits for either.
+    """The gates of one application.
 
-    `door`: who asks is looked up. `work`: a request is carried out. `writes`: of these, the ones that write, so that a writer's lock that
-    somebody holds leaves places to those who read. `streams`: event streams look for news. `large`: large bodies are in memory. `page_calls`:
-    callbacks of the pages, which pass `door` and `work` for what they ask, and so must never be waited for behind these.
+    Their slots together equal its threads and connections, so that no request waits for either.
+    `door`: looks up who asks. `work`: carries out requests. `writes`: those of them that write, so
+    that a held writer's lock leaves places for readers. `streams`: event streams look for news.
+    `large`: large bodies in memory. `page_calls`: callbacks of the pages; they pass `door` and
+    `work` for their own requests, so these must never wait for `page_calls`.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -78,12 +90,12 @@ class Gates:
         self._threads = settings.database_connections + _SPARE_THREADS
 
     def provide_threads(self) -> None:
-        """As many threads of the running loop as may pass the gates, and some to spare."""
+        """Provide threads for all gates on the running loop, and some spare ones."""
         anyio.to_thread.current_default_thread_limiter().total_tokens = self._threads
 
     @asynccontextmanager
     async def passed_by(self, method: str) -> AsyncIterator[None]:
-        """A place for a request of this method."""
+        """Hold a place for a request of this method."""
         if method in SAFE_METHODS:
             async with self.work.passed():
                 yield

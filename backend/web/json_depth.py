@@ -1,4 +1,7 @@
-"""How deeply JSON may be nested. No request of Maat needs more; what reads, checks, stores and shows a value calls itself for every level."""
+"""Limits how deeply JSON may be nested.
+
+No request of Maat needs more, and code that reads, checks, stores and shows values is recursive.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ MAX_DEPTH = 100
 
 
 def refuse_deep(text: bytes, value: Any) -> None:
-    """`value` is what `text` says. Raises MalformedRequest where it is nested too deeply."""
-    if (
-        text.count(b"[") + text.count(b"{") <= MAX_DEPTH
-    ):  # far cheaper than a look at the value, and true of nearly all
+    """Raise MalformedRequest if `value`, parsed from `text`, is nested too deeply."""
+    # This test is far cheaper than the search below, and nearly always true.
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return
     level = [value]
     for _ in range(MAX_DEPTH + 1):

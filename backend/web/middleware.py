@@ -1,4 +1,4 @@
-"""What guards every request, pages included: its id, its characters, and that no other site sent it.
+"""Guards every request, pages included: its id, its characters, and its origin.
 
 Not who asks (accounts/identity.py), nor its body (bodies.py).
 """
@@ -21,7 +21,10 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestGuard:
-    """Gives every request an id (the caller's own, where it is a plain one) and refuses what no route should see."""
+    """Gives every request an id and refuses what no route should see.
+
+    The caller's own id is used if it is plain.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,14 +57,17 @@ class RequestGuard:
 
     def _objection(self, scope: Scope, headers: Headers) -> Problem | None:
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-            return MalformedRequest("The address holds a NUL character, which no text may.")
+            return MalformedRequest("The address holds a NUL character, which is not allowed.")
         if scope["method"] not in SAFE_METHODS and is_cross_site(headers):
             return CrossSite("A page of another site sent this request.")
         return None
 
 
 def is_cross_site(headers: Headers) -> bool:
-    """Whether a browser says that another site's page made this request. A bearer token is never sent by itself, so it may."""
+    """Return whether a browser reports that another site's page made this request.
+
+    A bearer token is never sent automatically, so such a request is accepted.
+    """
     if headers.get("authorization", "").lower().startswith("bearer "):
         return False
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):

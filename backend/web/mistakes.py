@@ -1,4 +1,7 @@
-"""The problem that answers a body with too many mistakes: it describes the object where the bound was passed."""
+"""The answer to a body with too many errors.
+
+It describes the object where the limit was reached.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,23 @@ from backend.problems import FieldError, Invalid
 from backend.validation_errors import field_error, pointer_part
 from maat.api.mistakes import MOST_MISTAKES, TooManyMistakes
 
-_MOST_TOLD = 100
+_MOST_REPORTED = 100
 
 
 def too_many(found: TooManyMistakes) -> Invalid:
-    """Points at the object at which it was too much, and tells of that alone."""
+    """Return the problem, which describes only that object."""
     place = _pointer_to(found.held, found.body)
-    told = islice(found.error.errors(include_url=False), _MOST_TOLD)
-    errors = [_within(place, field_error({**one, "loc": ("body", *one["loc"])})) for one in told]
-    detail = f"More than {MOST_MISTAKES} values of the body cannot be used; the rest was not looked at. {place or 'The body'} is told of here."
-    return Invalid(f"{detail} Correct it and its like, then send the body again.", errors=errors)
+    reported = islice(found.error.errors(include_url=False), _MOST_REPORTED)
+    errors = [
+        _within(place, field_error({**one, "loc": ("body", *one["loc"])})) for one in reported
+    ]
+    detail = (
+        f"More than {MOST_MISTAKES} values of the body cannot be used; the rest was not checked. "
+        f"This describes {place or 'the body'}."
+    )
+    return Invalid(
+        f"{detail} Correct it and similar entries, then send the body again.", errors=errors
+    )
 
 
 def _within(place: str, error: FieldError) -> FieldError:
@@ -27,7 +37,7 @@ def _within(place: str, error: FieldError) -> FieldError:
 
 
 def _pointer_to(held: object, body: Any) -> str:
-    """JSON Pointer to this very object; the body's own where it is not found."""
+    """Return the JSON Pointer to this very object; the body's own if it is not found."""
     waiting = [(body, "")]
     while waiting:
         value, pointer = waiting.pop()

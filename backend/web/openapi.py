@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's own, with problems as the answers to what goes wrong and tokens as the way to say who one is."""
+"""The OpenAPI document: FastAPI's own, plus problems as error answers and tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELD_ERROR = {
             "description": "JSON Pointer into the body, or /name of a parameter.",
         },
         "field": {"type": "string"},
-        "value": {"description": "What was given, shortened."},
+        "value": {"description": "The value given, shortened."},
         "code": {"type": "string"},
         "message": {"type": "string"},
         "remedy": {"type": "string"},
@@ -51,7 +51,7 @@ _PROBLEM = {
         "request_id": {"type": "string"},
         "retryable": {
             "type": "boolean",
-            "description": "Whether the same request may do better in a moment.",
+            "description": "Whether the same request may succeed in a moment.",
         },
         "errors": {"type": "array", "items": {"$ref": "#/components/schemas/FieldError"}},
     },
@@ -59,14 +59,14 @@ _PROBLEM = {
 
 
 def install_openapi(app: FastAPI) -> None:
-    """Build the document once, when it is first asked for."""
+    """Build the document once, on first request."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _document(app)
         return app.openapi_schema
 
-    app.openapi = openapi  # type: ignore[method-assign]  # how FastAPI documents it
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
@@ -91,8 +91,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 
 def _say_what_is_sent(method: str, parameter: dict[str, Any]) -> None:
-    """A parameter is sent or left out: null is how the code says that it is absent. A PATCH without If-Match is refused by a problem of its
-    own (428), so the code takes it as absent too.
+    """Describe a parameter as sent or left out: null only means absent in code.
+
+    A PATCH without If-Match is refused by its own problem (428), so the code accepts it as absent
+    too.
     """
     schema = parameter["schema"]
     kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
@@ -106,12 +108,12 @@ def _say_what_is_sent(method: str, parameter: dict[str, Any]) -> None:
 
 def _problem_answer() -> dict[str, Any]:
     example = Invalid(
-        "/min_gpus: It needs more GPUs of one type than the cluster has. Give at most 24.",
+        "/min_gpus: The job needs more GPUs of one type than the cluster has. Give at most 24.",
         errors=[
             FieldError(
                 "/min_gpus",
                 "exceeds_cluster",
-                "It needs more GPUs of one type than the cluster has.",
+                "The job needs more GPUs of one type than the cluster has.",
                 "Give at most 24.",
                 99,
             )

@@ -1,4 +1,7 @@
-"""Sends problems: every error of the service, FastAPI's own included, as application/problem+json, never with a traceback."""
+"""Sends every error as application/problem+json, without a traceback.
+
+FastAPI's own errors are included.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
     found = error.errors()
     if found and found[0]["type"] == "json_invalid":
         return problem_response(
-            MalformedRequest(f"The body is no JSON: {found[0]['ctx']['error']}."), request
+            MalformedRequest(f"The body is not JSON: {found[0]['ctx']['error']}."), request
         )
     errors = [field_error(one) for one in found[:_MOST_ERRORS]]
     detail = " ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
@@ -113,10 +116,10 @@ async def _on_database_away(request: Request, error: Exception) -> JSONResponse:
 
 
 def database_away(request: Request, error: Exception) -> Problem:
-    said = (
+    reason = (
         first_line(error.orig or error) if isinstance(error, DBAPIError) else type(error).__name__
     )
-    log.error("%s %r: the database does not answer: %s", request.method, request.url.path, said)
+    log.error("%s %r: the database does not answer: %s", request.method, request.url.path, reason)
     return Unavailable(
         "The database does not answer, or another writer holds it too long.",
         headers={"Retry-After": "2"},
@@ -133,7 +136,8 @@ async def _on_collision(request: Request, error: Exception) -> JSONResponse:
     )
     return problem_response(
         Conflict(
-            "Another request stored the same name or id at the same moment. Look at it, then try again."
+            "Another request stored the same name or id at the same moment. "
+            "Look at it, then try again."
         ),
         request,
     )
@@ -148,12 +152,9 @@ async def _on_anything_else(request: Request, error: Exception) -> JSONResponse:
         exc_info=error,
     )
     answer = problem_response(
-        InternalError(
-            "Maat met an error that it did not expect. The log has it under the request id."
-        ),
+        InternalError("Maat met an unexpected error. The log has it under the request id."),
         request,
     )
-    answer.headers.update(
-        security_headers(request.app.state.script_hashes)
-    )  # this one answer is made outside of all middleware
+    # This answer alone is made outside of all middleware.
+    answer.headers.update(security_headers(request.app.state.script_hashes))
     return answer

@@ -1,4 +1,7 @@
-"""HEAD on every address that takes GET, and 304 for a reader who has the answer already. Asks the application as GET, and cuts its answer."""
+"""HEAD on every GET address, and 304 for a reader that already has the answer.
+
+Calls the application with GET and cuts its answer.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _OF_CONTENT = ("content-length", "content-type", "content-encoding")
 
 
 class SafeMethods:
-    """Stands outside the routes: what they answer to GET, and its headers, are the same for HEAD."""
+    """Middleware outside the routes: HEAD gets the same answer and headers as GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -29,14 +32,14 @@ class SafeMethods:
 
 
 class _WithoutContent:
-    """One answer, cut off behind its headers: always for HEAD, for GET where the reader has it."""
+    """An answer cut after its headers: always for HEAD, for GET if the reader has it."""
 
     def __init__(self, head: bool, known: str | None, receive: Receive, send: Send) -> None:
         self._cut, self._known, self._receive, self._send = head, known, receive, send
         self._ended = False
 
     async def receive(self) -> Message:
-        """An endless answer (a stream) learns that nobody listens any more."""
+        """Tell an endless answer (a stream) that the client has disconnected."""
         return {"type": "http.disconnect"} if self._ended else await self._receive()
 
     async def send(self, message: Message) -> None:

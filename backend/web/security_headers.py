@@ -1,6 +1,8 @@
-"""The headers that tell a browser what an answer may do: run no foreign or injected script, be framed by no site, be taken for nothing else.
+"""The headers that limit what an answer may do in a browser.
 
-Styles may stand inline: Mantine and Plotly write them. Scripts may not, but for the few of our own whose hashes the policy names.
+It runs no foreign or injected script, is framed by no site and is read as no other type. Inline
+styles are allowed: Mantine and Plotly write them. Inline scripts are not, except our own, whose
+hashes the policy names.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _INLINE_SCRIPT = re.compile(r"<script(?:\s+type=\"text/javascript\")?>(.*?)</script>", re.DOTALL)
 _FIXED = {
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",  # for browsers that know no frame-ancestors
+    "X-Frame-Options": "DENY",  # for browsers without frame-ancestors
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -24,7 +26,10 @@ _FIXED = {
 
 
 def inline_script_hashes(html: str) -> list[str]:
-    """What a policy calls the inline scripts of a trusted template: `'sha256-...'` each."""
+    """Return the hashes of a trusted template's inline scripts, for the policy.
+
+    Each is `'sha256-...'`.
+    """
     return [
         f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
         for code in _INLINE_SCRIPT.findall(html)
@@ -32,7 +37,10 @@ def inline_script_hashes(html: str) -> list[str]:
 
 
 def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
-    """The headers of every answer; `script_hashes`: the inline scripts that may run."""
+    """Return the headers of every answer.
+
+    `script_hashes`: the inline scripts that may run.
+    """
     policy = {
         "default-src": "'self'",
         "script-src": " ".join(("'self'", *sorted(script_hashes))),
@@ -51,7 +59,10 @@ def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer. `script_hashes` is read with each: the pages add theirs with the first of them."""
+    """Adds the headers to every answer.
+
+    `script_hashes` is read for each answer: the pages add theirs with the first one.
+    """
 
     def __init__(self, app: ASGIApp, script_hashes: set[str]) -> None:
         self._app = app

@@ -1,5 +1,7 @@
-"""Reads requests strictly: what JSON does not allow (NaN, Infinity), no database keeps (NUL, lone surrogates) or no route takes (unknown query
-parameters) never reaches a route.
+"""Reads requests strictly, so that routes never see invalid input.
+
+Refuses what JSON forbids (NaN, Infinity), what databases cannot store (NUL, lone surrogates) and
+unknown query parameters.
 """
 
 from __future__ import annotations
@@ -43,19 +45,19 @@ _CONSTANTS = (b"NaN", b"Infinity")
 _MOST_ERRORS = 100
 _MOST_MEMBERS = 1000
 _UNSTORABLE = (
-    "The body holds text with a NUL character or half a surrogate pair, which no text may."
+    "The body holds text with a NUL character or half a surrogate pair, which is not allowed."
 )
 
 
 @dataclass(frozen=True)
 class _NoNumber:
-    """Stands where a body says NaN or Infinity, until its place is known."""
+    """Replaces NaN or Infinity in a body until its place is known."""
 
     name: str
 
 
 class StrictRequest(Request):
-    """A request whose body is as large as its route takes, and whose JSON is JSON."""
+    """A request with the body limit of its route and strict JSON."""
 
     most_bytes = SMALL_BYTES
 
@@ -70,7 +72,10 @@ class StrictRequest(Request):
         return self._strict_json
 
     def parse(self, field: ModelField) -> None:
-        """Parse and validate the body here, in a thread; raises RequestValidationError. FastAPI finds it parsed."""
+        """Parse and validate the body here, in a thread, so that FastAPI finds it parsed.
+
+        Raises RequestValidationError.
+        """
         self._strict_json = parse_strictly(self._body)
         _, errors = field.validate(self._strict_json, {}, loc=("body",))
         if errors:
@@ -78,7 +83,10 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """Asks who sends a body before it reads it, parses it by `parse_strictly`, and lets the problems of reading it through as they are."""
+    """Identifies the sender before it reads a body, and parses it strictly.
+
+    Problems while reading pass through unchanged.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -98,7 +106,7 @@ class StrictRoute(APIRoute):
                     await anyio.to_thread.run_sync(request.parse, self.body_field)
                 return await handle(request)
             except Exception as error:
-                # FastAPI wraps whatever reading a body raises: the problem inside says more.
+                # FastAPI wraps errors from reading a body: the inner problem is more precise.
                 if isinstance(error.__cause__, Problem) and not isinstance(
                     error, RequestValidationError
                 ):
@@ -109,7 +117,7 @@ class StrictRoute(APIRoute):
 
 
 async def _receive(request: StrictRequest, route: APIRoute) -> None:
-    """Read the body, large ones a few at a time: they are held in memory until the request is over."""
+    """Read the body; large ones a few at a time, since they stay in memory."""
     gates: Gates = request.app.state.gates
     request.most_bytes = min(
         most_bytes_of(route.endpoint), request.app.state.settings.max_upload_bytes
@@ -120,37 +128,43 @@ async def _receive(request: StrictRequest, route: APIRoute) -> None:
 
 
 async def _pass_gate(request: Request) -> None:
-    """The place is given back when the dependencies of the route have ended, its transaction among them."""
+    """Hold a place until the route's dependencies have ended.
+
+    Its transaction is one of them.
+    """
     gates: Gates = request.app.state.gates
     await _stack(request).enter_async_context(gates.passed_by(request.method))
 
 
 def _stack(request: Request) -> AsyncExitStack:
-    """What is to be undone when the function-scoped dependencies have ended."""
+    """Return the stack that unwinds when the function-scoped dependencies have ended."""
     stack: AsyncExitStack = request.scope["fastapi_function_astack"]
     return stack
 
 
 def _refuse_unknown_parameters(request: Request, route: APIRoute) -> None:
-    """A filter that is misspelt would else show everything. Raises Invalid naming each."""
+    """Raise Invalid naming each: a misspelt filter would otherwise show everything."""
     known = list(dict.fromkeys(_query_names(route.dependant)))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
         remedy = (
-            f"Use one of {', '.join(known)}." if known else "Leave it out: this address takes none."
+            f"Use one of {', '.join(known)}."
+            if known
+            else "Leave it out: this address accepts none."
         )
         errors = [
             FieldError(
                 f"/{pointer_part(name)}",
                 "unknown_parameter",
-                "There is no such query parameter here.",
+                "This query parameter does not exist here.",
                 remedy,
                 name,
             )
             for name in unknown[:_MOST_ERRORS]
         ]
         raise Invalid(
-            f"There is no query parameter {shown_value(unknown[0])!r} here. {remedy}", errors=errors
+            f"The query parameter {shown_value(unknown[0])!r} does not exist here. {remedy}",
+            errors=errors,
         )
 
 
@@ -161,7 +175,7 @@ def _query_names(dependant: Dependant) -> Iterator[str]:
 
 
 def _check_type(request: Request, body: bytes) -> None:
-    """Raises UnsupportedMediaType for a body that its header does not call JSON."""
+    """Raise UnsupportedMediaType unless the header declares the body as JSON."""
     given = request.headers.get("content-type", "")
     kind = given.partition(";")[0].strip().lower()
     if (
@@ -170,14 +184,17 @@ def _check_type(request: Request, body: bytes) -> None:
         or not body
     ):
         return
-    said = (
+    found = (
         f"The Content-Type is {shown_value(given)}" if given else "There is no Content-Type header"
     )
-    raise UnsupportedMediaType(f"{said}: send JSON with `Content-Type: application/json`.")
+    raise UnsupportedMediaType(f"{found}: send JSON with `Content-Type: application/json`.")
 
 
 def parse_strictly(body: bytes) -> Any:
-    """The body's JSON value. Raises MalformedRequest that says what it was, Invalid for an object of very many members."""
+    """Return the body's JSON value.
+
+    Raises MalformedRequest with the cause, Invalid for an object with too many members.
+    """
     try:
         value = parse_json(body, parse_constant=_NoNumber)
         refuse_deep(body, value)
@@ -185,28 +202,31 @@ def parse_strictly(body: bytes) -> Any:
             _refuse_constants(value)
         _refuse_unusable(value)
     except UnicodeDecodeError:
-        raise MalformedRequest("The body is no UTF-8 text.") from None
+        raise MalformedRequest("The body is not UTF-8 text.") from None
     except RecursionError:
         raise MalformedRequest("The body is nested too deeply.") from None
     except ValueError as error:
-        raise MalformedRequest(f"The body is no JSON: {error}.") from None
+        raise MalformedRequest(f"The body is not JSON: {error}.") from None
     return value
 
 
 def _refuse_constants(value: Any) -> None:
     found = list(islice(_constants(value, ""), _MOST_ERRORS))
     if found:
-        detail = f"The body holds {found[0].value}, which is no JSON. Give a finite number, or leave the field out."
+        detail = (
+            f"The body holds {found[0].value}, which is not JSON. "
+            "Give a finite number, or leave the field out."
+        )
         raise MalformedRequest(detail, errors=found)
 
 
 def _constants(value: Any, pointer: str) -> Iterator[FieldError]:
-    """Where a body says NaN or Infinity, in its order."""
+    """Yield where a body holds NaN or Infinity, in order."""
     if isinstance(value, _NoNumber):
         yield FieldError(
             pointer,
             "no_number",
-            f"{value.name} is no JSON.",
+            f"{value.name} is not JSON.",
             "Give a finite number, or leave the field out.",
             value.name,
         )
@@ -215,7 +235,7 @@ def _constants(value: Any, pointer: str) -> Iterator[FieldError]:
 
 
 def _refuse_unusable(value: Any) -> None:
-    """What no field may be, however deep it stands: text that no database keeps, an object of very many members."""
+    """Refuse unstorable text and objects with too many members, at any depth."""
     waiting = [(value, "")]
     while waiting:
         held, pointer = waiting.pop()
@@ -240,7 +260,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 def _check_members(held: dict[str, Any], pointer: str) -> None:
     if len(held) > _MOST_MEMBERS:
         message, remedy = (
-            "It has more members than anything that Maat takes.",
+            "The object has more members than any that Maat accepts.",
             f"Give at most {_MOST_MEMBERS}.",
         )
         raise Invalid(

@@ -11,7 +11,7 @@ from maat.api.fields import Body, GpuTypeName, Name, Parameters, RoundSeconds, T
 from maat.vocabulary import MAX_GPUS_PER_NODE
 
 MAX_NODES = 5_000
-MAX_CLUSTER_GPUS = 20_000  # each stands on the cluster's page, and in every answer about its state
+MAX_CLUSTER_GPUS = 20_000  # the cluster's page and every answer about its state show each one
 MAX_SPEED = 100_000.0
 
 Speed = Annotated[float, Field(gt=0.0, le=MAX_SPEED)]
@@ -21,7 +21,7 @@ GpuIndices = Annotated[
 
 
 class NodeBody(Body):
-    """One node, or `count` alike (then `name` is the stem of theirs)."""
+    """One node, or `count` equal ones, whose names then begin with `name`."""
 
     gpu_type: GpuTypeName
     gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)]
@@ -41,14 +41,14 @@ class ClusterBody(Body):
     placer: Annotated[str, Field(max_length=100)] = "whole-node"
     placer_parameters: Parameters = Field(default_factory=dict)
     round_seconds: RoundSeconds | None = Field(
-        default=None, description="The policy's own interval where absent."
+        default=None, description="Default: the policy's own interval."
     )
     speed: Speed = Field(default=1.0, description="Cluster seconds per wall second.")
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
 
 
 class ClusterChanges(Body):
-    """What may change of a cluster. What is left out stays."""
+    """Changes of a cluster. Fields left out stay unchanged."""
 
     name: Name | None = None
     policy: Annotated[str, Field(max_length=100)] | None = None
@@ -67,7 +67,7 @@ class NodeChanges(Body):
 
 
 class NodesBody(Body):
-    """Nodes to add behind those that there are: the numbers of their GPUs follow."""
+    """Nodes to add after the present ones; their GPU numbers follow."""
 
     nodes: Annotated[list[NodeBody], Field(min_length=1, max_length=MAX_NODES)]
 
@@ -108,22 +108,22 @@ class ClusterOut(TypedDict):
 class GpuOut(TypedDict):
     """One GPU, and which job holds it."""
 
-    gpu: Annotated[int, Field(description="Its number in the cluster.")]
+    gpu: Annotated[int, Field(description="The GPU's number in the cluster.")]
     node: str
-    index: Annotated[int, Field(description="Its number on the node.")]
+    index: Annotated[int, Field(description="The GPU's number on the node.")]
     gpu_type: str
     drained: bool
     held: Annotated[bool, Field(description="Whether a job holds it.")]
     job_id: Annotated[
         str | None,
-        Field(description="Of another tenant's job a key of this answer, such as `other-1`."),
+        Field(description="For another tenant's job, a key of this answer such as `other-1`."),
     ]
     job_name: str | None
     tenant: str | None
 
 
 class NodeRoom(TypedDict):
-    """How much is free on one node: what fragmentation is seen by."""
+    """The free GPUs of one node, which show fragmentation."""
 
     node: str
     gpu_type: str

@@ -28,7 +28,8 @@ Item = TypeVar("Item")
 LARGEST_BATCH = 2**31 - 1
 
 _RFC3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
 _LIKE_THIS = (
     "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
@@ -37,7 +38,7 @@ _TOO_LATE = datetime(9999, 1, 1, tzinfo=UTC)  # sums with a cluster's time must 
 
 
 class Body(BaseModel):
-    """What a request may hold: exactly these fields, of exactly these types."""
+    """A request with exactly these fields, of exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -59,10 +60,10 @@ class Page(TypedDict, Generic[Item]):
 
 def _printable(text: str) -> str:
     if text != text.strip():
-        raise ValueError("It begins or ends with white space: leave that out")
+        raise ValueError("The text begins or ends with white space: leave that out")
     if not text.isprintable():
         raise ValueError(
-            "It holds characters that cannot be shown: use letters, digits, spaces and signs"
+            "The text holds characters that cannot be shown: use letters, digits, spaces and signs"
         )
     return text
 
@@ -76,15 +77,15 @@ Parameters = Annotated[dict[str, Any], Field(max_length=100)]
 
 
 def _read_moment(given: object) -> object:
-    """Read RFC 3339 and nothing else: pydantic alone takes a number for seconds since 1970."""
+    """Read RFC 3339 only: pydantic alone would accept a number as seconds since 1970."""
     if not isinstance(given, str) or not _RFC3339.fullmatch(given):
-        raise ValueError(f"It is no time: {_LIKE_THIS}")
+        raise ValueError(f"This is not a time: {_LIKE_THIS}")
     try:
         moment = datetime.fromisoformat(given.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"There is no such time: {_LIKE_THIS}") from None
+        raise ValueError(f"This time does not exist: {_LIKE_THIS}") from None
     if moment >= _TOO_LATE:
-        raise ValueError("It is too far in the future: give a time before the year 9999")
+        raise ValueError("The time is too far in the future: give one before the year 9999")
     return moment
 
 

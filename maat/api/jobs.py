@@ -1,4 +1,4 @@
-"""Jobs: what is asked of a new one, how one stands, what it held, and why."""
+"""Jobs: requests, states, allocations and explanations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MAX_WORK = 1000.0
 class JobBody(Body):
     """A new job.
 
-    An adaptive job leaves GPU count and batch size to the scheduler; `gpu_count` is then what
-    policies use that do not choose.
+    An adaptive job leaves GPU count and batch size to the scheduler; policies that do not choose
+    them use `gpu_count`.
     """
 
     name: Name = Field(title="Name")
@@ -27,7 +27,7 @@ class JobBody(Body):
         title="Model", description="A name of GET /models."
     )
     cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
-        default=None, description="Id or name; the first cluster where absent."
+        default=None, description="Id or name; default: the first cluster."
     )
     adaptivity: Literal["rigid", "strong-scaling", "adaptive"] = Field(
         default="adaptive", title="What Maat may vary"
@@ -47,40 +47,40 @@ class JobBody(Body):
     gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
         default=None,
         title="GPU types",
-        description="Those that it may use; all on which the model runs where absent.",
+        description="The types that the job may use; default: all on which the model runs.",
     )
     preemptible: bool = Field(default=True, title="May be preempted")
     priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = Field(
         default=0,
         title="Priority",
-        description="Under fifo the job of higher priority goes first; other policies ignore it.",
+        description="Under fifo, jobs of higher priority go first; other policies ignore it.",
     )
     external_id: Name | None = Field(
         default=None, title="Your own id", description="Your own id, unique in your tenant."
     )
     workload_kind: Literal["training", "batch-inference", "latency-inference"] = Field(
         default="training",
-        title="What it does",
-        description="What counts as goodput: effective samples/s; samples/s; 1 or 0 for a promised "
-        "latency kept or not.",
+        title="Kind of work",
+        description="What counts as goodput: effective samples/s; samples/s; 1 if the latency SLO "
+        "is met, else 0.",
     )
     promised_seconds: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
         default=None,
-        title="Promised for a batch (s)",
-        description="Of latency-bound inference alone: in which it answers `batch_size` requests "
-        "that it serves together.",
+        title="Latency SLO of a batch (s)",
+        description="Only for latency-bound inference: the time in which it answers a batch of "
+        "`batch_size` requests.",
     )
 
 
 class BatchBody(Body):
-    """Many jobs. `atomic`: all or none; `partial`: those that can be used."""
+    """Many jobs. `atomic`: all or none; `partial`: the usable ones."""
 
     jobs: Annotated[list[SkipValidation[JobBody]], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
     mode: Literal["atomic", "partial"] = "atomic"
 
 
 class DemoBody(Body):
-    """Jobs drawn by chance, to try a cluster with."""
+    """Randomly drawn jobs, to try a cluster."""
 
     cluster_id: Annotated[str, Field(max_length=200)] | None = None
     count: Annotated[int, Field(ge=1, le=MAX_DEMO_JOBS)] = 10
@@ -108,7 +108,7 @@ class AllocationOut(TypedDict):
 
 
 class ReasonOut(TypedDict):
-    """Why it has what it has: the most structural reason that is true, with the numbers behind it."""
+    """Why a job has its allocation: the most structural true reason and its numbers."""
 
     code: str
     sentence: str
@@ -117,7 +117,7 @@ class ReasonOut(TypedDict):
 
 
 class JobOut(TypedDict):
-    """A job: what was asked for and how it stands, as of the latest round."""
+    """A job: its request and its state as of the latest round."""
 
     id: str
     name: str
@@ -142,12 +142,12 @@ class JobOut(TypedDict):
     submitted_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None
-    progress: Annotated[float, Field(description="Share of its work that is done, 0 to 1.")]
+    progress: Annotated[float, Field(description="Share of the work that is done, 0 to 1.")]
     remaining_seconds: Annotated[
-        float | None, Field(description="At its present goodput; null while it has none.")
+        float | None, Field(description="At the present goodput; null without goodput.")
     ]
     wait_seconds: Annotated[
-        float, Field(description="From submission to its first GPU, or to now.")
+        float, Field(description="From submission to the first GPU, or until now.")
     ]
     gpu_hours: float
     restarts: int
@@ -159,7 +159,7 @@ class JobOut(TypedDict):
 
 
 class JobPage(TypedDict):
-    """`state_counts` and `total` follow the same filters as the rows."""
+    """One page of jobs. `state_counts` and `total` use the filters of the rows."""
 
     items: list[JobOut]
     next_cursor: Annotated[
@@ -171,8 +171,10 @@ class JobPage(TypedDict):
 
 
 class BatchItem(TypedDict):
-    """What became of one job of a batch: `status` as it would have been by itself, with the job or
-    the problem."""
+    """The result for one job of a batch.
+
+    `status`: as if it had been submitted alone, with the job or the problem.
+    """
 
     index: int
     status: int
@@ -181,7 +183,7 @@ class BatchItem(TypedDict):
 
 
 class BatchOut(TypedDict):
-    """What became of a batch."""
+    """The result of a batch."""
 
     items: list[BatchItem]
     created: int
@@ -189,7 +191,7 @@ class BatchOut(TypedDict):
 
 
 class AllocationSpanOut(TypedDict):
-    """A stretch of a job's life with the same allocation; `to_at` is null while it lasts."""
+    """A span of time with the same allocation; `to_at` is null while it lasts."""
 
     round_number: int
     from_at: Timestamp
@@ -204,7 +206,7 @@ class AllocationSpanOut(TypedDict):
 
 
 class JobEventOut(TypedDict):
-    """Something that happened to a job."""
+    """An event of a job."""
 
     id: int
     at: Timestamp
@@ -223,10 +225,10 @@ class StartOut(TypedDict):
 
 
 class Remedy(TypedDict):
-    """Something that its owner could do: `field` of the job to change, `code` of the way.
+    """What the owner could do: `field` to change, `code` of the kind of change.
 
-    A job is not changed: cancel it and submit it again with `changes`. A round was tried with them
-    on the cluster as it stands.
+    A job is not changed: cancel it and submit it again with `changes`. They were tried with a round
+    on the present cluster.
     """
 
     code: str
@@ -235,14 +237,14 @@ class Remedy(TypedDict):
     changes: Annotated[
         dict[str, Any],
         Field(
-            description="Fields of the job to submit instead, by name; null leaves one out.",
+            description="Fields of the job to submit instead, by name; null leaves a field out.",
         ),
     ]
     starts_with: Annotated[StartOut | None, Field(description="What the tried round gave it.")]
 
 
 class ExplanationOut(TypedDict):
-    """Why a job has what it has, and what its owner can do."""
+    """Why a job has its allocation, and what its owner can do."""
 
     primary: ReasonOut
     reasons: list[ReasonOut]

@@ -1,4 +1,4 @@
-"""Measurements: uploaded tables of unequal GPUs, or of what jobs on one GPU lose."""
+"""Measurements: uploaded tables of GPU variability or of interference."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ MAX_FILES = 32
 MAX_BYTES = 4_000_000  # of all files together
 MAX_LINES = 100_000
 ACCEPTED = {
-    MeasurementKind.VARIABILITY: "CSV files with the columns uuid (the GPU) and perf (a time), named APPLICATION-GPUTYPE.csv.",
-    MeasurementKind.INTERFERENCE: "One CSV with the columns victim, partner, gpu_count, slowdown; PAL's norm_speed.csv; "
-    "or Gavel's simulation_throughputs.json.",
+    MeasurementKind.VARIABILITY: "CSV files with the columns uuid (the GPU) and perf (a time), "
+    "named APPLICATION-GPUTYPE.csv.",
+    MeasurementKind.INTERFERENCE: "One CSV with the columns victim, partner, gpu_count, slowdown; "
+    "PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.",
 }
 
 
 def _unmistakable(name: str) -> str:
-    """A simulation names measurements where it could also name the shipped table, give a number, or choose a GPU type by `#`."""
+    """Check a name of measurements.
+
+    It must differ from the shipped table's name and from numbers, and must not hold `#`, which
+    chooses a GPU type.
+    """
     if (
         name == SYNTHETIC
         or "#" in name
         or re.fullmatch(r"[-+\d.,eE_]+|[-+]?(nan|inf|infinity)", name, re.IGNORECASE)
     ):
         raise ValueError(
-            f"It is a number, '{SYNTHETIC}' or has a '#', which mean something else: use another name"
+            f"A number, '{SYNTHETIC}' and a '#' have another meaning here: use another name"
         )
     return name
 
@@ -40,7 +45,11 @@ class FileBody(Body):
 
 
 class MeasurementBody(Body):
-    """Of GPUs that are not alike (`variability`) one file for each application and GPU type; of jobs on one GPU (`interference`) one file."""
+    """Uploaded files.
+
+    `variability` (GPUs of a type differ): one file per application and GPU type; `interference`
+    (jobs share a GPU): one file.
+    """
 
     kind: Annotated[MeasurementKind, Field(strict=False)]
     name: Annotated[Name, AfterValidator(_unmistakable)]
@@ -54,7 +63,11 @@ class FileOut(TypedDict):
 
 
 class MeasurementOut(TypedDict):
-    """`digest`: as `sha256sum FILES | sha256sum` prints it. `covers`: GPU type -> the applications or models that were measured on it."""
+    """Uploaded measurements.
+
+    `digest`: as `sha256sum FILES | sha256sum` prints it. `covers`: GPU type -> the applications or
+    models measured on it.
+    """
 
     id: str
     kind: MeasurementKind
@@ -69,7 +82,10 @@ class MeasurementOut(TypedDict):
 
 
 class UsedOut(TypedDict):
-    """Measurements that work was asked for with. They stay with it when they are deleted. `gpu_type`: the one chosen of a table for several."""
+    """Measurements that an operation uses. It keeps them when they are deleted.
+
+    `gpu_type`: the one chosen from a table for several.
+    """
 
     id: str
     kind: MeasurementKind

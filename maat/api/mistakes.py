@@ -1,6 +1,6 @@
-"""Counts the mistakes in one body and stops at a bound: describing very many is slow.
+"""Counts the errors in one body and stops at a limit.
 
-Which values are mistakes is for the schemas to say.
+Describing very many is slow. The schemas decide which values are errors.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MOST_MISTAKES = 1000
 
 
 class TooManyMistakes(Exception):
-    """A body has more than MOST_MISTAKES mistakes.
+    """A body has more than MOST_MISTAKES errors.
 
-    `held`: the object within `body` at which the bound was passed; `error`: the mistakes of that
+    `held`: the object within `body` at which the limit was passed; `error`: the errors of that
     object. Not a ValueError, so that pydantic does not collect it but ends the validation.
     """
 
@@ -42,14 +42,14 @@ def checked(value: Any, check: Callable[[Any], T]) -> T:
     """Return what `check` makes of an object of a body.
 
     Called for the body and, by `check`, for every object within it. Raises TooManyMistakes as soon
-    as the objects within it have more than MOST_MISTAKES together.
+    as the objects within it have more than MOST_MISTAKES errors together.
     """
     count = _COUNT.get()
     if count is not None:
         return _counted(value, check, count)
     token = _COUNT.set(_Count())
     try:
-        return check(value)  # its own mistakes are as few as its members
+        return check(value)  # the body's own errors are at most as many as its members
     except TooManyMistakes as found:
         found.body = value
         raise
@@ -62,7 +62,7 @@ def _counted(value: Any, check: Callable[[Any], T], count: _Count) -> T:
     try:
         return check(value)
     except ValidationError as error:
-        # The error holds those of the objects within.
+        # The error includes those of inner objects.
         count.mistakes = max(count.mistakes, before + error.error_count())
         if count.mistakes > MOST_MISTAKES:
             raise TooManyMistakes(value, error) from None

@@ -22,14 +22,18 @@ class ModelOnTypeOut(TypedDict):
     gpus_per_replica: int
     throughput_parameters: dict[str, float]
     fit_error: Annotated[
-        float | None, Field(description="Median; null where the row is derived rather than fitted.")
+        float | None, Field(description="Median; null if the row is derived, not fitted.")
     ]
     fit_errors: FitErrorOut | None
     provenance: str
 
 
 class ModelOut(TypedDict):
-    """A model that jobs can train. `work`: effective samples of its standard training. `noise_scale_curve`: [progress, phi in samples]."""
+    """A model that jobs can train.
+
+    `work`: effective samples of its standard training. `noise_scale_curve`: [progress, phi in
+    samples].
+    """
 
     name: str
     title: str

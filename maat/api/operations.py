@@ -1,4 +1,4 @@
-"""Long work and how far it is."""
+"""Long work and its progress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ OperationState = Literal["queued", "running", "succeeded", "failed", "cancelled"
 
 
 class OperationOut(TypedDict):
-    """Long work. `error` is a problem document where it failed; `result_url` leads to what it made."""
+    """Long work.
+
+    `error`: a problem document if it failed; `result_url`: the address of its result.
+    """
 
     id: str
     kind: str
@@ -25,7 +28,7 @@ class OperationOut(TypedDict):
     error: dict[str, Any] | None
     result_url: str | None
     cancel_requested: bool
-    cancelable: Annotated[bool, Field(description="Whether a cancel would still do something.")]
+    cancelable: Annotated[bool, Field(description="Whether a cancel would have an effect.")]
     created_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None

@@ -1,4 +1,4 @@
-"""What there is to choose from: policies and placers with their parameters, and fidelities."""
+"""Policies and placers with their parameters, and fidelities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing_extensions import TypedDict
 
 
 class ParameterOut(TypedDict):
-    """One knob: its type (number, integer, boolean, string), default and range, its unit, and where its default comes from."""
+    """One parameter of a policy or placer.
+
+    Its type (number, integer, boolean, string), default, range and unit, and the default's source.
+    """
 
     name: str
     type: str
@@ -22,7 +25,11 @@ class ParameterOut(TypedDict):
 
 
 class DescribedOut(TypedDict):
-    """`round_seconds`: a policy's own interval; `placer`: the one that goes with it. Both null for a placer."""
+    """A policy or placer.
+
+    `round_seconds`: a policy's own interval; `placer`: its default placer. Both are null for a
+    placer.
+    """
 
     name: str
     title: str
@@ -33,9 +40,10 @@ class DescribedOut(TypedDict):
 
 
 class FidelityOut(TypedDict):
-    """A preset of modelling switches for every point where a paper and a published simulator disagree.
+    """A preset of switches for the differences between paper and simulator.
 
-    `policy_parameters`, `placer_parameters`: by policy and placer, what holds where a request sets none. `round_seconds`: of every policy.
+    `policy_parameters`, `placer_parameters`: by policy and placer, used where a request sets none.
+    `round_seconds`: of every policy.
     """
 
     name: str

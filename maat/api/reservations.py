@@ -1,4 +1,4 @@
-"""GPUs that are kept free for a tenant or a job."""
+"""GPUs that are kept for a tenant or a job."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from maat.api.fields import Body, GpuCount, GpuTypeName, Moment, Name, Timestamp
 
 
 class ReservationBody(Body):
-    """GPUs of one type that everybody but the holder leaves free: a tenant by name, or a job by id. Times are the cluster's own."""
+    """GPUs of one type kept for a holder: a tenant by name, or a job by id.
+
+    Times are the cluster's own.
+    """
 
     gpu_type: GpuTypeName
     gpu_count: GpuCount
     tenant: Name | None = None
     job_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    start_at: Moment | None = Field(default=None, description="Now where absent.")
-    end_at: Moment | None = Field(
-        default=None, description="It holds until it is removed where absent."
-    )
+    start_at: Moment | None = Field(default=None, description="Default: now.")
+    end_at: Moment | None = Field(default=None, description="Default: until it is removed.")
 
 
 class ReservationOut(TypedDict):
-    """`tenant`, `job_id`: the holder, one of them; both null where it is another tenant, and a job of one goes by a key such as `other-1`.
+    """A reservation.
 
-    `state`: whether it holds at this moment of the cluster's time. One for a job is over when the job has ended.
+    The holder is `tenant` or `job_id`; both are null for another tenant, and another tenant's job
+    has a key such as `other-1`. `state`: at the cluster's present time. A reservation for a job is
+    over when the job has ended.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Rounds, their records, and what followed round by round."""
+"""Rounds, their records, and their timeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from maat.api.jobs import ReasonOut
 
 
 class RoundOut(TypedDict):
-    """A round without its record. `gap`: how far the decision may be from the best one, as a share; `prices`: worth of one GPU by type."""
+    """A round without its record.
+
+    `gap`: the largest relative distance of the decision from the optimum; `prices`: worth of one
+    GPU by type.
+    """
 
     number: int
     at: Timestamp
@@ -22,7 +26,7 @@ class RoundOut(TypedDict):
     gpus_used: int
     gpus_total: int
     gpus_by_type: Annotated[dict[str, int], Field(description="GPUs in use.")]
-    capacity_by_type: Annotated[dict[str, int], Field(description="GPUs that may be used.")]
+    capacity_by_type: Annotated[dict[str, int], Field(description="Usable GPUs.")]
     changes: int
     policy: str
     placer: str
@@ -41,9 +45,11 @@ class RoundOut(TypedDict):
 
 
 class RoundDetailOut(RoundOut):
-    """A round with its record: the goodput matrix over feasible pairs, the chosen columns, grants, reasons and the solver's report.
+    """A round with its record.
 
-    `record.others`: rows of other tenants' jobs, which go by keys such as `other-1` within this answer; their GPUs and prices count as they did.
+    The record has the goodput matrix over feasible pairs, the chosen columns, grants, reasons and
+    the solver's report. `record.others`: rows of other tenants' jobs, which have keys such as
+    `other-1` within this answer; their GPUs and prices are unchanged.
     """
 
     record: Annotated[RoundRecord | None, AsStored]
@@ -66,7 +72,7 @@ class TimelineSeries(TypedDict):
 
 
 class TimelineOut(TypedDict):
-    """What followed round by round. `rounds_per_point` is above 1 where rounds were left out to keep it short."""
+    """Rounds over time. `rounds_per_point` is above 1 if rounds were left out."""
 
     series: TimelineSeries
     points: int
@@ -80,9 +86,10 @@ class RoundConfiguration(TypedDict):
 
 
 class RoundPairs(TypedDict):
-    """The feasible cells of the goodput matrix: row `job`, column `column`, effective samples/s, and the policy's utility.
+    """The feasible cells of the goodput matrix.
 
-    Of another tenant's job there is the chosen cell alone, without its goodput.
+    Row `job`, column `column`, effective samples/s, and the policy's utility. Another tenant's job
+    has only the chosen cell, without its goodput.
     """
 
     job: list[int]
@@ -92,7 +99,10 @@ class RoundPairs(TypedDict):
 
 
 class RoundRecord(TypedDict):
-    """`others`: rows of other tenants' jobs, whose ids are keys of this answer."""
+    """The decision of a round.
+
+    `others`: rows of other tenants' jobs, whose ids are keys.
+    """
 
     round: int
     at_seconds: float

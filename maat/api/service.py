@@ -1,4 +1,4 @@
-"""The service itself: whether it is well, and who asks."""
+"""The service itself: its health, and who asks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from maat.api.fields import Timestamp
 
 
 class WorkerOut(TypedDict):
-    """`none`: no round has been made yet, or no cluster is to have any. `stale`: some rounds in a row are missing, or the last one is of the
-    future: the clock was set back, and no round has come since."""
+    """The health of the worker.
+
+    `none`: no round has been made yet, or no cluster needs any. `stale`: several rounds are
+    missing, or the last one is in the future: the clock was set back, and no round followed.
+    """
 
     state: Literal["ok", "stale", "none"]
     last_round_age_seconds: float | None
 
 
 class HealthOut(TypedDict):
-    """`database`: `slow` where it has not answered in time; `worker` is then what was known `checked_seconds_ago`, its age grown since."""
+    """The health of the service.
+
+    `database`: `slow` if it has not answered in time; `worker` is then the state known
+    `checked_seconds_ago`, with its age updated.
+    """
 
     status: Literal["ok", "degraded"]
     version: str

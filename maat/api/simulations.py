@@ -1,4 +1,4 @@
-"""Simulations: what is simulated under which conditions, and what came of it."""
+"""Simulations: their conditions and their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_RUNS = 200  # traces x entries of `runs`
 MAX_TRACES = 12
 MAX_SIMULATED_JOBS = 20_000
 MAX_SIMULATED_GPUS = 20_000
-MAX_CHOSEN_JOBS = 12  # whose allocations one answer holds
+MAX_CHOSEN_JOBS = 12  # jobs with allocations in one answer
 MAX_RESERVATIONS = 64
 MAX_FAILURES_PER_HOUR = 1000
 MAX_TUNED_GPUS = 1024
@@ -37,8 +37,8 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _told_once(remedy: str) -> WrapValidator:
-    """One refusal at the field itself, instead of one for each of the types that it is not."""
+def _one_refusal(remedy: str) -> WrapValidator:
+    """Report one error at the field itself, not one for each type of its union."""
 
     def check_all(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
         try:
@@ -53,26 +53,28 @@ def _told_once(remedy: str) -> WrapValidator:
 MeasurementName = Annotated[str, Field(min_length=1, max_length=400)]
 Interference = Annotated[
     MeasurementName | Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)],
-    _told_once(
-        f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, or the name of uploaded measurements."
+    _one_refusal(
+        f"Give '{SYNTHETIC}', a slowdown from 1 to {MAX_SLOWDOWN:g}, "
+        "or the name of uploaded measurements."
     ),
 ]
-# That it is at least 1, the library checks.
+# The library checks that it is at least 1.
 Factor = Annotated[float, Field(json_schema_extra={"minimum": 1})]
 LocalityPenalty = Annotated[
     Factor | Annotated[dict[str, Factor], Field(min_length=1, max_length=MAX_PENALTIES)],
-    _told_once(
-        'Give a factor of at least 1 for all models, such as 1.7, or one by model, such as {"resnet50": 1.2}.'
+    _one_refusal(
+        "Give a factor of at least 1 for all models, such as 1.7, "
+        'or one by model, such as {"resnet50": 1.2}.'
     ),
 ]
-# Of the library's enumerations JSON has the values.
+# JSON holds the values of the library's enumerations.
 Profiling = Annotated[ProfilingMode, Field(strict=False)]
 Tuned = Annotated[TuningRule, Field(strict=False)]
 Draw = Annotated[ScoreDraw, Field(strict=False)]
 
 
 class DrawnTrace(Body):
-    """A workload of a family, drawn by a seed that is given elsewhere."""
+    """A workload of a family; its seed is given elsewhere."""
 
     kind: Literal["generated"]
     family: Annotated[str, Field(max_length=100)] = "philly"
@@ -94,28 +96,33 @@ class CsvTrace(Body):
 
 
 class ClusterTrace(Body):
-    """The jobs that a cluster has had: yesterday, under another policy."""
+    """The jobs that a cluster has had, to play again under another policy."""
 
     kind: Literal["cluster"]
     cluster_id: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class FailuresBody(Body):
-    """Nodes fail, each by itself, after times in service of this mean; what a job has done since its last checkpoint is lost with its node."""
+    """Independent failures of nodes with this mean time in service.
+
+    A failed node loses what its jobs have done since their last checkpoint.
+    """
 
     mtbf_hours: Annotated[
         float,
         Field(
-            ge=LEAST_MTBF_HOURS, le=1_000_000, description="Mean hours that a node is in service."
+            ge=LEAST_MTBF_HOURS,
+            le=1_000_000,
+            description="Mean time between failures of a node, hours.",
         ),
     ]
     repair_seconds: Annotated[
-        float, Field(ge=0, le=31_622_400, description="Until it is in service again.")
+        float, Field(ge=0, le=31_622_400, description="Time until it is in service again.")
     ] = 1800.0
 
 
 class TraceReservationBody(Body):
-    """GPUs that everybody but the holder leaves free for a period. The holder: a tenant, or a job of the trace by its name."""
+    """GPUs kept for a tenant, or for a job of the trace by name, for a period."""
 
     gpu_type: GpuTypeName
     gpu_count: GpuCount
@@ -123,12 +130,12 @@ class TraceReservationBody(Body):
     job: Name | None = None
     start_seconds: Annotated[float, Field(ge=0, le=MAX_SECONDS)] = 0.0
     end_seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None = Field(
-        default=None, description="It never ends where absent."
+        default=None, description="Default: it never ends."
     )
 
 
 class ConditionsBody(Body):
-    """What is simulated under: the same for every run of a simulation and for every point of a sweep."""
+    """The conditions of a simulation: the same for all its runs or points."""
 
     name: Name
     cluster: Annotated[
@@ -137,50 +144,55 @@ class ConditionsBody(Body):
     fidelity: Annotated[str, Field(max_length=100)] = "paper"
     profiling: Profiling | None = Field(
         default=None,
-        description="What is known of a job before it runs; the fidelity's own mode where absent.",
+        description="What is known of a job before it runs; default: the fidelity's own mode.",
     )
     round_seconds: RoundSeconds | None = Field(
-        default=None, description="Each policy's own interval where absent."
+        default=None, description="Default: each policy's own interval."
     )
     rigid_share: Share = Field(
         default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size."
     )
     strong_scaling_share: Share = Field(
-        default=0.0, description="Share of the jobs that keep the trace's batch size alone."
+        default=0.0, description="Share of the jobs that keep only the trace's batch size."
     )
     jobs_per_gpu: Annotated[int, Field(ge=1, le=MAX_JOBS_PER_GPU)] = Field(
         default=1,
-        description="How many jobs may share a GPU; above 1, `interference` says what they lose.",
+        description="How many jobs may share a GPU; above 1, `interference` gives their slowdown.",
     )
     interference: Interference | None = Field(
         default=None,
-        description=f"What jobs on one GPU lose: `{SYNTHETIC}`, the shipped table; one slowdown for all pairs, such as 1.25; or the name or id of "
-        "uploaded measurements, with `#TYPE` where they tell GPU types apart (v100 where absent).",
+        description="Slowdown of jobs on one GPU: "
+        f"`{SYNTHETIC}`, the shipped table; one slowdown for all pairs, such as 1.25; "
+        "or the name or id of uploaded measurements, with `#TYPE` if they distinguish GPU types "
+        "(default: v100).",
     )
     variability: MeasurementName | None = Field(
         default=None,
-        description="How unequal the GPUs of a type are: the name or id of uploaded measurements. All of a type are alike where absent.",
+        description="How the GPUs of a type differ in speed: the name or id of uploaded "
+        "measurements. Default: all of a type are equal.",
     )
     variability_draw: Draw | None = Field(
         default=None,
-        description="What a simulated GPU is as slow as: a measured GPU by its median, none twice (`medians`), or any single measurement (`rows`); "
-        "drawn by the run's seed. The fidelity's own where absent; needs `variability`.",
+        description="How each simulated GPU's slowness is drawn by the run's seed: the median of a "
+        "measured GPU, none twice (`medians`), or any single measurement (`rows`). "
+        "Default: the fidelity's own; needs `variability`.",
         examples=["rows"],
     )
     locality_penalty: LocalityPenalty | None = Field(
         default=None,
-        description="How many times as long a job takes across nodes, at least 1: one factor for all models, or a factor by model. "
-        "The models' own where absent.",
+        description="Slowdown of a job across nodes, at least 1: "
+        "one factor for all models, or a factor by model. Default: the models' own.",
         examples=[1.7, {"resnet50": 1.2}],
     )
     tuned: Tuned | None = Field(
         default=None,
-        description="Jobs keep GPU counts and batch sizes that a well-informed owner chose by this rule; the trace's where absent.",
+        description="Jobs keep GPU counts and batch sizes that a well-informed owner chose by this "
+        "rule; default: the trace's.",
     )
     tuned_gpus: Annotated[int, Field(ge=1, le=MAX_TUNED_GPUS)] = Field(
-        default=16, description="Most GPUs that a tuned job asks for."
+        default=16, description="Maximum number of GPUs that a tuned job asks for."
     )
-    failures: FailuresBody | None = Field(default=None, description="No node fails where absent.")
+    failures: FailuresBody | None = Field(default=None, description="Default: no node fails.")
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
         default_factory=list
     )
@@ -192,7 +204,7 @@ class RunBody(Body):
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, description="The one that suits the policy where absent."
+        default=None, description="Default: the policy's own placer."
     )
     placer_parameters: Parameters = Field(default_factory=dict)
     seed: Seed = 0
@@ -209,7 +221,11 @@ class SimulationBody(ConditionsBody):
 
 
 class RunOut(TypedDict):
-    """`trace`: its number in the request's `traces`. `summary`: the figures of `maat simulate --json`, null until it has ended."""
+    """A run.
+
+    `trace`: its number in the request's `traces`. `summary`: the figures of `maat simulate --json`,
+    null until it has ended.
+    """
 
     id: str
     policy: str
@@ -225,9 +241,11 @@ class RunOut(TypedDict):
 
 
 class SimulationOut(TypedDict):
-    """`request`: as it was made; of a CSV trace only its length is shown. `state`: of its operation.
+    """A simulation.
 
-    In a cluster's history other tenants' jobs go by keys such as `other-1` within an answer; all that they took counts.
+    `request`: as sent; a CSV trace is replaced by its length. `state`: of its operation. In a
+    cluster's history other tenants' jobs have keys such as `other-1` within an answer; sums include
+    them.
     """
 
     id: str
@@ -241,7 +259,11 @@ class SimulationOut(TypedDict):
 
 
 class Distribution(TypedDict):
-    """`points`: [value, share of `jobs` at or below it]. `known` of the `jobs` have the value: the last share is `known` / `jobs`."""
+    """A distribution over jobs.
+
+    `points`: [value, share of `jobs` at or below it]. `known` of the `jobs` have the value: the
+    last share is `known` / `jobs`.
+    """
 
     points: list[list[float]]
     known: int
@@ -261,8 +283,10 @@ class JobRho(TypedDict):
 
 
 class DrawnRun(TypedDict):
-    """One run. `contention`: [cluster seconds, active jobs]. `worst_off`: the jobs of the largest rho. `unfinished`: the first of the jobs that
-    did not finish, `unfinished_count` of all.
+    """The figures of one run.
+
+    `contention`: [cluster seconds, active jobs]. `worst_off`: the jobs with the largest rho.
+    `unfinished`: the first of the `unfinished_count` unfinished jobs.
     """
 
     id: str
@@ -281,14 +305,20 @@ class DrawnRun(TypedDict):
 
 
 class FiguresOut(TypedDict):
-    """`definitions`: figure -> what it means, as the code that computes it says."""
+    """Figures of runs.
+
+    `definitions`: figure -> its meaning, from the code that computes it.
+    """
 
     runs: list[DrawnRun]
     definitions: dict[str, str]
 
 
 class Spread(TypedDict):
-    """`deviation`: sample standard deviation, None of a single run."""
+    """A mean over runs.
+
+    `deviation`: sample standard deviation, null for a single run.
+    """
 
     mean: float
     deviation: float | None
@@ -296,7 +326,7 @@ class Spread(TypedDict):
 
 
 class Interval(TypedDict):
-    """An estimate with its 95 % confidence interval; None where one observation is all there is."""
+    """An estimate with its 95 % confidence interval; null for a single observation."""
 
     estimate: float
     low: float | None
@@ -304,7 +334,10 @@ class Interval(TypedDict):
 
 
 class ComparedContestant(TypedDict):
-    """A policy with a placer (and a variant, where the same two ran with other parameters), and its figures over its runs."""
+    """A policy with a placer, and its figures over its runs.
+
+    It has a variant if the same two ran with other parameters too.
+    """
 
     name: str
     policy: str
@@ -314,8 +347,10 @@ class ComparedContestant(TypedDict):
 
 
 class PairedDifference(TypedDict):
-    """A contestant (by number) against the baseline, job by job. `basis`: what the intervals speak of. `note`: why mean difference and ratio are
-    both true where they seem to contradict each other, else None.
+    """A contestant (by number) compared with the baseline, job by job.
+
+    `basis`: what the intervals are over. `note`: why mean difference and ratio are both true
+    although they seem to contradict each other, else null.
     """
 
     contestant: int
@@ -331,9 +366,10 @@ class PairedDifference(TypedDict):
 
 
 class Comparison(TypedDict):
-    """`baseline`: number of a contestant.
+    """A comparison.
 
-    `fairness_rule`: by which `worst_rho` and `unfair_fraction` of the contestants are computed.
+    `baseline`: number of a contestant. `fairness_rule`: how `worst_rho` and `unfair_fraction` of
+    the contestants are computed.
     """
 
     fairness_rule: FairnessRule
@@ -358,7 +394,7 @@ class SimulatedJob(TypedDict):
 
 
 class AllocationStretch(TypedDict):
-    """A stretch of cluster seconds for which a job held the same GPUs."""
+    """A span of cluster seconds in which a job held the same GPUs."""
 
     start: float
     end: float
@@ -369,7 +405,7 @@ class AllocationStretch(TypedDict):
 
 
 class RunFairness(TypedDict):
-    """By `rule`, over the `jobs` that have a rho; None if none has one."""
+    """Fairness by `rule` over the `jobs` that have a rho; null if none has one."""
 
     rule: FairnessRule
     worst_rho: float | None
@@ -378,8 +414,10 @@ class RunFairness(TypedDict):
 
 
 class RunResult(TypedDict):
-    """`allocations`: of the jobs that were asked for. `policy_seconds`: rounds, min, p25, median, p75, p95, max; None where no round had jobs.
-    `definitions`: figure -> what it means, as the code that computes it says.
+    """The full result of a run.
+
+    `allocations`: of the requested jobs. `policy_seconds`: rounds, min, p25, median, p75, p95, max;
+    null if no round had jobs. `definitions`: figure -> its meaning, from the code that computes it.
     """
 
     summary: dict[str, float | int | str | None]

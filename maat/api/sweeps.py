@@ -14,11 +14,14 @@ from maat.api.simulations import ClusterTrace, ConditionsBody, CsvTrace, DrawnTr
 from maat.vocabulary import FairnessRule
 
 MAX_SWEEP_POINTS = 256
-MAX_SWEEP_JOBS = 100_000  # of all points together
+MAX_SWEEP_JOBS = 100_000  # over all points
 
 
 class VaryBody(Body):
-    """One axis, such as p, round_seconds or rigid_share, and its values. A name that is none is answered with all that there are."""
+    """One axis, such as p, round_seconds or rigid_share, and its values.
+
+    An unknown name is answered with all known ones.
+    """
 
     name: Annotated[str, Field(max_length=100)]
     values: Annotated[
@@ -28,13 +31,16 @@ class VaryBody(Body):
 
 
 class SweepBody(ConditionsBody):
-    """One simulation with one or two of its settings varied, every combination with every seed."""
+    """One simulation with one or two of its settings varied.
+
+    Every combination runs with every seed.
+    """
 
     trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, description="The one that suits the policy where absent."
+        default=None, description="Default: the policy's own placer."
     )
     placer_parameters: Parameters = Field(default_factory=dict)
     vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
@@ -44,7 +50,7 @@ class SweepBody(ConditionsBody):
 
 
 class AxisOut(TypedDict):
-    """`logarithmic`: whether its values are read best as ratios."""
+    """An axis. `logarithmic`: whether its values are best compared by ratio."""
 
     name: str
     title: str
@@ -54,7 +60,10 @@ class AxisOut(TypedDict):
 
 
 class PointOut(TypedDict):
-    """`figures`: null until it has ended. Points of the same `key` are the same simulation."""
+    """A point. `figures`: null until it has ended.
+
+    Points with equal `key` are one simulation.
+    """
 
     position: int
     settings: dict[str, float | int | str]
@@ -66,7 +75,10 @@ class PointOut(TypedDict):
 
 
 class RowOut(TypedDict):
-    """One combination of settings over the seeds that have ended. `spread`: sample standard deviation, 0 of one seed."""
+    """One combination of settings, over the finished seeds.
+
+    `spread`: sample standard deviation, 0 for one seed.
+    """
 
     settings: dict[str, float | int | str]
     seeds: list[int]
@@ -75,7 +87,7 @@ class RowOut(TypedDict):
 
 
 class SweepOut(TypedDict):
-    """`request`: as it was made; of a CSV trace only its length is shown."""
+    """A sweep. `request`: as sent; a CSV trace is replaced by its length."""
 
     id: str
     name: str
@@ -89,9 +101,9 @@ class SweepOut(TypedDict):
 
 
 class SweepDetail(SweepOut):
-    """A sweep with its points, and their means.
+    """A sweep with its points and their means.
 
-    `fairness_rule`: by which `worst_rho` and `unfair_fraction` are computed.
+    `fairness_rule`: how `worst_rho` and `unfair_fraction` are computed.
     """
 
     fairness_rule: FairnessRule

@@ -1,4 +1,7 @@
-"""All commands together, and the one place where an error becomes a message and an exit code."""
+"""All commands together.
+
+The one place where an error becomes a message and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +13,44 @@ import typer
 
 from maat import __version__
 from maat.cli import token
-from maat.cli.lazy_commands import Command, add_when_used
+from maat.cli.lazy_commands import Command, add_lazily
 from maat.cli.numbers import whole_option
 from maat.scheduling.errors import InputError, MaatError
 
 COMMANDS = (
     Command(
         "simulate",
-        "Play a workload through under one or more policies and print how the jobs fared.",
+        "Simulate a workload under one or more policies and print how the jobs fared.",
         "maat.cli.simulate:simulate_command",
     ),
     Command(
         "compare",
-        "Run every policy with every placer on every trace and seed, and say what differs and how sure that is.",
+        "Compare policies and placers over traces and seeds, with their uncertainty.",
         "maat.cli.compare:compare_command",
     ),
     Command(
         "sweep",
-        "Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds.",
+        "Vary one or two settings of a simulation and print the figures over seeds.",
         "maat.cli.sweep:sweep_command",
     ),
     Command(
         "autoscale",
-        "Train one model on rented nodes, their number chosen by goodput and by throughput (Pollux section 5.4.1); compare cost and time.",
+        "Train one model on rented nodes under two autoscalers; compare cost and time.",
         "maat.cli.autoscale:autoscale_command",
     ),
     Command(
         "tune",
-        "Search hyper-parameters of one model (Pollux section 5.4.2): every completion brings the next trial; elastic against static GPUs.",
+        "Search hyper-parameters of one model on elastic and on static GPUs.",
         "maat.cli.tune:tune_command",
     ),
     Command("submit", "Submit a job to a running Maat.", "maat.cli.live:submit"),
     Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
     Command(
         "explain",
-        "Say why a job has what it has, and what its owner could ask for instead.",
+        "Explain a job's allocation, and what its owner could request instead.",
         "maat.cli.live:explain",
     ),
-    Command("cancel", "Cancel a job. What it has trained so far is lost.", "maat.cli.live:cancel"),
+    Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.live:cancel"),
     Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
     Command(
         "reserve",
@@ -57,7 +60,7 @@ COMMANDS = (
     Command("reservations", "List the reservations of a cluster.", "maat.cli.live:reservations"),
     Command(
         "unreserve",
-        "Remove a reservation: from the next round on its GPUs are anybody's.",
+        "Remove a reservation: from the next round, any job may get its GPUs.",
         "maat.cli.live:unreserve",
     ),
     Command(
@@ -65,12 +68,12 @@ COMMANDS = (
     ),
     Command(
         "upload-measurement",
-        "Upload measurements of unequal GPUs or of interference, which simulations then name.",
+        "Upload measurements of GPU variability or interference for simulations.",
         "maat.cli.live:upload_measurement",
     ),
     Command(
         "delete-measurement",
-        "Delete uploaded measurements. What was asked for with them keeps them.",
+        "Delete uploaded measurements. Simulations that use them keep them.",
         "maat.cli.live:delete_measurement",
     ),
     Command("demo", "Add demo jobs to the first cluster.", "maat.cli.live:demo"),
@@ -84,7 +87,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for command in COMMANDS:
-    add_when_used(app, command)
+    add_lazily(app, command)
 app.add_typer(token.app, name="token")
 
 
@@ -109,11 +112,14 @@ def up_command(
         bool,
         typer.Option(
             "--demo-jobs/--no-demo-jobs",
-            help="Let several tenants' jobs arrive on it, after a day of history.",
+            help="Let jobs of several tenants arrive on it, after a day of history.",
         ),
     ] = True,
 ) -> None:
-    """Start the whole service on this machine: API, pages, worker. Needs no database server and no broker."""
+    """Start the whole service on this machine: API, pages, worker.
+
+    Needs no database server and no broker.
+    """
     from maat.cli.up import up
 
     raise typer.Exit(up(host, port, data_dir, demo_cluster, demo_jobs))
@@ -126,7 +132,10 @@ def version() -> None:
 
 
 def run() -> None:
-    """The command line's entry: bad input ends with its message and exit code 2, never with a traceback."""
+    """Run the command line.
+
+    Bad input ends with its message and exit code 2, never with a traceback.
+    """
     try:
         app()
     except InputError as bad:
@@ -139,7 +148,7 @@ def run() -> None:
 
 
 def _end_call(failed: Exception) -> None:
-    """End with what a call of the service failed with, if that is what happened."""
+    """End with the message of a failed call of the service, if the error is one."""
     from maat.client import ApiError, Unreachable
 
     if isinstance(failed, ApiError):
@@ -150,7 +159,7 @@ def _end_call(failed: Exception) -> None:
         _end("\n".join(lines), 2 if failed.status < 500 else 1)
     if isinstance(failed, Unreachable):
         _end(
-            f"{failed}\nIs Maat running? Start it with `maat up`, or name its address with --url.",
+            f"{failed}\nIs Maat running? Start it with `maat up`, or give its address with --url.",
             1,
         )
 

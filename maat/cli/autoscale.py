@@ -1,4 +1,7 @@
-"""`maat autoscale`: one training on rented nodes under the goodput-based and the throughput-based autoscaler, as a table or JSON."""
+"""`maat autoscale`: one training on rented nodes, as a table or JSON.
+
+Compares the goodput-based with the throughput-based autoscaler.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from maat.scheduling.parameters import build
 from maat.simulation.fidelity import fidelity
 from maat.simulation.world_models import named_model
 
-ModelName = Annotated[str, typer.Option("--model", help="What is trained.")]
-Nodes = Annotated[str, typer.Option(help="All nodes that may be rented, alike: type=NODESxGPUS.")]
+ModelName = Annotated[str, typer.Option("--model", help="Model to train.")]
+Nodes = Annotated[str, typer.Option(help="All nodes to rent from, of one kind: type=NODESxGPUS.")]
 Profiles = Annotated[
     Path | None,
     typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models."),
@@ -28,7 +31,7 @@ Upper = Annotated[
     float, number_option("--upper", help="U: share of the ideal above which nodes are added, 0-1.")
 ]
 Lower = Annotated[
-    float, number_option("--lower", help="L: share of the ideal to which they are, 0-1.")
+    float, number_option("--lower", help="L: share of the ideal down to which they are added, 0-1.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
@@ -42,7 +45,10 @@ def autoscale_command(
     lower: Lower = 1 / 2,
     as_json: AsJson = False,
 ) -> None:
-    """Train one model on rented nodes, their number chosen by goodput and by throughput (Pollux section 5.4.1); compare cost and time."""
+    """Train one model on rented nodes under two autoscalers; compare cost and time.
+
+    One chooses the number of nodes by goodput, the other by throughput (Pollux section 5.4.1).
+    """
     training = Training(
         named_model(model, profiles), Cluster.parse(cluster), fidelity(fidelity_name)
     )
@@ -57,7 +63,7 @@ def autoscale_command(
 
 
 def _difference(ours: Rented, theirs: Rented) -> dict[str, float]:
-    """Of goodput over throughput, less one."""
+    """Return the relative difference of goodput-based over throughput-based."""
     return {
         "cost": ours.node_seconds / theirs.node_seconds - 1,
         "completion_time": ours.seconds / theirs.seconds - 1,
@@ -77,5 +83,6 @@ def _print_table(ours: Rented, theirs: Rented) -> None:
     )
     difference = _difference(ours, theirs)
     say(
-        f"By goodput rather than throughput: cost {difference['cost']:+.1%}, completion time {difference['completion_time']:+.1%}"
+        f"By goodput rather than throughput: cost {difference['cost']:+.1%}, "
+        f"completion time {difference['completion_time']:+.1%}"
     )

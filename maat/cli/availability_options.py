@@ -1,4 +1,4 @@
-"""The options that say which GPUs of a simulation are out of reach, reserved or failed. What that does is the library's."""
+"""The options for GPUs that are reserved or fail during a simulation."""
 
 from __future__ import annotations
 
@@ -15,35 +15,42 @@ from maat.simulation.failures import SECONDS_PER_HOUR, Failures, RandomFailures
 
 REPAIR_MINUTES = 30.0
 MAX_DIGITS = 12  # of a count
-_FORM = "Write TYPE=GPUS,tenant=NAME or TYPE=GPUS,job=NAME, then ,from=HOURS and ,until=HOURS where it does not hold always."
+_FORM = (
+    "Write TYPE=GPUS,tenant=NAME or TYPE=GPUS,job=NAME, "
+    "then ,from=HOURS and ,until=HOURS if it does not always hold."
+)
 
 Reserve = Annotated[
     list[str] | None,
     typer.Option(
         "--reserve",
-        help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. May be repeated.",
+        help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. "
+        "May be repeated.",
     ),
 ]
 Mtbf = Annotated[
     float | None,
     number_option(
-        "--failures-mtbf-hours", help="Let nodes fail: each one's mean hours in service."
+        "--failures-mtbf-hours", help="Let nodes fail: mean hours between failures of a node."
     ),
 ]
 Repair = Annotated[
     float | None,
     number_option(
-        "--repair-minutes", help="Minutes until a failed node is in service again; by default 30."
+        "--repair-minutes", help="Minutes until a failed node is in service again; default: 30."
     ),
 ]
 
 
 def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Failures:
-    """Raises ParameterError in the units of the options, and where nodes are repaired that do not fail."""
+    """Read the failures.
+
+    Raises ParameterError in the units of the options, and for repairs without failures.
+    """
     if mtbf_hours is None and repair_minutes is not None:
         remedy = "Add --failures-mtbf-hours, or leave it out."
         raise ParameterError(
-            "repairs nodes, of which none fails",
+            "repairs nodes, but none fails",
             field="repair_minutes",
             value=repair_minutes,
             remedy=remedy,
@@ -53,7 +60,7 @@ def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Fai
     repair_minutes = REPAIR_MINUTES if repair_minutes is None else repair_minutes
     if not 0 <= repair_minutes < float("inf"):
         raise ParameterError(
-            "is no time from zero up",
+            "is not a time from zero up",
             field="repair_minutes",
             value=repair_minutes,
             remedy="Give minutes, such as 30.",
@@ -62,7 +69,7 @@ def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Fai
 
 
 def read_reservations(texts: Sequence[str]) -> tuple[Reservation, ...]:
-    """Raises ParameterError where one does not read as a reservation."""
+    """Read reservations. Raises ParameterError for invalid ones."""
     return tuple(_read(text) for text in texts)
 
 

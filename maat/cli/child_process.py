@@ -1,4 +1,7 @@
-"""One process that `maat up` keeps alive: its group, its log, its back-off. Knows nothing of what the process does."""
+"""One process that `maat up` keeps alive: its group, its log, its back-off.
+
+Knows nothing of what the process does.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pathlib import Path
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
-STEADY_SECONDS = 30.0  # a process that lived this long starts over with the first wait
+STEADY_SECONDS = 30.0  # after this long, the next failure waits only the first wait again
 LOG_BYTES = 10_000_000
 
 _PR_SET_PDEATHSIG = 1
@@ -24,7 +27,10 @@ _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """What to start. `environment` is the whole of it; `inherited` are file descriptors that the process may use."""
+    """What to start.
+
+    `environment` is the complete one; `inherited`: file descriptors that the process may use.
+    """
 
     name: str
     arguments: tuple[str, ...]
@@ -34,7 +40,7 @@ class ChildSpec:
 
 
 class Child:
-    """A process in a group of its own, started again where it ends by itself."""
+    """A process in its own group, restarted when it ends by itself."""
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
@@ -57,31 +63,35 @@ class Child:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=self.spec.inherited,
-                start_new_session=True,  # Ctrl+C in the terminal reaches the supervisor alone
+                start_new_session=True,  # Ctrl+C in the terminal reaches only the supervisor
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509  (the supervisor has one thread)
             )
         self._started, self._start_at = time.monotonic(), None
 
     def attend(self) -> str | None:
-        """Look after the process and its log: a sentence where something happened to it, None where it is well."""
+        """Check the process and its log.
+
+        Returns a sentence if something happened to it, None if it is well.
+        """
         rotate(self.spec.log)
         now = time.monotonic()
         if self._start_at is not None:
             if now < self._start_at:
                 return None
             self.start()
-            return f"{self.spec.name} was started again (process {self.pid})"
+            return f"{self.spec.name} was restarted (process {self.pid})"
         code = None if self._process is None else self._process.poll()
         if code is None:
             return None
-        self.signal(signal.SIGKILL)  # what the dead process left in its group
+        self.signal(signal.SIGKILL)  # processes that the dead one left in its group
         self.failures = 1 if now - self._started >= STEADY_SECONDS else self.failures + 1
         wait = min(FIRST_WAIT_SECONDS * 2 ** (self.failures - 1), LONGEST_WAIT_SECONDS)
         self._start_at = now + wait
-        return f"{self.spec.name} ended ({ending(code)}); it starts again in {wait:g} s. Its log: {self.spec.log}"
+        how = ending(code)
+        return f"{self.spec.name} ended ({how}); it restarts in {wait:g} s. Log: {self.spec.log}"
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the whole group; a group that is gone is well."""
+        """Signal the whole group; do nothing if it is gone."""
         if self._process is not None:
             try:
                 os.killpg(self._process.pid, number)
@@ -89,10 +99,10 @@ class Child:
                 return
 
     def is_gone(self) -> bool:
-        """Whether nothing of the group is left."""
+        """Return whether no process of the group is left."""
         if self._process is None:
             return True
-        self._process.poll()  # reaps it
+        self._process.poll()  # removes the zombie
         try:
             os.killpg(self._process.pid, 0)
         except (ProcessLookupError, PermissionError):
@@ -101,7 +111,7 @@ class Child:
 
 
 def stop_all(children: list[Child], *, seconds: float) -> None:
-    """Ask all groups to end, and end those that have not after `seconds`."""
+    """Ask all groups to end, and kill those still running after `seconds`."""
     for child in children:
         child.signal(signal.SIGTERM)
     deadline = time.monotonic() + seconds
@@ -114,27 +124,32 @@ def stop_all(children: list[Child], *, seconds: float) -> None:
 
 
 def dies_with_parent() -> Callable[[], None] | None:
-    """What a process runs before exec so that the kernel kills it with its parent, however the parent ends (Linux only)."""
+    """Return the function to run before exec so that a child dies with its parent.
+
+    The kernel kills it, however the parent ends (Linux only).
+    """
     if _LIBC is None:
         return None
     libc, parent = _LIBC, os.getpid()
 
     def prepare() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # the parent ended before the line above
+        if os.getppid() != parent:  # the parent ended before prctl took effect
             os._exit(1)
 
     return prepare
 
 
 def ending(code: int) -> str:
-    """An exit status in words."""
+    """Return an exit status in words."""
     return f"by signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def rotate(log: Path) -> None:
-    """Put the content of a log aside that has grown large; one older one is kept. A process may be writing to it: it writes on at the
-    beginning, for it appends. What it writes between the copy and the cut is lost; at most LOG_BYTES are kept of each.
+    """Move the content of a large log to a second file; one older file is kept.
+
+    A process may be writing to it: it appends, so it continues at the new end. What it writes
+    between the copy and the truncation is lost; at most LOG_BYTES are kept of each file.
     """
     try:
         size = log.stat().st_size
@@ -143,20 +158,18 @@ def rotate(log: Path) -> None:
     if size <= LOG_BYTES:
         return
     with log.open("r+b") as written:
-        with suppress(
-            OSError
-        ):  # a full disk has no room for the older one: then the log is cut all the same
+        # On a full disk there is no room for the older one: the log is truncated anyway.
+        with suppress(OSError):
             written.seek(size - LOG_BYTES)
-            written.readline()  # the rest of a line
+            written.readline()  # the rest of a partial line
             copy = written.read(LOG_BYTES)
-            log.with_suffix(".1.log").write_bytes(
-                copy[: copy.rfind(b"\n") + 1] or copy
-            )  # the last line may be half there
+            # The last line may be incomplete.
+            log.with_suffix(".1.log").write_bytes(copy[: copy.rfind(b"\n") + 1] or copy)
         written.truncate(0)
 
 
 def tail(log: Path, *, lines: int = 20) -> str:
-    """The last lines of a log, for a person to read."""
+    """Return the last lines of a log for a reader."""
     if not log.exists():
         return ""
     with log.open("rb") as file:

@@ -1,4 +1,7 @@
-"""`maat compare`: any policies with any placers on the same traces and seeds; means with spread, and job by job with uncertainty."""
+"""`maat compare`: policies with placers on the same traces and seeds.
+
+Prints means with spread, and differences job by job with their uncertainty.
+"""
 
 from __future__ import annotations
 
@@ -45,33 +48,36 @@ from maat.simulation.notes import notes_before
 PolicyNames = Annotated[
     str,
     typer.Option(
-        help="Policies, separated by commas; `all` for every one; LABEL=POLICY where one stands twice, with other parameters."
+        help="Policies, separated by commas; `all` for every one; "
+        "LABEL=POLICY to use one twice with other parameters."
     ),
 ]
 PlacerNames = Annotated[
     str | None,
     typer.Option(
-        help="Placers, separated by commas, each with every policy; by default the one that suits."
+        help="Placers, separated by commas, each with every policy; default: the policy's own."
     ),
 ]
 Setting = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="A parameter of one policy, by its name or label: POLICY.NAME=VALUE, such as sia.p=-1. May be repeated.",
+        help="A parameter of one policy, by its name or label: POLICY.NAME=VALUE, "
+        "such as sia.p=-1. May be repeated.",
     ),
 ]
 Baseline = Annotated[
     str | None,
     typer.Option(
-        help="What the others are set against: POLICY, POLICY+PLACER or a name as the tables show it; by default the first."
+        help="What to compare the others with: POLICY, POLICY+PLACER "
+        "or a name as the tables show it; default: the first."
     ),
 ]
 
 
 @dataclass(frozen=True)
 class CompareOutput:
-    """What is printed and written."""
+    """What to print and write."""
 
     as_json: Annotated[
         bool,
@@ -107,7 +113,7 @@ def compare_command(
     setting: Setting = None,
     baseline: Baseline = None,
 ) -> None:
-    """Run every policy with every placer on every trace and seed, and say what differs and how sure that is."""
+    """Compare policies and placers over traces and seeds, with their uncertainty."""
     contestants = read_contestants(policy, placer, setting or [])
     against = _baseline(baseline, contestants)
     models, cluster = hardware.read()
@@ -144,7 +150,7 @@ def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant
             return contestant
     known = ", ".join(c.name for c in contestants)
     raise InputError(
-        "is not among what is compared",
+        "is not among the compared ones",
         field="baseline",
         value=text,
         remedy=f"Use one of: {known}.",
@@ -187,7 +193,7 @@ def _notes(plan: ComparisonPlan, outcomes: Sequence[Outcome]) -> tuple[str, ...]
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
-    """One line per run; empty where a figure is not known."""
+    """Write one line per run; a figure is empty if it is unknown."""
     names = [name for name in FIGURES if any(name in o.figures for o in outcomes)]
     rows = (
         (
@@ -211,13 +217,15 @@ def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestan
         + ("; mean ± sample standard deviation over runs" if runs > 1 else "")
     )
     say(
-        f"{_told_traces(plan)} on {plan.cluster.describe()}, fidelity {plan.conditions.fidelity.name}"
+        f"{_trace_names(plan)} on {plan.cluster.describe()}, "
+        f"fidelity {plan.conditions.fidelity.name}"
     )
     _print_means(found)
     differences = paired(outcomes, against)
     if differences:
         say(
-            f"Job by job against {against.name}; in brackets the 95 % interval {BASES[differences[0].basis]}"
+            f"Job by job against {against.name}; "
+            f"in brackets the 95 % interval {BASES[differences[0].basis]}"
         )
         _print_differences(differences)
         for note in (d.note for d in differences if d.note is not None):
@@ -226,7 +234,7 @@ def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestan
         say(line)
 
 
-def _told_traces(plan: ComparisonPlan) -> str:
+def _trace_names(plan: ComparisonPlan) -> str:
     return ", ".join(
         f"{trace.name} (generated)" if isinstance(trace.source, GeneratedTrace) else trace.name
         for trace in plan.traces
@@ -235,8 +243,8 @@ def _told_traces(plan: ComparisonPlan) -> str:
 
 BASES: Mapping[Basis, str] = {
     Basis.TRACES: "over the traces",
-    Basis.SEEDS: "over the seeds of this one trace: it says nothing of other traces",
-    Basis.JOBS: "over the jobs of this one run: it says nothing of other traces or seeds",
+    Basis.SEEDS: "over the seeds of this one trace: it does not cover other traces",
+    Basis.JOBS: "over the jobs of this one run: it does not cover other traces or seeds",
 }
 
 

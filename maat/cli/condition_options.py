@@ -1,4 +1,7 @@
-"""The options that say what a run happens under; read together into the library's Conditions. Knows no command."""
+"""The options for a run's conditions, read into the library's Conditions.
+
+Knows no command.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ FidelityName = Annotated[
 ]
 Profiling = Annotated[
     ProfilingMode | None,
-    typer.Option(help="What is known of a job before it runs; by default the fidelity's."),
+    typer.Option(help="What is known of a job before it runs; default: the fidelity's."),
 ]
 RoundSeconds = Annotated[
     float | None,
@@ -39,33 +42,34 @@ RoundSeconds = Annotated[
         "--round-seconds",
         least=1.0,
         most=86400.0,
-        help="Seconds between rounds; by default the policy's own.",
+        help="Seconds between rounds; default: the policy's own.",
     ),
 ]
 RigidShare = Annotated[
     float,
     number_option(
-        "--rigid-share", help="Share of jobs bound to the trace's GPU count and batch size, 0-1."
+        "--rigid-share", help="Share of jobs that keep the trace's GPU count and batch size, 0-1."
     ),
 ]
 StrongShare = Annotated[
     float,
     number_option(
-        "--strong-scaling-share", help="Share of jobs bound to the trace's batch size, 0-1."
+        "--strong-scaling-share", help="Share of jobs that keep the trace's batch size, 0-1."
     ),
 ]
 Shared = Annotated[
     str | None,
     typer.Option(
         "--interference",
-        help="What jobs on one GPU lose: a table (CSV, JSON), synthetic, or a number.",
+        help="Slowdown of jobs on one GPU: a table (CSV, JSON), synthetic, or a number.",
     ),
 ]
 TunedRule = Annotated[
     TuningRule | None,
     typer.Option(
         "--tuned",
-        help="Give jobs well-chosen GPU counts and batch sizes, and keep them: 50-80 % of the ideal speed-up.",
+        help="Give jobs well-chosen, fixed GPU counts and batch sizes: "
+        "50-80 % of the ideal speed-up.",
     ),
 ]
 TunedGpus = Annotated[
@@ -74,7 +78,7 @@ TunedGpus = Annotated[
         "--tuned-gpus",
         least=1,
         most=MAX_GPUS,
-        help=f"Most GPUs that a tuned job asks for; by default {MOST_GPUS}.",
+        help=f"Maximum number of GPUs that a tuned job asks for; default: {MOST_GPUS}.",
     ),
 ]
 
@@ -99,7 +103,10 @@ class ConditionOptions:
     tuned_gpus: TunedGpus = None
 
     def read(self, cluster: Cluster, models: Collection[str]) -> Conditions:
-        """Raises InputError where one does not read, or says nothing without another one that is missing."""
+        """Read the conditions.
+
+        Raises InputError for an invalid option, or one without effect because another is missing.
+        """
         found = Conditions(
             fidelity=with_draw(
                 fidelity(self.fidelity_name, profiling=self.profiling),
@@ -122,18 +129,21 @@ class ConditionOptions:
         return found
 
     def inputs(self) -> list[Path]:
-        """What is read."""
+        """Return the files that are read."""
         table = None if self.interference_name is None else Path(self.interference_name)
         return [path for path in (self.variability, table) if path is not None and path.exists()]
 
 
 def _tuned(rule: TuningRule | None, most_gpus: int | None) -> TunedJobs | None:
-    """How jobs are tuned; None where they are not. Raises InputError for a bound on what nobody tunes."""
+    """Return how jobs are tuned, None if not.
+
+    Raises InputError for a limit without tuning.
+    """
     if rule is not None:
         return TunedJobs(rule) if most_gpus is None else TunedJobs(rule, most_gpus)
     if most_gpus is not None:
         raise InputError(
-            "bounds tuned jobs, of which there are none",
+            "limits tuned jobs, and there are none",
             field="tuned_gpus",
             value=most_gpus,
             remedy="Add --tuned best-batch, or leave it out.",

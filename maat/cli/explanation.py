@@ -1,4 +1,4 @@
-"""An explanation as `maat explain` prints it, with the commands by which the job's owner asks for something else."""
+"""An explanation as `maat explain` prints it, with the commands for each remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = {
 
 
 def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
-    """Sentence, evidence, remedies; below each remedy what to type."""
+    """Return sentence, evidence and remedies, each remedy with its command."""
     primary = explanation["primary"]
     shown = [
         f"  {name.replace('_', ' ')}: {value}"
@@ -46,8 +46,8 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
 
 
 def _options(declared: Mapping[str, Any]) -> list[str]:
-    """What `maat submit` is to be told, without what it takes anyway."""
-    taken_anyway = {
+    """Return the options of `maat submit`, without those at their defaults."""
+    defaults = {
         "min_gpus": 1,
         "work_scale": 1.0,
         "workload_kind": "training",
@@ -56,7 +56,7 @@ def _options(declared: Mapping[str, Any]) -> list[str]:
     words = []
     for field, option in _OPTIONS.items():
         value = declared[field]
-        if value is None or taken_anyway.get(field) == value:
+        if value is None or defaults.get(field) == value:
             continue
         for one in value if isinstance(value, list) else [value]:
             words += [option, f"{one:g}" if isinstance(one, float) else str(one)]

@@ -1,4 +1,7 @@
-"""A command that is imported when somebody runs it: nobody waits for the simulator to load before jobs are listed. Knows no command."""
+"""Commands that are imported when they run.
+
+Listing jobs must not wait until the simulator is loaded. Knows no command.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from typer.core import TyperCommand
 
 @dataclass(frozen=True)
 class Command:
-    """A line of the list of commands. `where`: `module:function`; `summary`: the first sentences of what the function says of itself."""
+    """An entry of the list of commands.
+
+    `where`: `module:function`; `summary`: the first line of the function's docstring.
+    """
 
     name: str
     summary: str
@@ -25,10 +31,13 @@ class Command:
         return found
 
 
-def add_when_used(app: typer.Typer, command: Command) -> None:
-    """List the command in `app` by name and summary, without its options; it takes their place where it is called, or asked for help."""
+def add_lazily(app: typer.Typer, command: Command) -> None:
+    """List the command in `app` by name and summary, without its options.
 
-    class WhenUsed(TyperCommand):
+    The command replaces this entry when it is called or its help is requested.
+    """
+
+    class Lazy(TyperCommand):
         def make_context(
             self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
         ) -> Any:
@@ -40,6 +49,6 @@ def add_when_used(app: typer.Typer, command: Command) -> None:
                 info_name, args, parent=parent, **extra
             )
 
-    @app.command(command.name, help=command.summary, cls=WhenUsed)
+    @app.command(command.name, help=command.summary, cls=Lazy)
     def listed() -> None:
-        """Never called: the context is that of the command itself."""
+        """Never called: the context is the command's own."""

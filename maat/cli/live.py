@@ -1,4 +1,4 @@
-"""Commands that talk to a running service: jobs, clusters, reservations, demo jobs."""
+"""Commands that talk to a running service: jobs, clusters, reservations, demo."""
 
 from __future__ import annotations
 
@@ -23,33 +23,30 @@ Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of t
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = (
-    500,
-    200,
-    2**31 - 1,
-)  # as the service has them, and the next
+# The limits of the service.
+MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
 
 
 def submit(
     name: Annotated[str, typer.Argument(help="A name for the job.")],
-    model: Annotated[str, typer.Option(help="Model of the catalog that it trains.")],
+    model: Annotated[str, typer.Option(help="Model of the catalog to train.")],
     adaptivity: Annotated[
         Adaptivity, typer.Option(help="What the scheduler may vary.")
     ] = Adaptivity.ADAPTIVE,
     gpu_count: Annotated[
         int | None,
         whole_option(
-            "--gpus", least=1, most=MAX_GPUS, help="GPUs that it asks for (rigid jobs: needs)."
+            "--gpus", least=1, most=MAX_GPUS, help="GPUs to ask for (rigid jobs: to run on)."
         ),
     ] = None,
     min_gpus: Annotated[
         int | None,
-        whole_option("--min-gpus", least=1, most=MAX_GPUS, help="Fewest GPUs that it can run on."),
+        whole_option("--min-gpus", least=1, most=MAX_GPUS, help="Minimum number of GPUs."),
     ] = None,
     max_gpus: Annotated[
         int | None,
-        whole_option("--max-gpus", least=1, most=MAX_GPUS, help="Most GPUs that it may get."),
+        whole_option("--max-gpus", least=1, most=MAX_GPUS, help="Maximum number of GPUs."),
     ] = None,
     batch_size: Annotated[
         int | None,
@@ -57,7 +54,7 @@ def submit(
             "--batch-size",
             least=1,
             most=MAX_BATCH_SIZE,
-            help="Total batch size, where it is fixed.",
+            help="Total batch size, if it is fixed.",
         ),
     ] = None,
     max_batch_size: Annotated[
@@ -70,7 +67,7 @@ def submit(
         ),
     ] = None,
     gpu_type: Annotated[
-        list[str] | None, typer.Option(help="GPU type that it may use. May be repeated.")
+        list[str] | None, typer.Option(help="GPU type that the job may use. May be repeated.")
     ] = None,
     work_scale: Annotated[
         float | None,
@@ -78,11 +75,11 @@ def submit(
             "--work-scale",
             least=0,
             most=MAX_WORK_SCALE,
-            help="Share of the model's standard training; by default 1.",
+            help="Share of the model's standard training; default: 1.",
         ),
     ] = None,
     kind: Annotated[
-        WorkloadKind, typer.Option(help="What it does, and so what counts as goodput.")
+        WorkloadKind, typer.Option(help="Kind of work, which decides what counts as goodput.")
     ] = WorkloadKind.TRAINING,
     promised_seconds: Annotated[
         float | None,
@@ -90,11 +87,11 @@ def submit(
             "--promised-seconds",
             least=0,
             most=MAX_PROMISED_SECONDS,
-            help="Of latency-bound inference: in which it answers --batch-size requests together.",
+            help="Latency SLO of latency-bound inference for a batch of --batch-size requests.",
         ),
     ] = None,
     preemptible: Annotated[
-        bool, typer.Option(help="Whether its GPUs may be taken away once it holds them.")
+        bool, typer.Option(help="Whether the scheduler may take its GPUs away.")
     ] = True,
     priority: Annotated[
         int | None,
@@ -102,16 +99,16 @@ def submit(
             "--priority",
             least=-MAX_PRIORITY,
             most=MAX_PRIORITY,
-            help="Under fifo the job of higher priority goes first; by default 0.",
+            help="Under fifo, jobs of higher priority go first; default: 0.",
         ),
     ] = None,
     external_id: Annotated[
         str | None, typer.Option(help="Your own id, unique in your tenant.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key again gives the same job, not a second one.")
+        str | None, typer.Option(help="Repeat with the same key to get the same job again.")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Cluster id; by default the first.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Cluster id; default: the first.")] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -165,7 +162,7 @@ def cancel(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel a job. What it has trained so far is lost."""
+    """Cancel a job. Its training so far is lost."""
     with _client(url) as maat:
         job = maat.cancel_job(job_id)
     _show(job, as_json, f"{job['id']} is {job['state']}")
@@ -176,7 +173,7 @@ def explain(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a job has what it has, and what its owner could ask for instead."""
+    """Explain a job's allocation, and what its owner could request instead."""
     from maat.client import calls
 
     with _client(url) as maat:
@@ -197,21 +194,19 @@ def reserve(
     gpu_type: Annotated[str, typer.Argument(help="GPU type.")],
     gpu_count: Annotated[
         int,
-        whole_argument(
-            "gpu_count", least=1, most=MAX_GPUS, help="How many GPUs everybody else leaves free."
-        ),
+        whole_argument("gpu_count", least=1, most=MAX_GPUS, help="How many GPUs to reserve."),
     ],
     tenant: Annotated[str | None, typer.Option(help="For all jobs of this tenant.")] = None,
     job: Annotated[str | None, typer.Option(help="For this job, by its id.")] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; by default now."),
+        typer.Option("--from", help="Cluster time, such as 2026-11-20T12:00:00Z; default: now."),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--until", help="Cluster time; by default until it is removed.")
+        str | None, typer.Option("--until", help="Cluster time; default: until it is removed.")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Cluster id or name; by default the first.")
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -230,9 +225,9 @@ def reserve(
 
 def reservations(
     cluster: Annotated[
-        str | None, typer.Option(help="Cluster id or name; by default the first.")
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
-    over: Annotated[bool, typer.Option("--over", help="Also those that are over.")] = False,
+    over: Annotated[bool, typer.Option("--over", help="Include those that are over.")] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -250,18 +245,20 @@ def reservations(
 def unreserve(
     reservation_id: Annotated[str, typer.Argument(help="The reservation's id.")],
     cluster: Annotated[
-        str | None, typer.Option(help="Cluster id or name; by default the first.")
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Remove a reservation: from the next round on its GPUs are anybody's."""
+    """Remove a reservation: from the next round, any job may get its GPUs."""
     with _client(url) as maat:
         maat.remove_reservation(_cluster(maat, cluster), reservation_id)
     typer.echo(f"{reservation_id} is removed")
 
 
 def measurements(
-    kind: Annotated[MeasurementKind | None, typer.Option(help="Only those of this kind.")] = None,
+    kind: Annotated[
+        MeasurementKind | None, typer.Option(help="Only measurements of this kind.")
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -282,18 +279,19 @@ def upload_measurement(
         list[Path],
         typer.Argument(
             exists=True,
-            help="A table of interference (CSV or JSON); or CSV files, or their folder, of measured GPUs.",
+            help="A table of interference (CSV or JSON); "
+            "or CSV files of measured GPUs, or their folder.",
         ),
     ],
     kind: Annotated[MeasurementKind, typer.Option(help="What was measured.")],
     name: Annotated[
         str | None,
-        typer.Option(help="By which simulations name it; by default that of the file or folder."),
+        typer.Option(help="Name for use in simulations; default: that of the file or folder."),
     ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Upload measurements of unequal GPUs or of interference, which simulations then name."""
+    """Upload measurements of GPU variability or interference for simulations."""
     paths = [
         path
         for given in files
@@ -314,20 +312,20 @@ def delete_measurement(
     measurement_id: Annotated[str, typer.Argument(help="The measurement's id.")],
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Delete uploaded measurements. What was asked for with them keeps them."""
+    """Delete uploaded measurements. Simulations that use them keep them."""
     with _client(url) as maat:
         maat.delete_measurement(measurement_id)
     typer.echo(f"{measurement_id} is deleted")
 
 
 def _text_of(path: Path) -> str:
-    """Raises ParameterError for a file that is no text, or cannot be read."""
+    """Read a file. Raises ParameterError if it is not text or cannot be read."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
-        remedy = "Name CSV or JSON files in UTF-8 that may be read."
+        remedy = "Give readable CSV or JSON files in UTF-8."
         raise ParameterError(
-            "is no text that can be read", field="files", value=str(path), remedy=remedy
+            "is not readable text", field="files", value=str(path), remedy=remedy
         ) from wrong
 
 
@@ -351,7 +349,7 @@ def demo(
 
 
 def _cluster(maat: Client, named: str | None) -> str:
-    """The cluster that was named, or the first."""
+    """Return the named cluster, or the first.== maat/cli/child_process.py."""
     if named is not None:
         return named
     known = maat.clusters()
@@ -365,9 +363,8 @@ def _cluster(maat: Client, named: str | None) -> str:
 
 
 def _client(url: str) -> Client:
-    from maat.client import (
-        Client,
-    )  # brings an HTTP library, which takes longer to import than a small simulation to run
+    # It loads an HTTP library, which takes longer than a small simulation runs.
+    from maat.client import Client
 
     return Client(url, token=os.environ.get("MAAT_TOKEN"))
 

@@ -1,4 +1,4 @@
-"""Numbers as they are written on the command line: read with the project's own refusals, which name option, value and remedy."""
+"""Numbers on the command line, with errors that name option, value and remedy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from maat.scheduling.errors import ParameterError
 
 
 def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
-    """Reads a whole number. Raises ParameterError."""
+    """Make a reader of whole numbers, which raises ParameterError."""
 
     def read(given: object) -> int:
         try:
             value = int(str(given))
-        except ValueError:  # also of thousands of digits
+        except ValueError:  # also for thousands of digits
             raise _refused(
-                "is no whole number", field, given, f"Give a whole number from {least} to {most}."
+                "is not a whole number",
+                field,
+                given,
+                f"Give a whole number from {least} to {most}.",
             ) from None
         if not least <= value <= most:
             raise _refused(
@@ -36,7 +39,7 @@ def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
 def number(
     field: str, *, least: float = -math.inf, most: float = math.inf
 ) -> Callable[[object], float]:
-    """Reads a number. Raises ParameterError."""
+    """Make a reader of numbers, which raises ParameterError."""
 
     def read(given: object) -> float:
         try:
@@ -44,7 +47,7 @@ def number(
         except ValueError:
             value = math.nan
         if math.isnan(value):
-            raise _refused("is no number", field, given, "Give a plain decimal number.")
+            raise _refused("is not a number", field, given, "Give a plain decimal number.")
         if not least <= value <= most:
             raise _refused(
                 f"is not between {least:g} and {most:g}",
@@ -58,21 +61,21 @@ def number(
 
 
 def whole_option(*names: str, least: int, most: int, help: str) -> Any:
-    """An option, named by its first name, whose value is a whole number."""
+    """Make an option, named by its first name, whose value is a whole number."""
     return typer.Option(
         *names, parser=whole(_field(names[0]), least=least, most=most), metavar="COUNT", help=help
     )
 
 
 def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
-    """An argument whose value is a whole number."""
+    """Make an argument whose value is a whole number."""
     return typer.Argument(
         parser=whole(field, least=least, most=most), metavar=field.upper(), help=help
     )
 
 
 def number_option(*names: str, help: str, least: float = -math.inf, most: float = math.inf) -> Any:
-    """An option, named by its first name, whose value is a number."""
+    """Make an option, named by its first name, whose value is a number."""
     return typer.Option(
         *names, parser=number(_field(names[0]), least=least, most=most), metavar="NUMBER", help=help
     )

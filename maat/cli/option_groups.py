@@ -1,4 +1,7 @@
-"""Options that several commands have in common, written once: a command takes a dataclass of them, and has every field as an option of its own."""
+"""Options that several commands share.
+
+A command takes a dataclass of options, and typer shows each field as an option of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of its groups in its signature, from which typer reads options.
+    """Replace the groups in a command's signature by their fields, which typer reads.
 
-    A group is a parameter whose type is a dataclass: its fields are annotated as typer's options and have defaults. They stand in its place, in
-    their order; called, the command gets the group built from them.
+    A group is a parameter whose type is a dataclass: its fields are annotated as typer's options
+    and have defaults. They replace it in their order; the call builds the group from them.
     """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {
@@ -23,7 +26,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     }
     options = {name: tuple(_options(kind)) for name, kind in groups.items()}
 
-    def spread(**given: Any) -> None:
+    def ungrouped(**given: Any) -> None:
         for name, kind in groups.items():
             given[name] = kind(**{option.name: given.pop(option.name) for option in options[name]})
         command(**given)
@@ -35,14 +38,17 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameter.name, (_option(parameter.name, hints[parameter.name], parameter.default),)
         )
     ]
-    spread.__name__, spread.__doc__, spread.__module__ = (
+    ungrouped.__name__, ungrouped.__doc__, ungrouped.__module__ = (
         command.__name__,
         command.__doc__,
         command.__module__,
     )
-    spread.__annotations__ = {option.name: option.annotation for option in own} | {"return": None}
-    spread.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # what inspect and typer read
-    return spread
+    ungrouped.__annotations__ = {option.name: option.annotation for option in own} | {
+        "return": None
+    }
+    # inspect and typer read it.
+    ungrouped.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    return ungrouped
 
 
 def _options(group: type) -> list[inspect.Parameter]:

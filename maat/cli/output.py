@@ -1,4 +1,4 @@
-"""What commands share in saying what they found: a bar while they work, lines, and files that are checked before the work."""
+"""What commands share for output: a progress bar, lines, and checked files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A bar on a terminal, silence elsewhere."""
+    """A progress bar on a terminal; elsewhere it prints nothing."""
 
     def __init__(self, label: str, *, quiet: bool, total: float | None = None) -> None:
         self._bar: Progress | None = None
@@ -61,27 +61,26 @@ class Bar:
 
 
 def heading(figure: Figure) -> str:
-    """A figure's title with its unit."""
+    """Return a figure's title with its unit."""
     return figure.title if figure.unit is None else f"{figure.title}, {figure.unit}"
 
 
 def say(text: str) -> None:
-    """Print a line. Raises MaatError where nobody can take it, as on a full disk."""
+    """Print a line. Raises MaatError if it cannot be written, as on a full disk."""
     try:
         typer.echo(text)
     except BrokenPipeError:
         raise
     except OSError as failed:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # what is left in the buffer would fail once more at the end
+        # The rest of the buffer would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise MaatError(
-            f"the output cannot be written ({failed.strerror}). Send it where there is room."
+            f"the output cannot be written ({failed.strerror}). Send it where there is space."
         ) from failed
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Say beside the output, each once, what a reader should know before it comes."""
+    """Print warnings to standard error, each once."""
     for line in dict.fromkeys(lines):
         typer.echo(f"maat: {line}", err=True)
 
@@ -97,11 +96,14 @@ def print_table(
 
 
 def check_writable(path: Path, *, inputs: Sequence[Path]) -> None:
-    """Before the work, not after it: what is written is none of the inputs, and can be. Raises InputError."""
+    """Check before the work that the file can be written and is not an input.
+
+    Raises InputError.
+    """
     read = next((given for given in inputs if _is_part_of(path, given)), None)
     if read is not None:
         raise InputError(
-            f"would overwrite what is read from {read}",
+            f"would overwrite the input {read}",
             field="csv",
             value=str(path),
             remedy="Name another file.",
@@ -122,14 +124,14 @@ def check_writable(path: Path, *, inputs: Sequence[Path]) -> None:
 
 
 def _is_part_of(path: Path, given: Path) -> bool:
-    """Whether this is the given file, by whatever name, or lies in the given folder."""
+    """Return whether this is the given file, by any name, or is in the given folder."""
     if path.exists() and given.exists() and path.samefile(given):
         return True
     return given.is_dir() and path.resolve().is_relative_to(given.resolve())
 
 
 def write_csv(path: Path, header: Iterable[object], rows: Iterable[Iterable[Any]]) -> None:
-    """Raises MaatError where it cannot be written to its end."""
+    """Write a CSV file. Raises MaatError if it cannot be completed."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -137,5 +139,5 @@ def write_csv(path: Path, header: Iterable[object], rows: Iterable[Iterable[Any]
             writer.writerows(rows)
     except OSError as failed:
         raise MaatError(
-            f"csv: {path} cannot be written ({failed.strerror}). Name a file where there is room."
+            f"csv: {path} cannot be written ({failed.strerror}). Give a file where there is space."
         ) from failed

@@ -1,4 +1,4 @@
-"""The options that say who schedules and who places, and with which parameters."""
+"""The options for policies and placers, with their parameters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 
-PlacerName = Annotated[
-    str | None, typer.Option(help="Placer; by default the one that suits the policy.")
-]
+PlacerName = Annotated[str | None, typer.Option(help="Placer; default: the policy's own.")]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated."),
@@ -23,13 +21,16 @@ Setting = Annotated[
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:
-    """NAME=VALUE pairs, values read as JSON where they are one of its plain values, else as text. Raises ParameterError."""
+    """Read NAME=VALUE pairs. Raises ParameterError.
+
+    Values are plain JSON values if they parse as such, otherwise text.
+    """
     found: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise ParameterError(
-                "does not read as NAME=VALUE",
+                "is not of the form NAME=VALUE",
                 field="set",
                 value=pair,
                 remedy="Write for example --set p=-1.",
@@ -47,7 +48,7 @@ def _value(text: str, name: str) -> object:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         return text
-    except ValueError:  # thousands of digits
+    except ValueError:  # too many digits
         raise ParameterError(
             "has too many digits", field=name, value=text, remedy="Give a plain number."
         ) from None
@@ -57,10 +58,10 @@ def _value(text: str, name: str) -> object:
 def read_contestants(
     policies: str, placers: str | None, settings: Sequence[str] = ()
 ) -> tuple[Contestant, ...]:
-    """Every policy with every placer, each with the parameters set for it.
+    """Return every policy with every placer, each with the parameters set for it.
 
-    `policies`: names, or LABEL=NAME where one policy stands twice; `settings`: POLICY.NAME=VALUE, by name or label. Raises UnknownNameError or
-    ParameterError naming what does not exist.
+    `policies`: names, or LABEL=NAME to use a policy twice; `settings`: POLICY.NAME=VALUE, by name
+    or label. Raises UnknownNameError or ParameterError naming what does not exist.
     """
     named = _named_policies(policies)
     chosen = (
@@ -79,7 +80,7 @@ def read_contestants(
 
 
 def _named_policies(text: str) -> dict[str, str]:
-    """Policies by the label under which their parameters are set: their own name, where they have no other."""
+    """Return policies by label, which is by default the policy's name."""
     if text.strip() == "all":
         return {name: name for name in POLICIES.names}
     found: dict[str, str] = {}
@@ -88,7 +89,10 @@ def _named_policies(text: str) -> dict[str, str]:
         policy = POLICIES.entry(policy.strip()).name
         label = label.strip() or policy
         if label in found:
-            remedy = "Name each once; to compare a policy with itself, write for example sia,soft=sia --set soft.p=-1."
+            remedy = (
+                "Name each once; to compare a policy with itself, "
+                "write for example sia,soft=sia --set soft.p=-1."
+            )
             raise InputError("names one twice", field="policy", value=label, remedy=remedy)
         found[label] = policy
     return found
@@ -102,10 +106,11 @@ def _settings_by_policy(
         label, dot, parameter = name.partition(".")
         if not dot or label not in found:
             raise ParameterError(
-                "names no policy that is compared",
+                "names no compared policy",
                 field="set",
                 value=name,
-                remedy=f"Write POLICY.NAME=VALUE, for example {labels[0]}.round_seconds=120; compared are: {', '.join(labels)}.",
+                remedy=f"Write POLICY.NAME=VALUE, for example {labels[0]}.round_seconds=120; "
+                f"the compared ones are: {', '.join(labels)}.",
             )
         found[label].append((parameter, value))
     return {label: tuple(sorted(given)) for label, given in found.items()}

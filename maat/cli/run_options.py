@@ -1,4 +1,4 @@
-"""The options that say how many runs are played at a time, with which seeds, and where what was played is kept."""
+"""The options for the seeds of runs, their processes and the cache of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maat.workloads.generators import MAX_SEED
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How many runs are played."""
+    """The seeds and processes of runs."""
 
     seed_list: Annotated[
         str,
@@ -30,7 +30,7 @@ class RunOptions:
     ] = None
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder of results: what stands there is not simulated again."),
+        typer.Option(help="Folder of results: stored ones are not simulated again."),
     ] = None
 
     @property
@@ -38,13 +38,13 @@ class RunOptions:
         return self.processes or os.cpu_count() or 1
 
     def seeds(self) -> tuple[int, ...]:
-        """Raises ParameterError."""
+        """Read the seeds. Raises ParameterError."""
         read = whole("seeds", least=0, most=MAX_SEED)
         try:
             return tuple(read(part) for part in self.seed_list.split(","))
         except ParameterError as refused:
             raise ParameterError(
-                "are not whole numbers from 0 up with commas between",
+                "are not whole numbers from 0 up, separated by commas",
                 field="seeds",
                 value=refused.value,
                 remedy="Write for example --seeds 0,1,2.",

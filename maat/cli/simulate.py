@@ -26,22 +26,22 @@ from maat.vocabulary import FairnessRule
 from maat.workloads.generators import MAX_SEED
 
 PolicyNames = Annotated[
-    str, typer.Option(help="Policy; several are separated by commas and compared.")
+    str, typer.Option(help="Policy; to compare several, separate them by commas.")
 ]
 Seed = Annotated[
-    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")
+    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
 ]
 
 
 @dataclass(frozen=True)
 class SimulateOutput:
-    """What is printed and written."""
+    """What to print and write."""
 
     with_fairness: Annotated[
         bool,
         typer.Option(
             "--fairness",
-            help="Also rho, against every job alone on an equal share, by each of its rules; takes its time.",
+            help="Add rho by each of its rules, against every job alone on an equal share; slow.",
         ),
     ] = False
     as_json: Annotated[
@@ -110,7 +110,7 @@ def simulate_command(
     setting: Setting = None,
     seed: Seed = 0,
 ) -> None:
-    """Play a workload through under one or more policies and print how the jobs fared."""
+    """Simulate a workload under one or more policies and print how the jobs fared."""
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models)
     trace, parameters = workload.read(models), read_settings(setting or [])
@@ -178,7 +178,7 @@ def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, objec
 def _add_fairness(
     summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]
 ) -> None:
-    """rho by every rule, from isolated runs that all policies share."""
+    """Add rho by every rule, from isolated runs that all policies share."""
     alone = IsolatedRuns(results[0].scenario)
     for summary, result in zip(summaries, results, strict=True):
         for rule in FairnessRule:
@@ -190,7 +190,7 @@ def _add_fairness(
 
 
 def _of_fairness(rule: str, found: Fairness) -> dict[str, float | None]:
-    """None where no job is measured against itself alone."""
+    """Return the figures; None if no job could be compared with itself alone."""
     figures = {
         f"rho{rule}_mean": found.mean,
         f"rho{rule}_worst": found.worst,
@@ -216,10 +216,14 @@ def _write_csv(result: SimulationResult, path: Path) -> None:
 
 
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
-    """One column per policy, one row per figure: as wide as the policies are many, not as the figures are."""
+    """Print one column per policy and one row per figure.
+
+    The width depends on the number of policies, not of figures.
+    """
     first = summaries[0]
     say(
-        f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, fidelity {first['fidelity']}"
+        f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, "
+        f"fidelity {first['fidelity']}"
     )
     failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
     shown = (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ()))
@@ -232,7 +236,7 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> None:
-    """What holds of every policy once, the rest with the policy that it holds of."""
+    """Print notes on all policies once, the others with their policy."""
     of_all = [
         note
         for note in summaries[0]["notes"]
@@ -249,5 +253,8 @@ def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> 
 
 
 def _cell(summary: dict[str, Any], key: str, form: str) -> str:
-    """A figure, or a dash if there is none: of a completion time where no job completed."""
+    """Format a figure, or a dash if there is none.
+
+    An example is a completion time if no job completed.
+    """
     return "-" if summary[key] is None else form.format(summary[key])

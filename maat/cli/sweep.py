@@ -1,4 +1,7 @@
-"""`maat sweep`: one simulation with one or two of its settings varied, over several seeds; a table, JSON or CSV."""
+"""`maat sweep`: varies one or two settings of a simulation, over several seeds.
+
+Prints a table, JSON or CSV.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +37,17 @@ from maat.simulation.notes import notes_before, notes_on_all
 
 Vary = Annotated[
     list[str] | None,
-    typer.Option("--vary", help="What is varied: NAME=VALUE,VALUE,... Once or twice."),
+    typer.Option("--vary", help="Setting to vary: NAME=VALUE,VALUE,... Once or twice."),
 ]
 PolicyName = Annotated[
     str | None,
-    typer.Option(help="Policy, by default sia; to compare several, use --vary policy=sia,fifo."),
+    typer.Option(help="Policy, default: sia; to compare several, use --vary policy=sia,fifo."),
 ]
 
 
 @dataclass(frozen=True)
 class SweepOutput:
-    """What is printed and written."""
+    """What to print and write."""
 
     as_json: Annotated[
         bool,
@@ -81,7 +84,7 @@ def sweep_command(
     placer: PlacerName = None,
     setting: Setting = None,
 ) -> None:
-    """Vary one or two settings of a simulation and print how the figures move, with their spread over the seeds."""
+    """Vary one or two settings of a simulation and print the figures over seeds."""
     models, cluster = hardware.read()
     base = Setup(
         workload.read(models),
@@ -132,11 +135,11 @@ def _run(points: Sequence[Point], runs: RunOptions, *, quiet: bool) -> SweepResu
 
 
 def _varied(text: str) -> Varied:
-    """`p=-1,0.5` as an axis and its values."""
+    """Read `p=-1,0.5` as an axis and its values."""
     name, equals, values = text.partition("=")
     if not equals:
         raise ParameterError(
-            "does not read as NAME=VALUE,VALUE,...",
+            "is not of the form NAME=VALUE,VALUE,...",
             field="vary",
             value=text,
             remedy="Write for example --vary round_seconds=60,120.",
@@ -148,7 +151,7 @@ def _say_repaired(result: SweepResult) -> None:
     count = sum(point.origin is Origin.REPAIRED for point in result.points)
     if count:
         typer.echo(
-            f"maat: {count} kept result(s) were damaged and have been simulated again", err=True
+            f"maat: {count} stored result(s) were damaged and have been simulated again", err=True
         )
 
 
@@ -185,7 +188,7 @@ def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:
-    """One line per point; empty where a figure is not known."""
+    """Write one line per point; a figure is empty if it is unknown."""
     names = [name for name in FIGURES if any(name in point.figures for point in result.points)]
     rows = (
         (*point.settings.values(), point.seed, *(point.figures.get(name, "") for name in names))
@@ -204,7 +207,8 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
     )
     say(f"{len(result.points)} points, {simulated} simulated; {over}")
     say(
-        f"{told_parts(sweep)} on {sweep.base.cluster.describe()}, fidelity {sweep.base.conditions.fidelity.name}"
+        f"{scheduler_names(sweep)} on {sweep.base.cluster.describe()}, "
+        f"fidelity {sweep.base.conditions.fidelity.name}"
     )
     rows = [
         (
@@ -222,11 +226,11 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
         say(line)
 
 
-def told_parts(sweep: Sweep) -> str:
-    """Who schedules and who places, where that is the same for all points."""
+def scheduler_names(sweep: Sweep) -> str:
+    """Name policy and placer as far as all points share them."""
     if any(varied.axis.name == "policy" for varied in sweep.axes):
         return (
-            "Each policy with the placer that suits it"
+            "Each policy with its own placer"
             if sweep.base.placer is None
             else f"Each policy with {sweep.base.placer}"
         )
@@ -238,7 +242,7 @@ def _value(value: float | int | str) -> str:
 
 
 def _cell(row: Row, name: str, form: str) -> str:
-    """A dash where a seed has no such figure: of a completion time where no job completed."""
+    """Format a mean, or a dash if a seed lacks the figure (if no job completed)."""
     if name not in row.mean:
         return "-"
     mean = form.format(row.mean[name])

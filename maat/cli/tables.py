@@ -1,4 +1,7 @@
-"""Tables for people: as one where the terminal is wide enough, else as several with the same words in front. Nothing is cut."""
+"""Tables for a terminal; a narrow one gets several with the same first columns.
+
+Nothing is cut off.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-WIDE = 1_000  # characters, where the output is no terminal: a file cuts nothing
-WORDS = 28  # characters that a column of words has before it wraps, where the terminal is narrow
+WIDE = 1_000  # characters, if the output is not a terminal: a file cuts nothing off
+WORDS = 28  # characters of a column of words before it wraps, on a narrow terminal
 BORDERS = 3  # characters of every column besides its text
 
 
 def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of words, then columns of figures; in parts where the width does not hold all columns of figures beside those of words."""
+    """Draw columns of words, then columns of figures.
+
+    If the width does not hold all, the columns of figures are split over several tables, each with
+    the columns of words.
+    """
     on = _console()
     columns = [list(column) for column in zip(*rows, strict=True)] or [
         [] for _ in (*names, *figures)
@@ -42,7 +49,7 @@ def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[
 
 
 def _console() -> Console:
-    """As wide as the terminal or as COLUMNS says."""
+    """Return a console as wide as the terminal or COLUMNS."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE)
@@ -62,7 +69,7 @@ def _longest_word(texts: Sequence[str]) -> int:
 
 
 def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns in order, as many together as there is room for; one at least."""
+    """Split columns in order into parts that fit, each with at least one column."""
     parts: list[list[int]] = [[]]
     for number, width in enumerate(widths):
         taken = sum(widths[n] + BORDERS for n in parts[-1])
@@ -75,7 +82,10 @@ def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
 def _table(
     on: Console, names: Sequence[str], figures: Sequence[str], widths: Sequence[int]
 ) -> Table:
-    """Columns of these least widths; what the console has left, headings of several words take."""
+    """Make a table with these minimum widths.
+
+    Long headings get the console's spare width.
+    """
     from rich.table import Table
 
     table = Table()
@@ -91,7 +101,7 @@ def _table(
 
 
 def _plain(cells: Sequence[str]) -> list[Text]:
-    """Cells in which a bracket is no markup."""
+    """Make cells in which a bracket is not markup."""
     from rich.text import Text
 
     return [Text(cell) for cell in cells]

@@ -1,4 +1,7 @@
-"""`maat token create`: a token for the API, made where the database is. Runs the service's own program for it; imports no backend."""
+"""`maat token create`: makes a token for the API on the database's machine.
+
+Runs the service's own program for it; imports no backend.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +34,26 @@ def tokens() -> None:
 def create(
     user: Annotated[
         str,
-        typer.Option(help="Whose token it is. `local` is the administrator of the first start."),
+        typer.Option(help="The token's user. `local` is the administrator of the first start."),
     ] = "local",
     name: Annotated[str, typer.Option(help="What the token is for.")] = "token",
     days: Annotated[
         float | None,
         number_option(
-            "--days", least=0, most=MAX_DAYS, help="Days until it expires; by default never."
+            "--days", least=0, most=MAX_DAYS, help="Days until it expires; default: never."
         ),
     ] = None,
     data_dir: Annotated[
         Path,
         typer.Option(
-            help="The data folder of `maat up`. MAAT_DATABASE_URL, where it is set, comes first."
+            help="The data folder of `maat up`. MAAT_DATABASE_URL, if set, takes precedence."
         ),
     ] = Path("var"),
 ) -> None:
-    """Make a token and print it. It is shown this once and stored nowhere: only its digest is kept."""
+    """Make a token and print it.
+
+    It is shown only once and stored nowhere: only its digest is kept.
+    """
     _require_database(data_dir)
     expiry = () if days is None else ("--days", str(days))
     arguments = (sys.executable, "-m", "backend.new_token", "--user", user, "--name", name, *expiry)
@@ -60,8 +66,8 @@ def create(
 def _require_database(data_dir: Path) -> None:
     if not os.environ.get("MAAT_DATABASE_URL") and not (data_dir / "maat.db").is_file():
         raise InputError(
-            "holds no database of Maat",
+            "has no database of Maat",
             field="data_dir",
             value=str(data_dir),
-            remedy="Start `maat up` once, or name its data folder, or set MAAT_DATABASE_URL.",
+            remedy="Start `maat up` once, give its data folder, or set MAAT_DATABASE_URL.",
         )

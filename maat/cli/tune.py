@@ -1,4 +1,7 @@
-"""`maat tune`: a hyper-parameter search with elastic and with static allocation, as a table or JSON."""
+"""`maat tune`: a hyper-parameter search with elastic and with static allocation.
+
+Prints a table or JSON.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,17 @@ from maat.simulation.world_models import named_model
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.generators import MAX_SEED
 
-ModelName = Annotated[str, typer.Option("--model", help="What is trained in every trial.")]
+ModelName = Annotated[str, typer.Option("--model", help="Model to train in every trial.")]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
 Profiles = Annotated[
     Path | None,
     typer.Option(help="Folder of measured profiles; without it, the catalog's fitted models."),
 ]
-Trials = Annotated[int, whole_option("--trials", least=1, most=10_000, help="Trials in all.")]
+Trials = Annotated[
+    int, whole_option("--trials", least=1, most=10_000, help="Total number of trials.")
+]
 AtATime = Annotated[
-    int, whole_option("--at-a-time", least=1, most=1_000, help="Trials that run together.")
+    int, whole_option("--at-a-time", least=1, most=1_000, help="Trials that run at a time.")
 ]
 StaticGpus = Annotated[
     int,
@@ -43,7 +48,7 @@ WorkScale = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of whatever is left to chance.")
+    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
@@ -61,9 +66,10 @@ def tune_command(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Search hyper-parameters of one model (Pollux section 5.4.2): every completion brings the next trial; elastic against static GPUs.
+    """Search hyper-parameters of one model on elastic and on static GPUs.
 
-    The scores are a declared formula; the times are simulated.
+    Every completion starts the next trial (Pollux section 5.4.2). The scores are a declared
+    formula; the times are simulated.
     """
     elastic = Tuning(
         named_model(model, profiles),

@@ -1,6 +1,8 @@
-"""`maat up`: the whole service from one command. Starts processes and keeps them alive; imports neither backend nor worker.
+"""`maat up`: the whole service from one command.
 
-lock the data folder -> listen -> migrate and fill -> API, worker (rounds), beat, simulator -> say where it is -> attend
+Starts processes and keeps them alive; imports neither backend nor worker. Steps: lock the data
+folder -> listen -> migrate and fill -> API, worker (rounds), beat, simulator -> print the address
+-> supervise.
 """
 
 from __future__ import annotations
@@ -31,20 +33,20 @@ START_FAILURES = 3
 
 
 class DataFolderInUse(InputError):
-    """Another `maat up` holds this data folder."""
+    """Another `maat up` uses this data folder."""
 
 
 class StartFailed(MaatError):
-    """A process that the service needs did not come up."""
+    """A process that the service needs did not start."""
 
 
 class StopRequested(Exception):
-    """SIGINT or SIGTERM came."""
+    """SIGINT or SIGTERM arrived."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where this service lives: address and folder."""
+    """The address and the folder of this service."""
 
     host: str
     port: int
@@ -69,10 +71,11 @@ def up(
     *,
     say: Callable[[str], None] = print,
 ) -> int:
-    """Run Maat until SIGINT or SIGTERM; the exit code of the command.
+    """Run Maat until SIGINT or SIGTERM; return the exit code of the command.
 
-    `port` is where the search for a free one begins. Raises DataFolderInUse where another Maat runs on `data_dir`, InputError where
-    the address cannot be used, and StartFailed (with the end of the log) where a part does not start.
+    `port`: where the search for a free one starts. Raises DataFolderInUse if another Maat uses
+    `data_dir`, InputError if the address cannot be used, and StartFailed (with the end of the log)
+    if a part does not start.
     """
     data_dir = data_dir.resolve()
     with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
@@ -87,7 +90,7 @@ def up(
             await_health(place, children, say)
             say(f"Maat is at {place.url}")
             say(f"Data and logs are in {place.data_dir}. Ctrl+C stops it.")
-            attend_for_ever(children, say)
+            supervise(children, say)
         except StopRequested:
             ignore_further_signals()
             say("Stopping.")
@@ -96,11 +99,11 @@ def up(
     return 0
 
 
-# ---- what is started --------------------------------------------------------------------------------------------------------------
-
-
 def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str, str]:
-    """The settings of all processes (backend/settings.py reads them), and one thread per numeric library: rounds are small."""
+    """Return the settings of all processes, which backend/settings.py reads.
+
+    Numeric libraries get one thread: rounds are small.
+    """
     inherited = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
     return {
         **inherited,
@@ -114,7 +117,11 @@ def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str,
 def child_specs(
     place: Place, environment: dict[str, str], listener: socket.socket
 ) -> list[ChildSpec]:
-    """API, the worker that makes the rounds and its beat, and the one that simulates: a long simulation never holds up a round."""
+    """Return the processes to start: API, worker and beat, and simulator.
+
+    The worker makes the rounds; the simulator is separate, so that a long simulation never delays
+    one.
+    """
     celery = (sys.executable, "-m", "celery", "-A", "worker.app")
     worker = (*celery, "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
     simulators = max((os.cpu_count() or 2) - 1, 1)
@@ -142,7 +149,7 @@ def child_specs(
             environment,
             place.logs / "worker.log",
         ),
-        # A process of its own, not part of the worker: there, nobody would notice its end.
+        # Not part of the worker, where its end would not be noticed.
         ChildSpec(
             "beat",
             (*celery, "beat", "--loglevel=WARNING", "--pidfile="),
@@ -152,7 +159,8 @@ def child_specs(
         ChildSpec(
             "simulator",
             (*worker, "-Q", "simulations", "-n", "simulations@%h", f"--concurrency={simulators}"),
-            # A round is soon over, a simulation is not: told to stop, the simulator drops it, and runs it again after the next start.
+            # A round is short, a simulation is not: when stopped, the simulator drops it and runs
+            # it again after the next start.
             {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "simulator.log",
         ),
@@ -160,7 +168,10 @@ def child_specs(
 
 
 def prepare_database(place: Place, environment: dict[str, str], say: Callable[[str], None]) -> None:
-    """Migrations and first data, in a process that ends. Raises StartFailed with its last words."""
+    """Migrate and add first data, in a separate process.
+
+    Raises StartFailed with its output.
+    """
     log = place.logs / "prepare.log"
     rotate(log)
     say("Preparing the database.")
@@ -184,15 +195,14 @@ def prepare_database(place: Place, environment: dict[str, str], say: Callable[[s
         raise StartFailed(f"The database could not be prepared. The end of {log}:\n{tail(log)}")
 
 
-# ---- while it runs ----------------------------------------------------------------------------------------------------------------
-
-
 def await_health(place: Place, children: list[Child], say: Callable[[str], None]) -> None:
-    """Wait until the API answers. Raises StartFailed where it keeps ending, or takes far too long."""
+    """Wait until the API answers.
+
+    Raises StartFailed if it keeps ending or takes far too long.
+    """
     deadline = time.monotonic() + START_SECONDS
-    with httpx.Client(
-        trust_env=False, timeout=5.0
-    ) as client:  # a proxy in the environment has no business on loopback
+    # A proxy in the environment must not be used for loopback.
+    with httpx.Client(trust_env=False, timeout=5.0) as client:
         while not answers(client, f"{place.url}/api/v1/health"):
             attend_once(children, say)
             api = children[0]
@@ -210,7 +220,7 @@ def answers(client: httpx.Client, url: str) -> bool:
         return False
 
 
-def attend_for_ever(children: list[Child], say: Callable[[str], None]) -> None:
+def supervise(children: list[Child], say: Callable[[str], None]) -> None:
     while True:
         attend_once(children, say)
         time.sleep(0.2)
@@ -223,12 +233,13 @@ def attend_once(children: list[Child], say: Callable[[str], None]) -> None:
             say(f"The {happened}")
 
 
-# ---- what nobody else may hold ----------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def locked(data_dir: Path) -> Iterator[None]:
-    """Hold the data folder. Raises DataFolderInUse where another process does; the kernel frees it however this one ends."""
+    """Hold the data folder.
+
+    Raises DataFolderInUse if another process holds it; the kernel frees it however this process
+    ends.
+    """
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         file = (data_dir / "maat.lock").open("a+")
@@ -249,7 +260,7 @@ def locked(data_dir: Path) -> Iterator[None]:
                 f"is in use by another Maat (process {holder})",
                 field="data_dir",
                 value=str(data_dir),
-                remedy="Stop that one, or give another folder.",
+                remedy="Stop that process, or give another folder.",
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))
@@ -259,15 +270,17 @@ def locked(data_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket at `port`, or at the next free one. The API inherits it, so no other program can slip in between, and
-    requests wait instead of failing while the API is started again. Raises InputError where the address cannot be used."""
+    """Listen at `port`, or at the next free one.
+
+    The API inherits the socket: no other program can take the port in between, and requests wait
+    while the API restarts. Raises InputError if the address cannot be used.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in range(port, min(port + PORTS_TRIED, 65536)):
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-        )  # connections inherit it; uvicorn does not set it on an inherited socket
+        # Connections inherit it; uvicorn does not set it on an inherited socket.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             sock.bind((host, candidate))
             sock.listen(2048)
@@ -294,7 +307,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM raise StopRequested, wherever the supervisor is; the handlers before are put back at the end."""
+    """Raise StopRequested on SIGINT and SIGTERM; restore the handlers at the end."""
 
     def request(_number: int, _frame: FrameType | None) -> None:
         raise StopRequested
@@ -311,6 +324,9 @@ def stop_on_signals() -> Iterator[None]:
 
 
 def ignore_further_signals() -> None:
-    """A second Ctrl+C must not leave children behind: stopping takes a few seconds at most."""
+    """Ignore a second Ctrl+C, which must not leave children behind.
+
+    Stopping takes a few seconds at most.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

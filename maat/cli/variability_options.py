@@ -1,4 +1,4 @@
-"""The options that say how unequal a simulated cluster's GPUs are: what they mean, and what is read from them."""
+"""The options for the speed differences of a simulated cluster's GPUs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ DrawRule = Annotated[
     ScoreDraw | None,
     typer.Option(
         "--variability-draw",
-        help="Medians of measured GPUs, or single measurements (rows), by the seed.",
+        help="Draw medians of measured GPUs, or single measurements (rows), by the seed.",
     ),
 ]
 Penalties = Annotated[
     list[str] | None,
     typer.Option(
         "--locality-penalty",
-        help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last one counts.",
+        help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last applies.",
     ),
 ]
 
 
 def read_measured(folder: Path | None, cluster: Cluster) -> Variability | None:
-    """What was measured of the GPU types of a cluster. Raises VariabilityError."""
+    """Read the measurements of a cluster's GPU types. Raises VariabilityError."""
     return None if folder is None else read_variability(folder, gpu_types=cluster.type_names)
 
 
 def read_penalties(texts: Sequence[str], models: Collection[str]) -> dict[str, float]:
-    """FACTOR for every model, MODEL=FACTOR for one. Raises ParameterError."""
+    """Read FACTOR for all models, or MODEL=FACTOR for one. Raises ParameterError."""
     found: dict[str, float] = {}
     for text in texts:
         model, equals, factor = text.rpartition("=")
@@ -53,7 +53,7 @@ def read_penalties(texts: Sequence[str], models: Collection[str]) -> dict[str, f
 
 
 def _number(text: str) -> float:
-    """NaN where it is none."""
+    """Return the number, or NaN."""
     try:
         return float(text)
     except ValueError:

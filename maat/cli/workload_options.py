@@ -1,4 +1,4 @@
-"""The options that say which jobs are played and what they run on: traces or generated workloads, models, cluster."""
+"""The options for workloads (traces or generated), models and cluster."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TraceFiles = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", 
 Generated = Annotated[
     str | None,
     typer.Option(
-        "--generate", help="Make a workload instead of reading one: philly, helios or newtrace."
+        "--generate", help="Generate a workload instead of reading one: philly, helios or newtrace."
     ),
 ]
 Families = Annotated[
     str | None,
     typer.Option(
-        "--generate", help="Make workloads, others with every seed: philly, helios, newtrace."
+        "--generate", help="Generate workloads, new ones with every seed: philly, helios, newtrace."
     ),
 ]
 JobCount = Annotated[
@@ -48,19 +48,20 @@ Hours = Annotated[
         "--hours",
         least=0.01,
         most=MAX_HOURS,
-        help="Hours within which the generated jobs are submitted.",
+        help="Hours in which the generated jobs are submitted.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What jobs run on, and as what models."""
+    """The cluster that jobs run on, and their models."""
 
     profiles: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of measured profiles, or a JSON table of throughputs; without it, the catalog's fitted models."
+            help="Folder of measured profiles, or a JSON table of throughputs; "
+            "without it, the catalog's fitted models."
         ),
     ] = None
     cluster: Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")] = (
@@ -72,12 +73,12 @@ class ClusterOptions:
             "--jobs-per-gpu",
             least=1,
             most=MAX_JOBS_PER_GPU,
-            help="How many jobs may share a GPU; above 1, --interference says what they lose.",
+            help="How many jobs may share a GPU; above 1, --interference gives their slowdown.",
         ),
     ] = 1
 
     def read(self) -> tuple[Mapping[str, Model], Cluster]:
-        """Raises ClusterError, ProfileError."""
+        """Read models and cluster. Raises ClusterError, ProfileError."""
         cluster = replace(Cluster.parse(self.cluster), jobs_per_gpu=self.jobs_per_gpu)
         models = (
             shipped_models()
@@ -87,7 +88,7 @@ class ClusterOptions:
         return models, cluster
 
     def inputs(self) -> list[Path]:
-        """What is read."""
+        """Return the files that are read."""
         return [] if self.profiles is None else [self.profiles]
 
 
@@ -101,7 +102,11 @@ class WorkloadOptions:
     hours: Hours = None
 
     def read(self, models: Mapping[str, Model]) -> TraceSource:
-        """Raises TraceError where the file does not read, InputError if there is none, or where one counts for nothing."""
+        """Read the workload.
+
+        Raises TraceError for an unreadable file, InputError if there is none or an option has no
+        effect.
+        """
         if (self.trace is None) == (self.generated is None):
             raise InputError(
                 "is missing, or given twice",
@@ -114,7 +119,7 @@ class WorkloadOptions:
         return GivenTrace(read_workload(self.trace, known_models=models))
 
     def inputs(self) -> list[Path]:
-        """What is read."""
+        """Return the files that are read."""
         return [] if self.trace is None else [self.trace]
 
 
@@ -128,7 +133,7 @@ class WorkloadsOptions:
     hours: Hours = None
 
     def read(self, models: Mapping[str, Model]) -> tuple[Trace, ...]:
-        """By the names that tables show. Raises as WorkloadOptions."""
+        """Read the workloads by the names that tables show. Raises as WorkloadOptions."""
         paths = self.traces or []
         given = [
             Trace(
@@ -150,7 +155,7 @@ class WorkloadsOptions:
         return (*given, *made)
 
     def inputs(self) -> list[Path]:
-        """What is read."""
+        """Return the files that are read."""
         return self.traces or []
 
 
@@ -159,7 +164,7 @@ def _families(text: str | None) -> list[str]:
     for name in names:
         if name not in FAMILIES:
             raise InputError(
-                "is no family of workloads",
+                "is not a family of workloads",
                 field="generate",
                 value=name,
                 remedy=f"Use one of: {', '.join(FAMILIES)}.",
@@ -168,7 +173,7 @@ def _families(text: str | None) -> list[str]:
 
 
 def _refuse_generator_options(jobs: int | None, hours: float | None) -> None:
-    """Where nothing is generated. Raises InputError."""
+    """Refuse options of generators if nothing is generated. Raises InputError."""
     for field, value in (("jobs", jobs), ("hours", hours)):
         if value is not None:
             raise InputError(

@@ -1,4 +1,7 @@
-"""Every call of the REST API as data: method, path, query, body. Sends nothing; the two clients send the same calls."""
+"""Every call of the REST API as data: method, path, query, body.
+
+Sends nothing; both clients send the same calls.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ Query = Mapping[str, object]
 Fields = Mapping[str, Any]
 """A body as plain data; the service checks it."""
 RawBody = dict[str, Any]
-"""Such a body while it is put together."""
+"""A body while it is built."""
 
 PREFIX = "/api/v1"
 
@@ -59,7 +62,7 @@ class Call(Generic[Answer]):
 
 
 class JobFilters(TypedDict, total=False):
-    """The predicate of the job list; rows, totals and state counts all follow it."""
+    """The filters of the job list; rows, totals and state counts all use them."""
 
     cluster: str | None
     state: Sequence[str] | None
@@ -164,7 +167,7 @@ def change_cluster(
 
 
 def act_on_cluster(cluster_id: str, action: str, *, version: int | None = None) -> Call[ClusterOut]:
-    """`version`: done only while it is this one."""
+    """Act on a cluster. `version`: refused unless the cluster has this version."""
     return Call(
         "POST",
         _path("clusters", cluster_id, "actions", action),
@@ -193,7 +196,7 @@ def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Ca
 def act_on_node(
     cluster_id: str, node_id: str, action: str, *, version: int | None = None
 ) -> Call[NodeOut]:
-    """`version`: done only while it is this one."""
+    """Act on a node. `version`: refused unless the node has this version."""
     headers = {} if version is None else _if_match(version)
     return Call(
         "POST", _path("clusters", cluster_id, "nodes", node_id, "actions", action), headers=headers
@@ -203,7 +206,7 @@ def act_on_node(
 def reservations(
     cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None
 ) -> Call[Page[ReservationOut]]:
-    """Those that hold or will; with `over`, all there ever were."""
+    """List present and future reservations; with `over`, past ones too."""
     return Call(
         "GET",
         _path("clusters", cluster_id, "reservations"),
@@ -298,7 +301,7 @@ def explanation(job_id: str) -> Call[ExplanationOut]:
 def measurements(
     *, kind: str | None = None, limit: int = 500, cursor: str | None = None
 ) -> Call[Page[MeasurementOut]]:
-    """Newest first."""
+    """List measurements, newest first."""
     return Call("GET", _path("measurements"), _given(kind=kind, limit=limit, cursor=cursor))
 
 
@@ -309,7 +312,7 @@ def upload_measurement(
 
 
 def delete_measurement(measurement_id: str) -> Call[None]:
-    """What was asked for with it keeps it."""
+    """Delete measurements; operations that use them keep them."""
     return Call("DELETE", _path("measurements", measurement_id))
 
 
@@ -336,7 +339,7 @@ def run_result(
     jobs: Sequence[str] = (),
     fairness_rule: FairnessRule | None = None,
 ) -> Call[RunResult]:
-    """`jobs`: names of those whose allocations over time are wanted."""
+    """Get a run's result. `jobs`: names of jobs whose allocations to return."""
     asked = _given(jobs=list(jobs) or None, fairness_rule=fairness_rule)
     return Call("GET", _path("simulations", simulation_id, "runs", run_id, "result"), asked)
 
@@ -344,7 +347,7 @@ def run_result(
 def figures(
     simulation_id: str, *, runs: Sequence[str] = (), fairness_rule: FairnessRule | None = None
 ) -> Call[FiguresOut]:
-    """`runs`: ids of those that are drawn; the first that have finished, if none is given."""
+    """Get figures. `runs`: ids of runs; by default the first finished ones."""
     return Call(
         "GET",
         _path("simulations", simulation_id, "figures"),
@@ -355,7 +358,7 @@ def figures(
 def comparison(
     simulation_id: str, *, baseline: int | None = None, fairness_rule: FairnessRule | None = None
 ) -> Call[Comparison]:
-    """`baseline`: number of the contestant that the others are set against."""
+    """Compare contestants. `baseline`: number of the one to compare the others with."""
     return Call(
         "GET",
         _path("simulations", simulation_id, "comparison"),

@@ -1,4 +1,7 @@
-"""The two clients: the same calls, sent at once (`Client`) or awaited (`AsyncClient`). What the calls are is said in calls.py."""
+"""The two clients: `Client` sends each call at once, `AsyncClient` awaits it.
+
+calls.py defines the calls.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def _answer(response: httpx.Response) -> Any:
 class _Method(Generic[P, Shown]):
     """A call as a method: sent at once by a `Client`, awaited with an `AsyncClient`.
 
-    `show`: what of the answer is returned; all of it by default.
+    `show`: selects the part of the answer to return; by default all of it.
     """
 
     @overload
@@ -131,7 +134,10 @@ class _Methods:
 
 
 class Client(_Methods):
-    """Talks to a Maat service and waits for each answer. Raises ApiError where the service refuses, Unreachable where there is none."""
+    """Sends calls to a Maat service and waits for each answer.
+
+    Raises ApiError if the service refuses, Unreachable if it does not answer.
+    """
 
     def __init__(
         self,
@@ -175,7 +181,7 @@ class Client(_Methods):
         return cast(Answer, _answer(response))
 
     def every_job(self, **filters: Unpack[JobFilters]) -> Iterator[JobOut]:
-        """Yield all jobs that match, page after page."""
+        """Yield all matching jobs, page after page."""
         while True:
             page = self.jobs(**filters)
             yield from page["items"]
@@ -184,12 +190,15 @@ class Client(_Methods):
             filters["cursor"] = page["next_cursor"]
 
     def cancel_sweep(self, sweep_id: str) -> OperationOut:
-        """Cancel what has not ended; points that have ended stay."""
+        """Cancel what has not ended; finished points stay."""
         return self.cancel_operation(self.sweep(sweep_id)["operation_id"])
 
 
 class AsyncClient(_Methods):
-    """The same, awaited. Calls without a method of their own go through `send(calls.…)`."""
+    """The same, awaited.
+
+    Send calls without a method of their own with `send(calls.…)`.
+    """
 
     def __init__(
         self,
@@ -233,7 +242,7 @@ class AsyncClient(_Methods):
         return cast(Answer, _answer(response))
 
     async def every_job(self, **filters: Unpack[JobFilters]) -> AsyncIterator[JobOut]:
-        """Yield all jobs that match, page after page."""
+        """Yield all matching jobs, page after page."""
         while True:
             page = await self.jobs(**filters)
             for job in page["items"]:
@@ -243,5 +252,5 @@ class AsyncClient(_Methods):
             filters["cursor"] = page["next_cursor"]
 
     async def cancel_sweep(self, sweep_id: str) -> OperationOut:
-        """Cancel what has not ended; points that have ended stay."""
+        """Cancel what has not ended; finished points stay."""
         return await self.cancel_operation((await self.sweep(sweep_id))["operation_id"])

@@ -1,4 +1,7 @@
-"""What a call can fail with: a problem that the service described (`ApiError`), or no answer at all (`Unreachable`)."""
+"""How a call can fail.
+
+The service describes a problem (`ApiError`), or it does not answer (`Unreachable`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import httpx
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """One thing wrong with one field of a request: where, what, and what to do."""
+    """One error in one field of a request: where, what, and what to do."""
 
     pointer: str
     field: str
@@ -65,7 +68,10 @@ class ApiError(Exception):
 
     @classmethod
     def of(cls, response: httpx.Response) -> ApiError:
-        """The problem in a response; a body that is no problem document still gives an error with the status."""
+        """Read the problem in a response.
+
+        A body that is not a problem document gives an error with the status only.
+        """
         body = _object(response)
         listed = body.get("errors")
         return cls(
@@ -82,7 +88,10 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """The service gave no answer: not running, another address, or the network between."""
+    """The service gave no answer.
+
+    It is not running, has another address, or the network failed.
+    """
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:

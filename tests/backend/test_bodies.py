@@ -17,11 +17,12 @@ from fastapi.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from backend.app import PREFIX, ROUTERS
+from backend.pages import calls as page_calls
+from backend.pages.calls import PageCallGuard
 from backend.settings import Settings
-from backend.web import bodies, page_calls, strict_json
+from backend.web import bodies, strict_json
 from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, most_bytes_of
 from backend.web.gates import Gate
-from backend.web.page_calls import PageCallGuard
 from frontend.app import mount_pages
 from maat.api import fields, mistakes
 from maat.api.jobs import JobBody

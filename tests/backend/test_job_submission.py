@@ -405,8 +405,8 @@ def test_whatever_is_sent_the_answer_is_a_job_or_a_problem_about_it(
     ("state", "code", "sentence"),
     [
         ("running", "GRANTED", "It has what the policy chose for it."),
-        ("succeeded", "ENDED", "It has ended: its work is done."),
-        ("cancelled", "ENDED", "It has ended: it was cancelled."),
+        ("succeeded", "ENDED", "The job has ended: its work is done."),
+        ("cancelled", "ENDED", "The job has ended: it was cancelled."),
     ],
 )
 def test_a_job_that_ended_says_how_and_not_what_it_held(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,7 @@ def test_every_kind_of_problem_has_a_page_that_says_what_to_do(
 ) -> None:
     answer = refusing.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
     assert answer.status_code == 200
-    assert str(kind.__doc__) in answer.text
+    assert str(inspect.getdoc(kind)) in answer.text
 
 
 def test_the_documentation_needs_no_other_host(client: TestClient) -> None:

@@ -238,7 +238,7 @@ def test_a_summary_tells_no_models_by_what_it_says_of_none() -> None:
     seen = summary_seen(RESULT["summary"], blue())
     assert seen["notes"] == ["The solver's time ran out in 1 rounds."]
     assert seen["unfinished_because"] == {
-        "other-1": "Why is not shown.",
+        "other-1": "The reason is not shown.",
         "job_own": "GPUs that it could use are reserved for others: t4 for another tenant.",
     }
     assert summary_seen(RESULT["summary"], WHOLE) == RESULT["summary"]

@@ -112,7 +112,7 @@ def test_bad_input_names_its_field_and_ends_with_2(
         (("--policy", "sia,fifo,fifo"), "policy: names one twice (got 'fifo'). Name each once;"),
         (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
         (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
-        (("--tuned-gpus", "8"), "tuned_gpus: bounds tuned jobs, of which there are none (got 8)."),
+        (("--tuned-gpus", "8"), "tuned_gpus: limits tuned jobs, and there are none (got 8)."),
         (
             ("--variability-draw", "rows"),
             "variability_draw: draws from measured GPUs, of which there are none (got 'rows').",
@@ -164,11 +164,11 @@ def test_a_policy_is_compared_with_itself_under_another_parameter(
     [
         (
             ("--policy", "sia,fifo", "--set", "p=-1"),
-            "set: names no policy that is compared (got 'p'). Write POLICY.NAME=VALUE",
+            "set: names no compared policy (got 'p'). Write POLICY.NAME=VALUE",
         ),
         (
             ("--policy", "sia,fifo", "--set", "srtf.p=-1"),
-            "set: names no policy that is compared (got 'srtf.p').",
+            "set: names no compared policy (got 'srtf.p').",
         ),
         (("--policy", "sia,fifo", "--set", "fifo.p=-1"), "p: is no parameter of fifo (got -1)."),
         (

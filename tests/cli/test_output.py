@@ -53,7 +53,7 @@ def test_no_input_is_overwritten(command: str, trace: Path) -> None:
     other.symlink_to(trace)
     code, said = ended(command, trace, "--csv", other)
     assert code == 2
-    assert said.startswith(f"maat: csv: would overwrite what is read from {trace} (got '")
+    assert said.startswith(f"maat: csv: would overwrite the input {trace} (got '")
     assert said.endswith("Name another file.\n")
     assert trace.read_text(encoding="utf-8") == ROWS
 
@@ -72,13 +72,13 @@ def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
     code, said = ended(command, trace, "--csv", "/dev/full")
     assert (code, said) == (
         1,
-        "maat: csv: /dev/full cannot be written (No space left on device). Name a file where there is room.\n",
+        "maat: csv: /dev/full cannot be written (No space left on device). Give a file where there is space.\n",
     )
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, said = ended(command, trace, stdout=full)
     assert (code, said) == (
         1,
-        "maat: the output cannot be written (No space left on device). Send it where there is room.\n",
+        "maat: the output cannot be written (No space left on device). Send it where there is space.\n",
     )
 
 

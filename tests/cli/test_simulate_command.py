@@ -484,7 +484,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--failures-mtbf-hours", "1", "--repair-minutes", "-1"),
-            "repair_minutes: is no time from zero up (got -1.0). Give minutes, such as 30.",
+            "repair_minutes: is not a time from zero up (got -1.0). Give minutes, such as 30.",
         ),
         (
             ("--rigid-share", "1.5"),
@@ -504,7 +504,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--set", "p"),
-            "set: does not read as NAME=VALUE (got 'p'). Write for example --set p=-1.",
+            "set: is not of the form NAME=VALUE (got 'p'). Write for example --set p=-1.",
         ),
         (
             ("--set", "p=0"),
@@ -526,7 +526,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--failures-mtbf-hours", "1", "--repair-minutes", "inf"),
-            "repair_minutes: is no time from zero up (got inf). Give minutes",
+            "repair_minutes: is not a time from zero up (got inf). Give minutes",
         ),
         (
             ("--jobs", "5"),
@@ -538,7 +538,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--tuned-gpus", "8"),
-            "tuned_gpus: bounds tuned jobs, of which there are none (got 8). Add --tuned best-batch, or leave",
+            "tuned_gpus: limits tuned jobs, and there are none (got 8). Add --tuned best-batch, or leave",
         ),
         (
             ("--variability-draw", "rows"),
@@ -585,20 +585,20 @@ def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
             "0",
             "jobs: is not between 1 and 200000 (got '0'). Give a whole number in that range.",
         ),
-        ("--jobs", "9" * 5000, "jobs: is no whole number (got '999"),
+        ("--jobs", "9" * 5000, "jobs: is not a whole number (got '999"),
         (
             "--hours",
             "-1",
             "hours: is not between 0.01 and 8784 (got '-1'). Give a number in that range.",
         ),
-        ("--hours", "nan", "hours: is no number (got 'nan'). Give a plain decimal number."),
+        ("--hours", "nan", "hours: is not a number (got 'nan'). Give a plain decimal number."),
         ("--seed", "-1", "seed: is not between 0 and 9223372036854775807 (got '-1')."),
         ("--round-seconds", "0", "round_seconds: is not between 1 and 86400 (got '0')."),
-        ("--rigid-share", "nan", "rigid_share: is no number (got 'nan')."),
+        ("--rigid-share", "nan", "rigid_share: is not a number (got 'nan')."),
         (
             "--repair-minutes",
             "5",
-            "repair_minutes: repairs nodes, of which none fails (got 5.0). Add --failures-mtbf-hours, or leave",
+            "repair_minutes: repairs nodes, but none fails (got 5.0). Add --failures-mtbf-hours, or leave",
         ),
     ],
 )
@@ -609,5 +609,5 @@ def test_a_number_that_cannot_be_used_is_refused_by_name(
 
 
 def test_help_and_version_need_nothing() -> None:
-    assert "Play a workload through" in maat("simulate", "--help").stdout
+    assert "Simulate a workload" in maat("simulate", "--help").stdout
     assert maat("version").stdout.strip().count(".") == 2

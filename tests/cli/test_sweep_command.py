@@ -145,7 +145,9 @@ def test_what_the_cache_has_is_not_simulated_again_and_damage_is_said(
     next((tmp_path / "kept").rglob("*.json")).write_text("{")
     repaired = maat("sweep", *arguments)
     assert repaired.stdout.startswith("2 points, 1 simulated;")
-    assert repaired.stderr == "maat: 1 kept result(s) were damaged and have been simulated again\n"
+    assert (
+        repaired.stderr == "maat: 1 stored result(s) were damaged and have been simulated again\n"
+    )
 
 
 def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         ((), "vary: are not one or two different settings (got []). Vary one or two"),
         (
             ("--vary", "p"),
-            "vary: does not read as NAME=VALUE,VALUE,... (got 'p'). Write for example",
+            "vary: is not of the form NAME=VALUE,VALUE,... (got 'p'). Write for example",
         ),
         (
             ("--vary", "luck=1"),
@@ -176,7 +178,7 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         (("--vary", "p=,"), "p: has no values"),
         (
             ("--vary", "p=1", "--seeds", "a"),
-            "seeds: are not whole numbers from 0 up with commas between (got 'a')",
+            "seeds: are not whole numbers from 0 up, separated by commas (got 'a')",
         ),
         (("--vary", "p=1", "--seeds", "1,1"), "seeds: are not different whole numbers"),
         (("--vary", "p=1", "--policy", "fifo"), "p: is no parameter of fifo"),

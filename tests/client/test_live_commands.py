@@ -135,7 +135,7 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
 
     said = run("explain", waiting["id"])
     assert (
-        "- Ask for 8 GPUs instead of 16: as the cluster stands, the next round would start it on 8 × rtx.\n"
+        "- Ask for 8 GPUs instead of 16: at present, the next round would start it on 8 × rtx.\n"
         in said
     )
     (_, *commands), (_, *cancel) = (
@@ -194,7 +194,7 @@ def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) 
         run("upload-measurement", str(table), "--kind", "variability")
     assert "APPLICATION-GPUTYPE.csv" in str(refused.value)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ParameterError, match="is no text that can be read"):
+    with pytest.raises(ParameterError, match="is not readable text"):
         run("upload-measurement", str(tmp_path / "binary.csv"), "--kind", "interference")
 
 
@@ -217,7 +217,7 @@ WHOLE = [
     ("field", "value", "says"),
     [
         *(
-            (field, "x", f"is no whole number (got 'x'). Give a whole number from 1 to {most}.")
+            (field, "x", f"is not a whole number (got 'x'). Give a whole number from 1 to {most}.")
             for field, most in WHOLE
         ),
         *(
@@ -228,8 +228,8 @@ WHOLE = [
             )
             for field, most in WHOLE
         ),
-        ("work_scale", "x", "is no number (got 'x'). Give a plain decimal number."),
-        ("work_scale", "nan", "is no number (got 'nan'). Give a plain decimal number."),
+        ("work_scale", "x", "is not a number (got 'x'). Give a plain decimal number."),
+        ("work_scale", "nan", "is not a number (got 'nan'). Give a plain decimal number."),
         (
             "work_scale",
             "inf",
@@ -264,7 +264,7 @@ def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(
         ),
         (
             ("reserve", "t4", "x", "--tenant", "x"),
-            "gpu_count: is no whole number (got 'x'). Give a whole number from 1 to 1000000.",
+            "gpu_count: is not a whole number (got 'x'). Give a whole number from 1 to 1000000.",
         ),
         (
             ("demo", "--count", "201"),
@@ -276,7 +276,7 @@ def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(
         ),
         (
             ("submit", "a", "--model", "bert", "--gpus", "x"),
-            "gpus: is no whole number (got 'x'). Give a whole number from 1 to 1000000.",
+            "gpus: is not a whole number (got 'x'). Give a whole number from 1 to 1000000.",
         ),
         (
             ("up", "--port", "65536"),

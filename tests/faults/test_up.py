@@ -110,7 +110,7 @@ def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(
 
     worker = one(pid for pid in up.processes() if "-Q rounds" in command_of(pid))
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: "The worker was started again" in up.said, "the worker is started again")
+    wait_until(lambda: "The worker was restarted" in up.said, "the worker is started again")
     before = up.last_round()
     wait_until(lambda: up.last_round() >= before + 2, "rounds go on")
 

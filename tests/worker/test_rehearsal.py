@@ -89,7 +89,7 @@ def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says
     fewer = next(remedy for remedy in offered if remedy["code"] == "lower_gpu_count")
     assert (
         fewer["sentence"]
-        == "Ask for 4 GPUs instead of 8: as the cluster stands, the next round would start it on 4 × t4."
+        == "Ask for 4 GPUs instead of 8: at present, the next round would start it on 4 × t4."
     )
 
     again, time = waiting, 150.0

@@ -1,4 +1,7 @@
-"""Which job holds which GPU now, and how much is free where. Pure: rows in, picture out."""
+"""Which job holds which GPU now, and how much is free where.
+
+Pure: reads rows, returns an answer.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ def cluster_state(
     *,
     as_of_seconds: float | None,
 ) -> ClusterStateOut:
-    """`holder_of`: job id, job name and tenant by GPU number, as they are to be shown."""
+    """Build the state.
+
+    `holder_of`: job id, job name and tenant by GPU number, as shown.
+    """
     gpus = list(_gpus(nodes, holder_of))
     free = [gpu for gpu in gpus if not gpu["drained"] and not gpu["held"]]
     latest = cluster.next_round_number - 1

@@ -1,6 +1,8 @@
-"""What guards the pages' callbacks: that a call is one, how large it is, who sends a large one, and that no rebound name makes it the local admin's.
+"""Guards the pages' callbacks: form, size, sender of large calls, and host name.
 
-Not the pages' own errors. The pages read bodies before anything that stands inside them: this stands outside, and hands them parsed calls.
+A rebound host name must not make a call the local admin's. The pages handle their own errors. The
+pages read bodies before any middleware inside them: this stands outside and hands them parsed
+calls.
 """
 
 from __future__ import annotations
@@ -28,13 +30,16 @@ from backend.web.gates import Gates
 from backend.web.problem_responses import DATABASE_AWAY, database_away, problem_response
 
 PATH = "/_dash-update-component"
-_PARSED_TYPE = b"application/x-parsed"  # what is parsed already, the pages do not parse again
+_PARSED_TYPE = b"application/x-parsed"  # the pages do not parse this again
 _MOST_VALUES = 100_000  # a grid sends its rows
-_NO_CALL = "The body is no callback of a page: it is a JSON object with output, outputs, inputs and changedPropIds."
+_NO_CALL = (
+    "The body is not a callback of a page: "
+    "send a JSON object with output, outputs, inputs and changedPropIds."
+)
 
 
 class PageCallGuard:
-    """Reads and parses the calls of the pages; no other address of theirs gets a body."""
+    """Reads and parses the calls of the pages; their other addresses get no body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,11 +64,14 @@ class PageCallGuard:
             request.state.page_call = call
             gates: Gates = request.app.state.gates
             async with gates.page_calls.passed():
-                await self._app(_said_to_be_parsed(scope), _without_body(receive), send)
+                await self._app(_marked_as_parsed(scope), _without_body(receive), send)
 
 
 class ParsedCall:
-    """Stands inside the middleware of the pages, which makes the callbacks known: gives the call that the guard has parsed to what answers it."""
+    """Passes the call that the guard parsed to its handler.
+
+    Stands inside the pages' middleware, which registers the callbacks.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -74,7 +82,8 @@ class ParsedCall:
             call = state["json_body"] = state["page_call"]
             if call["output"] not in scope["app"].state.page_outputs:
                 problem = MalformedRequest(
-                    f"No page has a callback with the output {shown_value(call['output'])!r}: load the page again."
+                    f"No page has a callback with the output {shown_value(call['output'])!r}: "
+                    "load the page again."
                 )
                 await problem_response(problem, Request(scope))(scope, receive, send)
                 return
@@ -86,10 +95,14 @@ def _is_of_pages(path: str) -> bool:
 
 
 async def _read_call(request: Request) -> Any:
-    """The call. Raises the Problem that it is. Anybody may send a small one: what it asks the service for, the service answers."""
+    """Read and check the call. Raises the Problem with it.
+
+    Anyone may send a small call: the service checks the requests that it makes.
+    """
     if is_rebound(request):
         raise Unauthenticated(
-            "The Host header names another machine than this one. Open Maat by its own address, or send a token."
+            "The Host header names another machine than this one. "
+            "Open Maat by its own address, or send a token."
         )
     announced = announced_bytes(request.headers)
     if announced is None or announced > SMALL_BYTES:
@@ -101,7 +114,11 @@ async def _read_call(request: Request) -> Any:
 
 
 async def _large_body(request: Request) -> Any:
-    """A few at a time. The place is free again when it is parsed: what the call asks the service for may be as large, and needs one too."""
+    """Read a large body, a few at a time.
+
+    The place is free again once it is parsed: the call's own request may be as large and need one
+    too.
+    """
     gates: Gates = request.app.state.gates
     async with gates.large.passed():
         return await _body(request)
@@ -138,21 +155,21 @@ def _is_call(body: Any) -> bool:
 
 
 def _is_entry(entry: Any) -> bool:
-    """A property with its component, or several of a pattern."""
+    """Return whether this is a property with its component, or several of a pattern."""
     return all(
         isinstance(one, dict) and {"id", "property"} <= one.keys()
         for one in (entry if isinstance(entry, list) else [entry])
     )
 
 
-def _said_to_be_parsed(scope: Scope) -> Scope:
+def _marked_as_parsed(scope: Scope) -> Scope:
     copy = {**scope, "headers": list(scope["headers"])}
     MutableHeaders(scope=copy)["content-type"] = _PARSED_TYPE.decode()
     return copy
 
 
 def _without_body(receive: Receive) -> Receive:
-    """An empty body, then what comes of the connection."""
+    """Receive an empty body, then what arrives on the connection."""
     begun = False
 
     async def empty() -> Message:

@@ -1,0 +1,1 @@
+"""Guards of the pages' own requests, which need both web and accounts."""
