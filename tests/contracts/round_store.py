@@ -49,10 +49,10 @@ def _job(job_id: str) -> Job:
     memory = {"t4": MemoryLimits(1, 64)}
     return Job(
         JobSpec(
-            job_id,
-            "cifar10",
-            0.0,
-            1e6,
+            id=job_id,
+            model="cifar10",
+            submitted_at=0.0,
+            work=1e6,
             initial_batch_size=8,
             max_batch_size=64,
             memory=memory,

@@ -151,7 +151,13 @@ def _type(cluster: Cluster, gpu: int) -> str:
 def _spec(job_id: str, cluster: Cluster) -> JobSpec:
     memory = {name: MemoryLimits(1, 64) for name in cluster.type_names}
     return JobSpec(
-        job_id, "vision", 0.0, 1.0, initial_batch_size=8, max_batch_size=64, memory=memory
+        id=job_id,
+        model="vision",
+        submitted_at=0.0,
+        work=1.0,
+        initial_batch_size=8,
+        max_batch_size=64,
+        memory=memory,
     )
 
 

@@ -58,10 +58,10 @@ def round_of(cluster: Cluster, grants: Mapping[str, Grant]) -> RoundInput:
 def _spec(job_id: str, preemptible: bool) -> JobSpec:
     memory = {"t4": MemoryLimits(1, 64)}
     return JobSpec(
-        job_id,
-        "m",
-        0.0,
-        1.0,
+        id=job_id,
+        model="m",
+        submitted_at=0.0,
+        work=1.0,
         initial_batch_size=8,
         max_batch_size=64,
         memory=memory,

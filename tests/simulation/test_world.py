@@ -17,7 +17,10 @@ from maat.simulation.world import World
 from maat.simulation.world_models import catalog_models
 from maat.workloads.workloads import TraceJob, Workload
 
-JOBS = (TraceJob("a", 0.0, "cifar10", 2, 256), TraceJob("b", 60.0, "bert", 1, 48))
+JOBS = (
+    TraceJob(name="a", submit_seconds=0.0, model="cifar10", gpu_count=2, batch_size=256),
+    TraceJob(name="b", submit_seconds=60.0, model="bert", gpu_count=1, batch_size=48),
+)
 CLUSTER = Cluster.parse("t4=2x4")
 
 

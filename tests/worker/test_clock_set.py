@@ -156,16 +156,16 @@ def test_health_calls_a_round_of_the_future_stale_until_the_next_is_made(
     clock.off_seconds = HOUR
     anchored(database, clock)
     with database.session_scope(writes=False) as session:
-        assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "ok"
+        assert worker_health(session, clock.wall(), stale_seconds=30.0)["state"] == "ok"
         assert (
-            worker_health(session, clock.wall() - timedelta(seconds=1), stale_seconds=30.0).state
+            worker_health(session, clock.wall() - timedelta(seconds=1), stale_seconds=30.0)["state"]
             == "ok"
         ), "clocks of two machines differ"
         clock.off_seconds = 0.0
-        assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "stale"
+        assert worker_health(session, clock.wall(), stale_seconds=30.0)["state"] == "stale"
     make_rounds(database, clock, 1)
     with database.session_scope(writes=False) as session:
-        assert worker_health(session, clock.wall(), stale_seconds=30.0).state == "ok"
+        assert worker_health(session, clock.wall(), stale_seconds=30.0)["state"] == "ok"
 
 
 def test_a_run_whose_worker_died_before_the_clock_was_set_back_is_played(

@@ -162,7 +162,7 @@ def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) ->
     assert found is not None
     assert found["code"] == "WAITING_CAPACITY"
     assert found["sentence"] == "Jobs that make better use of them hold all GPUs that it could use."
-    assert found.as_of_round == spans_of(database, second)[0].round_number - 1
+    assert found["as_of_round"] == spans_of(database, second)[0].round_number - 1
 
 
 def test_every_active_job_knows_why_it_has_what_it_has(database: Database) -> None:
@@ -207,7 +207,7 @@ def test_a_round_leaves_reserved_gpus_to_their_holder_and_says_to_the_others_for
         "WAITING_RESERVATION",
         f"GPUs that it could use are reserved for others: a100 for job {second}.",
     )
-    assert why.evidence["binding_limit"] == f"reservation:a100:job {second}"
+    assert why["evidence"]["binding_limit"] == f"reservation:a100:job {second}"
 
 
 def test_a_reservation_for_a_tenant_is_named_by_the_tenant_and_binds_only_while_it_holds(

@@ -79,13 +79,13 @@ def test_every_point_gets_the_figures_that_the_library_finds_and_the_last_ends_t
     sweep_id, keys = ask(database)
     assert sweeps.run_point(database, keys[0]) == "succeeded"
     half = shown(database, sweep_id)
-    assert (half.state, half.done, half.total) == ("running", 1, 2)
+    assert (half["state"], half["done"], half["total"]) == ("running", 1, 2)
     assert sweeps.run_point(database, keys[1]) == "succeeded"
     found = shown(database, sweep_id)
-    assert (found.state, found.done) == ("succeeded", 2)
+    assert (found["state"], found["done"]) == ("succeeded", 2)
     with database.session_scope(writes=False) as session:
         alone = run_sweep(sweep_of(session.get_one(Sweep, sweep_id).request).points())
-    assert [(point.key, point.figures) for point in found.points] == [
+    assert [(point["key"], point["figures"]) for point in found["points"]] == [
         (point.key, by_rule(point.figures, DEFAULT_RULE)) for point in alone.points
     ]
 
@@ -115,7 +115,7 @@ def test_a_point_that_two_sweeps_want_is_played_once_and_ends_both(database: Dat
     for key in keys:
         assert sweeps.run_point(database, key) == "succeeded"
         assert sweeps.run_point(database, key) is None
-    assert (shown(database, first).state, shown(database, second).state) == (
+    assert (shown(database, first)["state"], shown(database, second)["state"]) == (
         "succeeded",
         "succeeded",
     )
@@ -128,9 +128,9 @@ def test_a_running_sweep_that_is_cancelled_keeps_what_has_ended(database: Databa
     sweeps.settle(database)
     assert sweeps.run_point(database, keys[1]) is None
     found = shown(database, sweep_id)
-    assert (found.state, found.done) == ("cancelled", 1)
-    assert sorted(point.state for point in found.points) == ["cancelled", "succeeded"]
-    assert len(found.rows) == 1
+    assert (found["state"], found["done"]) == ("cancelled", 1)
+    assert sorted(point["state"] for point in found["points"]) == ["cancelled", "succeeded"]
+    assert len(found["rows"]) == 1
 
 
 def test_a_point_in_play_stops_when_the_last_sweep_that_wants_it_is_cancelled(
@@ -150,7 +150,7 @@ def test_a_point_in_play_stops_when_the_last_sweep_that_wants_it_is_cancelled(
     monkeypatch.setattr(sweeps, "is_wanted", cancelled_at_the_fifth)
     assert sweeps.run_point(database, keys[0]) == "cancelled"
     assert len(looks) == 5
-    assert shown(database, sweep_id).state == "cancelled"
+    assert shown(database, sweep_id)["state"] == "cancelled"
     _, again = ask(database)
     assert sorted(again) == sorted(keys)
 
@@ -160,7 +160,7 @@ def test_a_point_that_another_sweep_still_wants_is_played_on(database: Database)
     second, _ = ask(database)
     cancel(database, first)
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
-    assert (shown(database, first).state, shown(database, second).state) == (
+    assert (shown(database, first)["state"], shown(database, second)["state"]) == (
         "cancelled",
         "succeeded",
     )
@@ -174,7 +174,7 @@ def test_a_point_whose_worker_is_gone_is_taken_by_another(database: Database) ->
     set_points(database, heartbeat_at=utc_now() - timedelta(minutes=5))
     assert sweeps.waiting_points(database) == sorted(keys)
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
-    assert shown(database, sweep_id).state == "succeeded"
+    assert shown(database, sweep_id)["state"] == "succeeded"
 
 
 def test_a_point_whose_message_was_lost_is_sent_again_only_much_later(database: Database) -> None:
@@ -200,7 +200,11 @@ def test_a_point_that_fails_leaves_the_others_their_figures(
         assert sweeps.run_point(database, keys[0]) == "failed"
     assert sweeps.run_point(database, keys[1]) == "succeeded"
     found = shown(database, sweep_id)
-    assert (found.state, sorted(point.state for point in found.points), len(found.rows)) == (
+    assert (
+        found["state"],
+        sorted(point["state"] for point in found["points"]),
+        len(found["rows"]),
+    ) == (
         "failed",
         ["failed", "succeeded"],
         1,
@@ -236,5 +240,5 @@ def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(
         with database.session_scope(writes=False) as session:
             told = session.get_one(Operation, operation_id).error
         assert told is not None
-        errors = [told, *(point.error or {} for point in shown(database, sweep_id).points)]
+        errors = [told, *(point["error"] or {} for point in shown(database, sweep_id)["points"])]
         assert {error["instance"] for error in errors} == {f"/api/v1/operations/{operation_id}"}
