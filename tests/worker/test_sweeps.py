@@ -95,7 +95,7 @@ def test_a_point_is_played_with_the_parameters_of_its_placer(database: Database)
         database, policy="fifo", placer="pal", placer_parameters={"binning": "two"}, vary=FASTER
     )
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
-    assert shown(database, sweep_id).request["placer_parameters"] == {"binning": "two"}
+    assert shown(database, sweep_id)["request"]["placer_parameters"] == {"binning": "two"}
     other_id, others = ask(database, policy="fifo", placer="pal", vary=FASTER)
     assert len(set(keys) | set(others)) == 4
     with database.session_scope() as session:
