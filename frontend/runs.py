@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maat.api.measurements import UsedOut
+from maat.api.simulations import RunOut
 
-def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+
+def run_names(runs: Sequence[RunOut]) -> list[str]:
     """Policy and placer; with trace or seed where runs differ by it, and a number where they would still have one name."""
     seeds = len({run["seed"] for run in runs}) > 1
     traces = len({run["trace"] for run in runs}) > 1
@@ -22,7 +25,7 @@ def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def named_measurements(used: Sequence[UsedOut]) -> list[UsedOut]:
     """Each with the name that its page calls it by: it says where the measurements were deleted since."""
     return [
         {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}

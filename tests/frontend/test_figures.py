@@ -80,7 +80,7 @@ UNITS = {
     "matrix": ("Configuration (GPU type, GPUs; nodes where more than one)", "Job"),
     "prices": ("Round", "Price (objective per GPU)"),
     "jct": ("JCT (hours)", "Share of jobs"),
-    "fairness": ("Finish-time fairness ρ (ratio)", "Share of jobs"),
+    "fairness": ("Finish-time fairness ρ (mean-of-ratios)", "Share of jobs"),
     "gpu_hours": ("GPU-hours", "Run"),
     "contention": ("Time (hours)", "Contention (jobs active)"),
     "model_hours": ("GPU-hours per job", "Run"),

@@ -30,7 +30,8 @@ from frontend.components.parameter_fields import described, errors_of, placehold
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.forms import parse_seeds, spread
-from frontend.pages import jobs, simulate
+from frontend.pages import simulate
+from frontend.pages.jobs import blocks
 from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulate import count_of
@@ -80,7 +81,7 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
     assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
-    assert jobs.MAX_LIMIT == pagination.MAX_LIMIT
+    assert blocks.MAX_LIMIT == pagination.MAX_LIMIT
     assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
 
 
