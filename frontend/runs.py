@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from maat.api.measurements import UsedOut
 from maat.api.simulations import RunOut
+
+StoredRequest: TypeAlias = Mapping[str, Any]
+"""A simulation or a sweep as it was asked for, perhaps of an earlier version."""
 
 
 def run_names(runs: Sequence[RunOut]) -> list[str]:
@@ -33,7 +36,7 @@ def named_measurements(used: Sequence[UsedOut]) -> list[UsedOut]:
     ]
 
 
-def replayed_cluster(request: Mapping[str, Any]) -> str | None:
+def replayed_cluster(request: StoredRequest) -> str | None:
     """The cluster whose jobs a simulation or sweep replays, if they are those of one."""
     traces = request["traces"] if "traces" in request else [request["trace"]]
     clusters = {trace.get("cluster_id") for trace in traces}

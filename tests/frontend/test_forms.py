@@ -17,15 +17,6 @@ from frontend.components.conditions import (
     reservation_of,
     told,
 )
-from frontend.components.job_form import (
-    body_of,
-    in_form_words,
-    refused,
-    still_wrong,
-    types_of,
-    unfinished,
-    values_like,
-)
 from frontend.components.parameter_fields import described, errors_of, placeholder
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
@@ -36,6 +27,15 @@ from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulate import count_of
 from frontend.pages.simulate import place as simulation_place
+from frontend.pages.submit.model import (
+    body_of,
+    in_form_words,
+    refused,
+    still_wrong,
+    types_of,
+    unfinished,
+    values_like,
+)
 from frontend.problems import worded
 from maat.api import simulations as schemas
 from maat.client.errors import ApiError, FieldProblem

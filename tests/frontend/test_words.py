@@ -11,7 +11,7 @@ from frontend.components.evidence import evidence_words, reason_words
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
 from frontend.pages.reservations import reservations_table
-from frontend.pages.rounds import _facts_of
+from frontend.pages.rounds import facts_of
 from frontend.pages.simulation.callbacks import failed
 from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table
@@ -173,7 +173,7 @@ def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: b
         "record": record,
     }
 
-    assert ("A clock ended the solver" in str(_facts_of(entry))) is ended
+    assert ("A clock ended the solver" in str(facts_of(entry))) is ended
 
 
 def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (
