@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from dash.development.base_component import Component
 
 from frontend.components.cards import error_state
 from frontend.problems import worded
 from maat.client import ApiError
 from maat.client.errors import FieldProblem
 
+FormValues: TypeAlias = Mapping[str, Any]
+"""Name of a field -> what it holds: text, a number, a list, or nothing yet."""
 MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
 
 
 def spread(
     error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str
-) -> tuple[dict[str, str], Any]:
+) -> tuple[dict[str, str], Component | None]:
     """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
 
     `place`: the form's name for the field that a problem is about, None where it has none. A problem with a file is told as the service

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
+
+QueryValue: TypeAlias = "str | Sequence[str] | None"
+"""What an address gives for a parameter: a list where it stands several times."""
 
 
 def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
@@ -52,7 +56,7 @@ def register_cluster(app: Dash, page: str) -> None:
     )
 
 
-def path_to(path: str, *, cluster: str | None = None, **query: Any) -> str:
+def path_to(path: str, *, cluster: str | None = None, **query: QueryValue) -> str:
     """The address of a page of the cluster, with the parameters that hold something; a list stands several times."""
     given = {
         name: value
@@ -62,12 +66,12 @@ def path_to(path: str, *, cluster: str | None = None, **query: Any) -> str:
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-def one(value: Any) -> str | None:
+def one(value: QueryValue) -> str | None:
     """A query parameter that stands once: the first of them where it was given several times."""
     first = value[0] if isinstance(value, list) and value else value
     return first if isinstance(first, str) else None
 
 
-def several(value: Any) -> list[str]:
+def several(value: QueryValue) -> list[str]:
     """A query parameter that may stand several times."""
     return [] if value in (None, "") else list(value) if isinstance(value, list) else [str(value)]

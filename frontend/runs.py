@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+from maat.api.measurements import UsedOut
+from maat.api.simulations import RunOut
+
+StoredRequest: TypeAlias = Mapping[str, Any]
+"""A simulation or a sweep as it was asked for, perhaps of an earlier version."""
 
 
-def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def run_names(runs: Sequence[RunOut]) -> list[str]:
     """Policy and placer; with trace or seed where runs differ by it, and a number where they would still have one name."""
     seeds = len({run["seed"] for run in runs}) > 1
     traces = len({run["trace"] for run in runs}) > 1
@@ -22,7 +28,7 @@ def run_names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def named_measurements(used: Sequence[UsedOut]) -> list[UsedOut]:
     """Each with the name that its page calls it by: it says where the measurements were deleted since."""
     return [
         {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}
@@ -30,7 +36,7 @@ def named_measurements(used: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     ]
 
 
-def replayed_cluster(request: Mapping[str, Any]) -> str | None:
+def replayed_cluster(request: StoredRequest) -> str | None:
     """The cluster whose jobs a simulation or sweep replays, if they are those of one."""
     traces = request["traces"] if "traces" in request else [request["trace"]]
     clusters = {trace.get("cluster_id") for trace in traces}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, page_container
+from dash import ALL, Dash, Input, Output, State, dcc, html, page_container
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.callbacks import Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.routing import aria, in_browser
@@ -98,71 +100,8 @@ def _header() -> dmc.AppShellHeader:
     return dmc.AppShellHeader(
         dmc.Group(
             [
-                dmc.Group(
-                    [
-                        html.Button(
-                            className="icon-button icon-menu",
-                            id="nav-toggle",
-                            n_clicks=0,
-                            **aria("Show or hide the navigation"),
-                        ),
-                        dcc.Link(
-                            [
-                                html.Span(className="mark"),
-                                html.Span("Maat", className="brand-name"),
-                            ],
-                            href="/",
-                            className="brand",
-                        ),
-                        dmc.Select(
-                            id="cluster-select",
-                            data=[],
-                            size="xs",
-                            className="cluster-select",
-                            allowDeselect=False,
-                            style={"display": "none"},
-                            **aria("Cluster"),
-                        ),
-                    ],
-                    gap=12,
-                    wrap="nowrap",
-                    className="header-left",
-                ),
-                dmc.Group(
-                    [
-                        html.Span(
-                            [
-                                html.Span("●", className="fresh-glyph"),
-                                html.Span("connecting", id="freshness-text"),
-                            ],
-                            id="freshness",
-                            className="freshness waiting",
-                            role="status",
-                        ),
-                        dmc.SegmentedControl(
-                            id="scheme-choice",
-                            data=[
-                                {"value": value, "label": _icon(value, words)}
-                                for value, words in SCHEMES
-                            ],
-                            value="system",
-                            size="xs",
-                            persistence=True,
-                            persistence_type="local",
-                            className="scheme-choice",
-                            **aria("Colours"),
-                        ),
-                        html.Button(
-                            "?",
-                            className="icon-button help-button",
-                            id="help-open",
-                            n_clicks=0,
-                            **aria("Keyboard shortcuts"),
-                        ),
-                    ],
-                    gap=12,
-                    wrap="nowrap",
-                ),
+                dmc.Group(_header_left(), gap=12, wrap="nowrap", className="header-left"),
+                dmc.Group(_header_right(), gap=12, wrap="nowrap"),
             ],
             justify="space-between",
             gap=8,
@@ -171,6 +110,57 @@ def _header() -> dmc.AppShellHeader:
             wrap="nowrap",
         )
     )
+
+
+def _header_left() -> list[Component]:
+    """The button of the navigation, the brand, and the choice of the cluster."""
+    toggle = html.Button(
+        className="icon-button icon-menu",
+        id="nav-toggle",
+        n_clicks=0,
+        **aria("Show or hide the navigation"),
+    )
+    brand = [html.Span(className="mark"), html.Span("Maat", className="brand-name")]
+    clusters = dmc.Select(
+        id="cluster-select",
+        data=[],
+        size="xs",
+        className="cluster-select",
+        allowDeselect=False,
+        style={"display": "none"},
+        **aria("Cluster"),
+    )
+    return [toggle, dcc.Link(brand, href="/", className="brand"), clusters]
+
+
+def _header_right() -> list[Component]:
+    """How fresh the data is, the choice of the colours, and the way to the help."""
+    fresh = [
+        html.Span("●", className="fresh-glyph"),
+        html.Span("connecting", id="freshness-text"),
+    ]
+    schemes = dmc.SegmentedControl(
+        id="scheme-choice",
+        data=[{"value": value, "label": _icon(value, words)} for value, words in SCHEMES],
+        value="system",
+        size="xs",
+        persistence=True,
+        persistence_type="local",
+        className="scheme-choice",
+        **aria("Colours"),
+    )
+    helps = html.Button(
+        "?",
+        className="icon-button help-button",
+        id="help-open",
+        n_clicks=0,
+        **aria("Keyboard shortcuts"),
+    )
+    return [
+        html.Span(fresh, id="freshness", className="freshness waiting", role="status"),
+        schemes,
+        helps,
+    ]
 
 
 def _icon(shape: str, words: str) -> html.Span:
@@ -205,7 +195,7 @@ def _navbar() -> dmc.AppShellNavbar:
     )
 
 
-def _help() -> Any:
+def _help() -> dmc.Modal:
     rows = [
         html.Tr([html.Td([dmc.Kbd(key) for key in keys.split()]), html.Td(what)])
         for keys, what in SHORTCUTS
@@ -216,7 +206,24 @@ def _help() -> Any:
 
 
 def register_shell(app: Dash, api: Api) -> None:
-    """The callbacks of the frame. What needs no data runs in the browser (assets/maat.js)."""
+    """Register the callbacks of the frame. What needs no data runs in the browser."""
+    _register_frame(app)
+    _register_clusters(app)
+    answer(
+        app,
+        partial(offer_clusters, api),
+        output={
+            "choices": Output("cluster-select", "data"),
+            "clusters": Output("clusters", "data"),
+            "problem": Output("frame-problem", "children"),
+        },
+        inputs={"_live": Input("live", "data")},
+        state={"offered": State("clusters", "data")},
+    )
+
+
+def _register_frame(app: Dash) -> None:
+    """Register colours, freshness, navigation and help (assets/shell.js)."""
     in_browser(
         app,
         "scheme",
@@ -261,6 +268,17 @@ def register_shell(app: Dash, api: Api) -> None:
     )
     in_browser(
         app,
+        "openHelp",
+        Output("help", "opened"),
+        Input("help-open", "n_clicks"),
+        prevent_initial_call=True,
+    )
+
+
+def _register_clusters(app: Dash) -> None:
+    """Register the choice of the cluster, and the links that follow it (assets/address.js)."""
+    in_browser(
+        app,
         "clusterOf",
         Output("cluster-select", "value"),
         Output("cluster-select", "style"),
@@ -286,30 +304,18 @@ def register_shell(app: Dash, api: Api) -> None:
         Output({"to": ALL, "words": ALL}, "href"),
         Input("cluster-select", "value"),
     )
-    in_browser(
-        app,
-        "openHelp",
-        Output("help", "opened"),
-        Input("help-open", "n_clicks"),
-        prevent_initial_call=True,
-    )
 
-    @app.callback(
-        Output("cluster-select", "data"),
-        Output("clusters", "data"),
-        Output("frame-problem", "children"),
-        Input("live", "data"),
-        State("clusters", "data"),
-    )
-    async def offer_clusters(
-        _live: Any, offered: list[dict[str, str]] | None
-    ) -> tuple[Any, Any, Any]:
-        """The clusters there are, None while nobody knows. Which is shown: assets/address.js."""
-        try:
-            async with api.visitor() as maat:
-                clusters = await maat.clusters()
-        except Failure as error:
-            return no_update, no_update, error_state(error) if offered is None else None
-        data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
-        known = no_update if data == offered else data
-        return known, known, None
+
+async def offer_clusters(
+    api: Api, *, _live: object, offered: list[dict[str, str]] | None
+) -> Changes:
+    """Offer the clusters there are. assets/address.js chooses which one is shown."""
+    try:
+        async with api.visitor() as maat:
+            clusters = await maat.clusters()
+    except Failure as error:
+        return {"problem": error_state(error) if offered is None else None}
+    data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
+    if data == offered:
+        return {"problem": None}
+    return {"choices": data, "clusters": data, "problem": None}

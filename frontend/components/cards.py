@@ -7,6 +7,7 @@ from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
+from dash.development.base_component import Component, ComponentType
 
 from frontend.api import said
 from frontend.routing import aria
@@ -20,8 +21,13 @@ GRAPH_CONFIG: Any = {
 
 
 def card(
-    title: str | None, children: Any, *, aside: Any = None, className: str = "", **more: Any
-) -> dmc.Paper:
+    title: str | None,
+    children: ComponentType,
+    *,
+    aside: Component | None = None,
+    className: str = "",
+    mb: int | None = None,
+) -> Component:
     """A titled panel with a hairline."""
     head = (
         [
@@ -35,12 +41,13 @@ def card(
         if title
         else []
     )
-    return dmc.Paper(
+    panel: Component = dmc.Paper(
         [*head, *(children if isinstance(children, list) else [children])],
         className=f"card {className}".strip(),
         withBorder=True,
-        **more,
+        mb=mb,
     )
+    return panel
 
 
 def definition(of: str, *, text_id: str) -> dmc.Popover:
@@ -63,7 +70,7 @@ def definition(of: str, *, text_id: str) -> dmc.Popover:
     )
 
 
-def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> html.Div:
+def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
     """A chart's place, in pixels or as a CSS length; without a height the figure brings its own.
 
     What it shows stands in words and as a table too: assets/chart_words.js reads them from what is drawn.
@@ -81,7 +88,7 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
             "meta": {"state": "waiting"},
         },
     }
-    drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style, **more)
+    drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style)
     opens: dict[str, Any] = {"aria-pressed": "false", "aria-label": "Show the chart as a table"}
     toggle = html.Button("Table", className="chart-toggle", type="button", **opens)
     table = html.Div(
@@ -90,14 +97,14 @@ def graph(graph_id: str, *, height: int | str | None = None, **more: Any) -> htm
     return html.Div([drawn, toggle, table], className="graph loading", style=style)
 
 
-def scrolls(content_id: str, content: Any = None, *, label: str) -> html.Div:
+def scrolls(content_id: str, content: ComponentType = None, *, label: str) -> html.Div:
     """A place for a table that may be wider than the page: it scrolls, by keys too, and has a name."""
     return html.Div(
         content, id=content_id, className="scroll-x", tabIndex=0, role="region", **aria(label)
     )
 
 
-def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -> Any:
+def tile(label: str, value: str, note: str | None = None, *, href: str | None = None) -> Component:
     """A figure to read at a glance: what it is, the number, what it is measured against."""
     content = [
         html.Div(label, className="tile-label"),
@@ -108,7 +115,7 @@ def tile(label: str, value: Any, note: Any = None, *, href: str | None = None) -
     return dcc.Link(body, href=href, className="tile-link") if href else body
 
 
-def facts(pairs: Sequence[tuple[str, Any]]) -> html.Dl:
+def facts(pairs: Sequence[tuple[str, ComponentType]]) -> html.Dl:
     """Names and values in two columns."""
     return html.Dl(
         [part for name, value in pairs for part in (html.Dt(name), html.Dd(value))],
@@ -120,7 +127,7 @@ def skeleton(height: int) -> dmc.Skeleton:
     return dmc.Skeleton(height=height, radius="sm")
 
 
-def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
+def empty_state(title: str, remedy: ComponentType, *, action: Component | None = None) -> html.Div:
     """Nothing here, why, and what to do."""
     return html.Div(
         [
@@ -133,7 +140,7 @@ def empty_state(title: str, remedy: Any, *, action: Any = None) -> html.Div:
     )
 
 
-def folded(title: str, content: Any, *, box_id: str) -> html.Details:
+def folded(title: str, content: ComponentType, *, box_id: str) -> html.Details:
     """A part of a form that is folded away, and still there: what it holds can be filled while nobody sees it."""
     return html.Details(
         [html.Summary(title), html.Div(content, className="form-stack")],
@@ -143,7 +150,7 @@ def folded(title: str, content: Any, *, box_id: str) -> html.Details:
     )
 
 
-def missing(title: str, remedy: str, words: str, href: str) -> dmc.Paper:
+def missing(title: str, remedy: str, words: str, href: str) -> Component:
     """In place of a page whose thing there is none of: why that may be, and the way to those there are."""
     return card(
         None, empty_state(title, remedy, action=link_button(words, href, variant="primary"))
@@ -163,7 +170,7 @@ def error_state(error: Exception) -> html.Div:
     )
 
 
-def page_title(title: Any, *actions: Any, note: Any = None) -> dmc.Group:
+def page_title(title: str, *actions: Component, note: Component | None = None) -> dmc.Group:
     return dmc.Group(
         [
             dmc.Group(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from frontend.components.grid import RIGHT, grid
+from frontend.components.grid import RIGHT, Column, grid
 from frontend.figures.cluster_map import Known, map_changes, message
 from frontend.routing import aria, in_browser
+from maat.api.clusters import GpuOut
 
-NODE_COLUMNS: list[dict[str, Any]] = [
+NODE_COLUMNS: list[Column] = [
     {
         "field": "name",
         "headerName": "Node",
@@ -72,7 +73,7 @@ def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
     )
 
 
-def drawing_of(cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str) -> Any:
+def drawing_of(cells: Sequence[GpuOut], known: Known | None, *, scheme: str) -> object:
     """What to put into the store for a browser that has drawn `known`."""
     if not cells:
         return message("This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
@@ -80,7 +81,7 @@ def drawing_of(cells: Sequence[Mapping[str, Any]], known: Known | None, *, schem
     return no_update if changes is None else changes
 
 
-def nodes_grid(grid_id: str, *, height: str) -> Any:
+def nodes_grid(grid_id: str, *, height: str) -> html.Div:
     """The nodes as a table: what the map shows, in words, and the way to take them out of service."""
     return grid(grid_id, NODE_COLUMNS, height=height, getRowId="params.data.name")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
+from dash.development.base_component import ComponentType
 
 
-def dialog(dialog_id: str, title: str, children: Any, **more: Any) -> dmc.Modal:
+def dialog(
+    dialog_id: str, title: str, children: ComponentType, *, size: str | None = None
+) -> dmc.Modal:
     """Closed until `opened`. Its button to close it has a name for those who do not see its cross."""
     closes: Any = {"aria-label": "Close"}
     return dmc.Modal(
@@ -16,5 +19,5 @@ def dialog(dialog_id: str, title: str, children: Any, **more: Any) -> dmc.Modal:
         title=title,
         closeButtonProps=closes,
         transitionProps={"duration": 0},
-        **more,
+        size=size,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeAlias
 
 from frontend.formatting import count, duration, number, percent
+
+Evidence: TypeAlias = str | float | bool
 
 # Key of the evidence -> what it is called, with its unit.
 LABELS = {
@@ -71,7 +73,7 @@ def reason_words(code: str) -> str:
     return _CODES.get(code, code.replace("_", " ").lower())
 
 
-def evidence_words(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+def evidence_words(evidence: Mapping[str, Evidence | None]) -> list[tuple[str, str]]:
     """Label and value of everything that is known."""
     return [
         (LABELS.get(name, name.replace("_", " ")), _value(name, value))
@@ -80,7 +82,7 @@ def evidence_words(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _value(name: str, value: Any) -> str:
+def _value(name: str, value: Evidence) -> str:
     if name in YES_OR_NO:
         return "yes" if value else "no"
     if name == "binding_limit":

@@ -5,8 +5,8 @@ Until its rows have come it looks like loading. Why it has none is said in its p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import dash_ag_grid as dag
 from dash import html
@@ -14,7 +14,8 @@ from dash import html
 ROW_PIXELS = 32
 THEME = {"function": "maatTheme(themeQuartz)"}
 
-RIGHT = {"type": "rightAligned"}
+Column: TypeAlias = dict[str, object]
+RIGHT: Column = {"type": "rightAligned"}
 
 
 def told(grid_id: str) -> str:
@@ -24,11 +25,11 @@ def told(grid_id: str) -> str:
 
 def grid(
     grid_id: str,
-    columns: Sequence[dict[str, Any]],
+    columns: Sequence[Column],
     *,
     height: str = "auto",
-    options: dict[str, Any] | None = None,
-    **more: Any,
+    options: Mapping[str, object] | None = None,
+    **more: object,
 ) -> html.Div:
     """A grid; rows come as plain data, text is never read as markup."""
     style = {"height": None if height == "auto" else height, "width": "100%"}

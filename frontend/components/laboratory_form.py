@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
 from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, no_update
 
 from frontend.api import Api, Failure
+from frontend.callbacks import Changes, answer
 from frontend.components import conditions
-from frontend.components.parameter_fields import errors_of, every, parameter_states
-from frontend.forms import spread
-from maat.client.calls import Call
+from frontend.components.parameter_fields import Typed, errors_of, every, parameter_states
+from frontend.forms import FormValues, spread
+from maat.api.simulations import SimulationOut
+from maat.api.sweeps import SweepDetail
+from maat.client.calls import Call, RawBody
 from maat.client.errors import FieldProblem
+
+Begun = TypeVar("Begun", SimulationOut, SweepDetail)
+Texts: TypeAlias = Sequence[str] | None
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 SEEDS_LABEL = "Seeds"
 SEEDS_EXAMPLE = "0, 1, 2"
 SEEDS_WRONG = "Give whole numbers from 0 up, each once, with commas between."
-
-Form = Mapping[str, Any]
 
 
 def name_field(prefix: str, value: str) -> dmc.TextInput:
@@ -46,28 +51,40 @@ def seeds_field(prefix: str, value: str, *, says: str | None = None) -> dmc.Text
 
 
 @dataclass(frozen=True)
-class LaboratoryForm:
-    """How one form is read and sent. `fields`: what has a value; `errors`: what can show one. `call`: sends the body under a key.
+class LaboratoryForm(Generic[Begun]):
+    """How one form is read and sent.
 
-    `unfinished`, `body`: of the form, the texts of files, and the chosen cluster. `place`: the form's name for a refused field.
+    Attributes:
+        prefix: Of every id.
+        fields: What has a value.
+        errors: What can show an error.
+        unfinished: What the form itself can see to be wrong, by field; from its values, the texts
+            of files, and the chosen cluster.
+        body: The API's body, from the same.
+        call: The call that sends a body under an idempotency key.
+        place: The form's name for a refused field of a body.
+        address: Of the pages of what the form begins.
+        empty_name: What to say of an empty name.
     """
 
     prefix: str
     fields: Sequence[str]
     errors: Sequence[str]
-    unfinished: Callable[[Form, Sequence[str] | None, str | None], dict[str, str]]
-    body: Callable[[Form, Sequence[str] | None, str | None], Any]
-    call: Callable[[Any, str], Call[Any]]
-    place: Callable[[FieldProblem, Any], str | None]
+    unfinished: Callable[[FormValues, Texts, str | None], dict[str, str]]
+    body: Callable[[FormValues, Texts, str | None], RawBody]
+    call: Callable[[RawBody, str], Call[Begun]]
+    place: Callable[[FieldProblem, RawBody], str | None]
     address: str
     empty_name: str
 
 
-def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
-    """The callback of the form's button: what is wrong beside its field, or on to what was begun."""
+def register_run(app: Dash, api: Api, form: LaboratoryForm[Begun]) -> None:
+    """Register the callback of the form's button."""
     prefix = form.prefix
-
-    @app.callback(
+    values = {name: State(f"{prefix}-{name}", "value") for name in form.fields}
+    answer(
+        app,
+        partial(run, api, form),
         output={
             "errors": {name: Output(f"{prefix}-{name}", "error") for name in form.errors},
             "parameters": Output(every(prefix), "error"),
@@ -83,8 +100,7 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
         },
         inputs={"clicks": Input(f"{prefix}-button", "n_clicks")},
         state={
-            "values": {name: State(f"{prefix}-{name}", "value") for name in form.fields}
-            | conditions.condition_states(prefix),
+            "values": {**values, **conditions.condition_states(prefix)},
             "parameters": parameter_states(prefix),
             "texts": State(f"{prefix}-text", "data"),
             "cluster_id": State("cluster-select", "value"),
@@ -93,62 +109,53 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm) -> None:
         prevent_initial_call=True,
         running=[(Output(f"{prefix}-button", "loading"), True, False)],
     )
-    async def run(
-        clicks: int | None,
-        values: dict[str, Any],
-        parameters: dict[str, Any],
-        texts: list[str] | None,
-        cluster_id: str | None,
-        key: str,
-    ) -> dict[str, Any]:
-        if not clicks:
-            return _untouched(form.errors, len(parameters["ids"]))
-        values = values | {"parameters": parameters}
-        wrong = form.unfinished(values, texts, cluster_id)
-        if wrong:
-            return _answered(form, values, wrong)
-        body = form.body(values, texts, cluster_id)
-        try:
-            async with api.visitor() as maat:
-                begun = await maat.send(form.call(body, key))
-        except Failure as error:
-            beside, problem = spread(
-                error, lambda found: form.place(found, body), empty_name=form.empty_name
-            )
-            return _answered(form, values, beside, problem=problem, key=uuid4().hex)
-        return _answered(form, values, {}, go=f"{form.address}/{begun['id']}")
 
 
-def _untouched(errors: Sequence[str], parameters: int) -> dict[str, Any]:
-    """Nothing happened. `parameters`: how many fields there are of them."""
-    rest = ("csv", "reservations", "open", "open_parameters", "problem", "go", "key")
-    return {
-        "errors": dict.fromkeys(errors, no_update),
-        "parameters": [no_update] * parameters,
-        **dict.fromkeys(rest, no_update),
-    }
-
-
-def _answered(
-    form: LaboratoryForm,
-    values: Form,
-    beside: Mapping[str, str],
+async def run(
+    api: Api,
+    form: LaboratoryForm[Begun],
     *,
-    problem: Any = None,
-    go: Any = no_update,
-    key: Any = no_update,
-) -> dict[str, Any]:
-    """What was refused beside its fields, unfolding them where they are folded away; or where to go."""
-    folded = {"reservations", *conditions.ERRORS} & beside.keys()
-    of_parameters = errors_of(values["parameters"], beside)
-    return {
-        "errors": {name: beside.get(name, "") for name in form.errors},
+    clicks: int | None,
+    values: FormValues,
+    parameters: Typed,
+    texts: list[str] | None,
+    cluster_id: str | None,
+    key: str,
+) -> Changes:
+    """Begin what the form asks for and go to its page, or show what is wrong beside its field."""
+    if not clicks:
+        return {"parameters": [no_update] * len(parameters["ids"])}
+    filled: FormValues = {**values, "parameters": parameters}
+    wrong = form.unfinished(filled, texts, cluster_id)
+    if wrong:
+        return _beside(form, parameters, wrong)
+    body = form.body(filled, texts, cluster_id)
+    try:
+        async with api.visitor() as maat:
+            begun = await maat.send(form.call(body, key))
+    except Failure as error:
+        beside, problem = spread(
+            error, lambda found: form.place(found, body), empty_name=form.empty_name
+        )
+        refused = _beside(form, parameters, beside)
+        return {**refused, "problem": problem, "key": uuid4().hex}
+    return {**_beside(form, parameters, {}), "go": f"{form.address}/{begun['id']}"}
+
+
+def _beside(
+    form: LaboratoryForm[Begun], parameters: Typed, wrong: Mapping[str, str]
+) -> dict[str, object]:
+    """Return what stands beside the fields; folded parts with something wrong are unfolded."""
+    of_parameters = errors_of(parameters, wrong)
+    changes: dict[str, object] = {
+        "errors": {name: wrong.get(name, "") for name in form.errors},
         "parameters": of_parameters,
-        "csv": beside.get("csv", ""),
-        "reservations": beside.get("reservations", ""),
-        "open": True if folded else no_update,
-        "open_parameters": True if any(of_parameters) else no_update,
-        "problem": problem,
-        "go": go,
-        "key": key,
+        "csv": wrong.get("csv", ""),
+        "reservations": wrong.get("reservations", ""),
+        "problem": None,
     }
+    if {"reservations", *conditions.ERRORS} & wrong.keys():
+        changes["open"] = True
+    if any(of_parameters):
+        changes["open_parameters"] = True
+    return changes

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from frontend.api import said
 
+Notice: TypeAlias = dict[str, str | int]
 
-def notice(title: str, message: str = "") -> list[dict[str, Any]]:
+
+def notice(title: str, message: str = "") -> list[Notice]:
     return [
         {"action": "show", "title": title, "message": message, "color": "accent", "autoClose": 5000}
     ]
 
 
-def refusal(error: Exception) -> list[dict[str, Any]]:
+def refusal(error: Exception) -> list[Notice]:
     title, remedy = said(error)
     return [
         {

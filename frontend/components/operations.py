@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TypedDict, TypeVar
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, link_button
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
 from frontend.routing import aria, presses
+from maat.api.operations import OperationOut
+from maat.api.simulations import SimulationOut
+from maat.api.sweeps import SweepDetail
 from maat.client import calls
 from maat.client.calls import Call
 
+Work = TypeVar("Work", SimulationOut, SweepDetail)
 
-def progress(operation: Mapping[str, Any], *, failed: str) -> Any:
+
+class Pressed(TypedDict):
+    """A press of a button of `actions`, and when."""
+
+    at: int
+
+
+def progress(operation: OperationOut, *, failed: str) -> Component | None:
     """A bar until its end; where it failed, why, below `failed` if the service gave it no title. Nothing where all went well."""
     if operation["state"] == "failed":
         problem = operation["error"] or {}
         detail = str(problem.get("detail") or operation["message"] or "No reason was kept.")
-        return dmc.Alert(detail, title=str(problem.get("title") or failed), color="red", mb=12)
+        alert: Component = dmc.Alert(
+            detail, title=str(problem.get("title") or failed), color="red", mb=12
+        )
+        return alert
     if operation["state"] in FINAL_STATES:
         return None
     done, total = operation["done"], operation["total"]
@@ -40,19 +57,20 @@ def progress(operation: Mapping[str, Any], *, failed: str) -> Any:
     return card(None, [dmc.Group(line, justify="space-between"), bar], mb=12)
 
 
-def actions(prefix: str, operation: Mapping[str, Any], again: str, href: str) -> Any:
+def actions(prefix: str, operation: OperationOut, again: str, href: str) -> Component:
     """Cancel while it runs, then the way to the next one."""
     if operation["state"] in FINAL_STATES:
         return link_button(again, href)
     if operation["cancel_requested"]:
         return html.Span("cancelling", className="caption")
-    return dmc.Button(
+    button: Component = dmc.Button(
         "Cancel",
         id=f"{prefix}-cancel",
         variant="default",
         size="xs",
         **presses(f"{prefix}-cancelled"),
     )
+    return button
 
 
 def cancel_stores(prefix: str) -> list[dcc.Store]:
@@ -61,27 +79,40 @@ def cancel_stores(prefix: str) -> list[dcc.Store]:
 
 
 def register_cancel(
-    app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Any]], *, stays: str
+    app: Dash, api: Api, prefix: str, find: Callable[[str], Call[Work]], *, stays: str
 ) -> None:
-    """The callback of the button of `actions`; what draws it has `{prefix}-cancelling` among its inputs, and draws it again at once.
+    """Register the callback of the button of `actions`.
 
-    `find`: the call for what has the operation.
+    What draws the button has `{prefix}-cancelling` among its inputs, so that it is drawn again.
+
+    Args:
+        find: The call for the work that has the operation.
+        stays: What to say of that which the cancelling leaves.
     """
-
-    @app.callback(
-        Output(f"{prefix}-cancelling", "data"),
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input(f"{prefix}-cancelled", "data"),
-        State(f"{prefix}-id", "data"),
+    answer(
+        app,
+        partial(cancel, api, find, stays),
+        output={"cancelling": Output(f"{prefix}-cancelling", "data"), "notices": NOTICES},
+        inputs={"pressed": Input(f"{prefix}-cancelled", "data")},
+        state={"found_id": State(f"{prefix}-id", "data")},
         prevent_initial_call=True,
     )
-    async def cancel(pressed: dict[str, Any] | None, found_id: str) -> tuple[Any, Any]:
-        if not pressed:
-            return no_update, no_update
-        try:
-            async with api.visitor() as maat:
-                found = await maat.send(find(found_id))
-                await maat.send(calls.cancel_operation(found["operation_id"]))
-        except Failure as error:
-            return no_update, refusal(error)
-        return pressed["at"], notice("Cancelling", stays)
+
+
+async def cancel(
+    api: Api,
+    find: Callable[[str], Call[Work]],
+    stays: str,
+    *,
+    pressed: Pressed | None,
+    found_id: str,
+) -> Changes:
+    if not pressed:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            found = await maat.send(find(found_id))
+            await maat.send(calls.cancel_operation(found["operation_id"]))
+    except Failure as error:
+        return {"notices": refusal(error)}
+    return {"cancelling": pressed["at"], "notices": notice("Cancelling", stays)}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias, TypedDict
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, html, no_update
+from dash import ALL, Dash, Input, Output, State, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import folded
+from frontend.forms import FormValues
+from frontend.runs import StoredRequest
 from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
 from maat.client import calls
 from maat.client.errors import FieldProblem
@@ -18,7 +23,24 @@ from maat.client.errors import FieldProblem
 YES_NO = {"yes": True, "no": False}
 ROUND = "round_seconds"
 
-Chosen = Mapping[str, Mapping[str, Any]]  # `policy:sia` -> parameter -> value
+Value: TypeAlias = float | str | bool
+Chosen: TypeAlias = Mapping[str, Mapping[str, Value]]
+"""`policy:sia` -> parameter -> value."""
+
+
+class FieldId(TypedDict):
+    """The id of a parameter's field: `of` names the owner, such as `policy:sia`."""
+
+    parameter: str
+    of: str
+    name: str
+
+
+class Typed(TypedDict):
+    """All fields of parameters of a form, and what they hold, in the same order."""
+
+    ids: list[FieldId]
+    values: list[float | str | None]
 
 
 def parameter_fields(prefix: str) -> html.Details:
@@ -39,46 +61,56 @@ def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, plac
         "fidelity": Input(f"{prefix}-fidelity", "value"),
     }
 
-    @app.callback(
-        Output(f"{prefix}-parameters", "children"),
+    answer(
+        app,
+        partial(offer_parameters, api, prefix),
+        output={"fields": Output(f"{prefix}-parameters", "children")},
         inputs={"chosen": chosen},
         state={"given": parameter_states(prefix)},
     )
-    async def offer(chosen: dict[str, Any], given: dict[str, Any]) -> Any:
-        """The fields of what is chosen; what was typed stays."""
-        try:
-            async with api.visitor() as maat:
-                known, places, presets = await asyncio.gather(
-                    maat.send(calls.policies()),
-                    maat.send(calls.placers()),
-                    maat.send(calls.fidelities()),
-                )
-        except Failure:
-            return no_update
-        preset = next((one for one in presets["items"] if one["name"] == chosen["fidelity"]), None)
-        wanted = _listed(chosen["policies"])
-        described = [
-            (f"policy:{one['name']}", one) for one in known["items"] if one["name"] in wanted
-        ]
-        described += [
-            (f"placer:{one['name']}", one)
-            for one in places["items"]
-            if one["name"] in _listed(chosen["placers"])
-        ]
-        return groups(prefix, described, preset, parameters_of(given))
+
+
+async def offer_parameters(api: Api, prefix: str, *, chosen: FormValues, given: Typed) -> Changes:
+    """Show the fields of what is chosen; what was typed stays."""
+    try:
+        async with api.visitor() as maat:
+            known, places, presets = await asyncio.gather(
+                maat.send(calls.policies()),
+                maat.send(calls.placers()),
+                maat.send(calls.fidelities()),
+            )
+    except Failure:
+        return NOTHING
+    preset = next((one for one in presets["items"] if one["name"] == chosen["fidelity"]), None)
+    described = [
+        (f"{kind}:{one['name']}", one)
+        for kind, all_of_kind, names in (
+            ("policy", known["items"], _listed(chosen["policies"])),
+            ("placer", places["items"], _listed(chosen["placers"])),
+        )
+        for one in all_of_kind
+        if one["name"] in names
+    ]
+    return {"fields": groups(prefix, described, preset, parameters_of(given))}
 
 
 def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:
-    """`placers`: the field that offers them."""
+    """Register what offers the placers. `placers`: the field that offers them."""
+    answer(
+        app,
+        partial(offer_placers, api),
+        output={"placers": Output(placers, "data")},
+        inputs={"_key": Input(f"{prefix}-key", "data")},
+    )
 
-    @app.callback(Output(placers, "data"), Input(f"{prefix}-key", "data"))
-    async def offer_placers(_key: str) -> Any:
-        try:
-            async with api.visitor() as maat:
-                known = (await maat.send(calls.placers()))["items"]
-        except Failure:
-            return no_update
-        return [{"value": placer["name"], "label": placer["title"]} for placer in known]
+
+async def offer_placers(api: Api, *, _key: str) -> Changes:
+    try:
+        async with api.visitor() as maat:
+            known = (await maat.send(calls.placers()))["items"]
+    except Failure:
+        return NOTHING
+    return {"placers": [{"value": one["name"], "label": one["title"]} for one in known]}
 
 
 def groups(
@@ -86,9 +118,9 @@ def groups(
     described: Sequence[tuple[str, DescribedOut]],
     preset: FidelityOut | None,
     given: Chosen,
-) -> list[Any]:
+) -> list[Component]:
     """A titled group of fields for each that has parameters."""
-    shown = [
+    shown: list[Component] = [
         html.Fieldset(
             [
                 html.Legend(f"{one['title']} ({owner.partition(':')[0]})", className="caption"),
@@ -113,8 +145,8 @@ def _field(
     owner: str,
     parameter: ParameterOut,
     preset: FidelityOut | None,
-    given: Mapping[str, Any],
-) -> Any:
+    given: Mapping[str, Value],
+) -> dmc.Select | dmc.TextInput | dmc.NumberInput:
     """Empty: its default, or what the fidelity sets, which stands in it as a placeholder."""
     name = parameter["name"]
     label = name.replace("_", " ") + (f" ({parameter['unit']})" if parameter["unit"] else "")
@@ -163,7 +195,7 @@ def placeholder(owner: str, parameter: ParameterOut, preset: FidelityOut | None)
     return _words(parameter["default"])
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if value is None:
         return "none"
     return (
@@ -180,14 +212,14 @@ def parameter_states(prefix: str) -> dict[str, State]:
     return {"ids": State(every(prefix), "id"), "values": State(every(prefix), "value")}
 
 
-def every(prefix: str) -> dict[str, Any]:
+def every(prefix: str) -> dict[str, object]:
     """The id that all fields of the form match."""
     return {"parameter": prefix, "of": ALL, "name": ALL}
 
 
-def parameters_of(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def parameters_of(given: Typed) -> dict[str, dict[str, Value]]:
     """The fields that hold something, by their owner."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Value]] = {}
     for field_id, value in zip(given["ids"], given["values"], strict=True):
         if value not in (None, ""):
             found.setdefault(field_id["of"], {})[field_id["name"]] = (
@@ -196,12 +228,12 @@ def parameters_of(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def errors_of(given: Mapping[str, Any], beside: Mapping[str, str]) -> list[str]:
+def errors_of(given: Typed, beside: Mapping[str, str]) -> list[str]:
     """What stands beside each field, in their order. `beside`: as `place_of` names them."""
     return [beside.get(f"{field_id['of']}/{field_id['name']}", "") for field_id in given["ids"]]
 
 
-def told_parameters(request: Mapping[str, Any]) -> list[tuple[str, str]]:
+def told_parameters(request: StoredRequest) -> list[tuple[str, str]]:
     """The parameters that a request sets of its policy and of its placer, in words."""
     owners = ((name, request.get(f"{name}_parameters") or {}) for name in ("policy", "placer"))
     return [
@@ -220,5 +252,5 @@ def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:
     return f"{owners[parent]}/{name}" if parent in owners else None
 
 
-def _listed(value: Any) -> list[str]:
+def _listed(value: str | list[str] | None) -> list[str]:
     return [value] if isinstance(value, str) else list(value or ())

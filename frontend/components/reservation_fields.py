@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import dash_mantine_components as dmc
 from dash import State, html
+from dash.development.base_component import Component
 
 from frontend.formatting import duration
+from frontend.forms import FormValues
 
 FIELDS = ("type", "gpus", "for", "holder", "from", "until")
 
 
-def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Any]:
+def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
     """Two rows of fields. Hours count from the beginning: of the trace, or from now."""
     holder = dmc.Select(
         id=f"{prefix}-reserve-for",
@@ -62,7 +61,7 @@ def reservation_states(prefix: str) -> dict[str, State]:
     return {name: State(f"{prefix}-reserve-{name}", "value") for name in FIELDS}
 
 
-def unfinished_reservation(values: Mapping[str, Any]) -> str | None:
+def unfinished_reservation(values: FormValues) -> str | None:
     """What the fields themselves can see to be missing; None where nothing is."""
     if not (values["type"] or "").strip():
         return "Name the GPU type that is reserved."
@@ -76,7 +75,7 @@ def unfinished_reservation(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def hours_of(value: Any) -> float | None:
+def hours_of(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 

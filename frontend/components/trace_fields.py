@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.files import NoText, file_box, texts_in
+from frontend.forms import FormValues
 from frontend.shell import NO_CLUSTER
 
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
@@ -22,7 +24,7 @@ COLUMNS = (
 
 def trace_fields(
     prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False
-) -> list[Any]:
+) -> list[Component]:
     """`prefix`: of every id. `seed` None: the form asks for the trace's seed elsewhere. `several`: one may ask for more than one trace."""
     generated = [
         dmc.Select(
@@ -72,7 +74,7 @@ def trace_fields(
     ]
 
 
-def _upload(prefix: str, *, several: bool) -> list[Any]:
+def _upload(prefix: str, *, several: bool) -> list[Component]:
     what = (
         ("Drop workload CSVs here, or ", "choose files")
         if several
@@ -94,41 +96,49 @@ def _upload(prefix: str, *, several: bool) -> list[Any]:
 
 
 def register_trace_fields(app: Dash, prefix: str) -> None:
-    @app.callback(
-        Output(f"{prefix}-generated", "style"),
-        Output(f"{prefix}-csv", "style"),
-        Output(f"{prefix}-replay", "style"),
-        Input(f"{prefix}-kind", "value"),
+    answer(
+        app,
+        show_fields,
+        output={
+            "generated": Output(f"{prefix}-generated", "style"),
+            "csv": Output(f"{prefix}-csv", "style"),
+            "cluster": Output(f"{prefix}-replay", "style"),
+        },
+        inputs={"kind": Input(f"{prefix}-kind", "value")},
     )
-    async def fields_of(kind: str) -> tuple[dict[str, str], ...]:
-        return tuple({} if kind == own else {"display": "none"} for own, _ in KINDS)
-
-    @app.callback(
-        Output(f"{prefix}-text", "data"),
-        Output(f"{prefix}-file", "children"),
-        Output(f"{prefix}-csv-error", "children"),
-        Input(f"{prefix}-upload", "contents"),
-        State(f"{prefix}-upload", "filename"),
+    answer(
+        app,
+        take_files,
+        output={
+            "texts": Output(f"{prefix}-text", "data"),
+            "file": Output(f"{prefix}-file", "children"),
+            "error": Output(f"{prefix}-csv-error", "children"),
+        },
+        inputs={"contents": Input(f"{prefix}-upload", "contents")},
+        state={"names": State(f"{prefix}-upload", "filename")},
         prevent_initial_call=True,
     )
-    async def take_files(
-        contents: str | list[str] | None, filename: str | list[str] | None
-    ) -> tuple[Any, Any, Any]:
-        if not contents:
-            return no_update, no_update, no_update
-        try:
-            files = await texts_in(contents, filename)
-        except NoText as wrong:
-            return None, "", str(wrong)
-        return (
-            [text for _, text in files],
-            "; ".join(f"{name}: {text.count(chr(10))} lines" for name, text in files),
-            "",
-        )
+
+
+async def show_fields(*, kind: str) -> Changes:
+    """Show the fields of the chosen kind of trace."""
+    return {own: {} if kind == own else {"display": "none"} for own, _ in KINDS}
+
+
+async def take_files(*, contents: str | list[str] | None, names: str | list[str] | None) -> Changes:
+    """Keep the texts of the chosen files, or say which of them is no text."""
+    if not contents:
+        return NOTHING
+    try:
+        files = await texts_in(contents, names)
+    except NoText as wrong:
+        return {"texts": None, "file": "", "error": str(wrong)}
+    lines = [f"{name}: {text.count(chr(10))} lines" for name, text in files]
+    return {"texts": [text for _, text in files], "file": "; ".join(lines), "error": ""}
 
 
 def traces_of(
-    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+    form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None
 ) -> list[dict[str, object]]:
     """The API's traces of a form: one per file, or per draw of a generated one, each with the next seed."""
     match form["kind"]:
@@ -146,7 +156,7 @@ def traces_of(
 
 
 def missing_trace(
-    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
+    form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None
 ) -> dict[str, str]:
     """What the form itself can see to be missing, by field."""
     if form["kind"] == "csv" and not texts:

@@ -6,14 +6,15 @@ No Plotly figure: two thousand squares that can be reached by key, wrapped to th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2s
 from itertools import groupby
-from typing import Any, TypedDict
+from typing import TypedDict
 from zlib import crc32
 
 from frontend.others import is_other, told_job
 from frontend.theme import gpu_colour, gpu_order, mix, palette, readable_on
+from maat.api.clusters import GpuOut
 
 SHADES = 5
 
@@ -49,7 +50,7 @@ class Known(TypedDict):
     digests: list[str]
 
 
-def node_drawings(cells: Sequence[Mapping[str, Any]]) -> list[NodeDrawing]:
+def node_drawings(cells: Sequence[GpuOut]) -> list[NodeDrawing]:
     """The nodes in the order of their GPUs' numbers. `cells`: the GPUs of a cluster's state."""
     return [
         _node(name, list(gpus)) for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))
@@ -57,8 +58,8 @@ def node_drawings(cells: Sequence[Mapping[str, Any]]) -> list[NodeDrawing]:
 
 
 def map_changes(
-    cells: Sequence[Mapping[str, Any]], known: Known | None, *, scheme: str
-) -> dict[str, Any] | None:
+    cells: Sequence[GpuOut], known: Known | None, *, scheme: str
+) -> dict[str, object] | None:
     """What a browser that has drawn `known` lacks of the map; None where that is nothing.
 
     `nodes` holds the changed ones by their place among the `count` that there are, `digests` what to know them by, `looks` the colours.
@@ -82,12 +83,12 @@ def map_changes(
     }
 
 
-def message(title: str, remedy: str, *, failed: bool = False) -> dict[str, Any]:
+def message(title: str, remedy: str, *, failed: bool = False) -> dict[str, object]:
     """What stands where there is no map: what is the case, and what to do."""
     return {"title": title, "remedy": remedy, "failed": failed}
 
 
-def looks(cells: Sequence[Mapping[str, Any]], *, scheme: str) -> dict[str, Any]:
+def looks(cells: Sequence[GpuOut], *, scheme: str) -> dict[str, object]:
     """GPU types in their order, each with its colour and its shades: fill and ink."""
     colours = palette(scheme)
     depth = "#ffffff" if colours.name == "dark" else "#000000"
@@ -109,7 +110,7 @@ def looks(cells: Sequence[Mapping[str, Any]], *, scheme: str) -> dict[str, Any]:
     return {"types": types}
 
 
-def _node(name: str, gpus: Sequence[Mapping[str, Any]]) -> NodeDrawing:
+def _node(name: str, gpus: Sequence[GpuOut]) -> NodeDrawing:
     gpu_type = str(gpus[0]["gpu_type"])
     return {
         "name": name,
@@ -122,7 +123,7 @@ def _node(name: str, gpus: Sequence[Mapping[str, Any]]) -> NodeDrawing:
     }
 
 
-def _stretches(gpus: Sequence[Mapping[str, Any]]) -> list[Stretch]:
+def _stretches(gpus: Sequence[GpuOut]) -> list[Stretch]:
     """A job's shade follows from its id, and is the next one where the job at its left has the same. assets/cluster_shades.js looks at those above and below."""
     found: list[Stretch] = []
     for (kind, name, job), side_by_side in groupby(
@@ -147,7 +148,7 @@ def _stretches(gpus: Sequence[Mapping[str, Any]]) -> list[Stretch]:
     return found
 
 
-def _holder(gpu: Mapping[str, Any]) -> tuple[str, str, str | None]:
+def _holder(gpu: GpuOut) -> tuple[str, str, str | None]:
     """What a GPU is to the map: kind, name of its holder, id of the job where it may be shown."""
     if not gpu["held"]:
         return ("drained", "out of service", None) if gpu["drained"] else ("free", "free", None)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, label_or_legend, thinned, whole_ticks
 from frontend.formatting import number
 from frontend.theme import gpu_colour, gpu_order
+from maat.api.models import GoodputPoint, GoodputSeries
 
 
 def goodput_figure(
-    series: Sequence[Mapping[str, Any]],
+    series: Sequence[GoodputSeries],
     *,
     scheme: str | None,
     height: int = 320,
@@ -57,7 +57,7 @@ def goodput_figure(
     return drawn
 
 
-def _plan(gpu_type: str, point: Mapping[str, Any]) -> str:
+def _plan(gpu_type: str, point: GoodputPoint) -> str:
     return (
         f"{escape(gpu_type)}: {number(point['goodput'])} effective samples/s = {number(point['throughput'])} samples/s × {point['efficiency'] * 100:.0f} %, "
         f"batch {point['total_batch_size']}, step {number(point['step_seconds'])} s"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -13,10 +12,11 @@ from plotly.subplots import make_subplots
 from frontend.figures.base import empty_figure, thinned, whole_ticks
 from frontend.formatting import plural
 from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
+from maat.api.jobs import AllocationSpanOut
 
 
 def job_timeline_figure(
-    spans: Sequence[Mapping[str, Any]],
+    spans: Sequence[AllocationSpanOut],
     *,
     now: str,
     submitted_at: str,
@@ -36,44 +36,13 @@ def job_timeline_figure(
             "Its GPU type and count show here from its first round on.",
             height=height,
         )
-    colours = palette(scheme)
     drawn = make_subplots(
         rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4]
     )
     kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
-        x, y, text = _bars(kept, name, end)
-        drawn.add_trace(
-            go.Scatter(
-                name=escape(name),
-                x=x,
-                y=y,
-                text=text,
-                mode="lines",
-                fill="tozeroy",
-                line={"shape": "hv", "width": 2, "color": gpu_colour(name)},
-                fillcolor=translucent(gpu_colour(name), 0.35),
-                hovertemplate="%{text}<extra></extra>",
-                connectgaps=False,
-            ),
-            row=1,
-            col=1,
-        )
-    x, y, text = _batches(kept, end)
-    drawn.add_trace(
-        go.Scatter(
-            name="total batch size",
-            x=x,
-            y=y,
-            text=text,
-            mode="lines",
-            line={"shape": "hv", "width": 2, "color": colours.accent},
-            hovertemplate="%{text}<extra></extra>",
-            showlegend=False,
-        ),
-        row=2,
-        col=1,
-    )
+        drawn.add_trace(_gpu_trace(kept, name, end), row=1, col=1)
+    drawn.add_trace(_batch_trace(kept, end, palette(scheme).accent), row=2, col=1)
     drawn.update_layout(
         template=template(scheme),
         height=height,
@@ -94,12 +63,43 @@ def job_timeline_figure(
     return drawn
 
 
+def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Scatter:
+    """The GPUs of one type that the job held."""
+    x, y, text = _bars(spans, name, end)
+    return go.Scatter(
+        name=escape(name),
+        x=x,
+        y=y,
+        text=text,
+        mode="lines",
+        fill="tozeroy",
+        line={"shape": "hv", "width": 2, "color": gpu_colour(name)},
+        fillcolor=translucent(gpu_colour(name), 0.35),
+        hovertemplate="%{text}<extra></extra>",
+        connectgaps=False,
+    )
+
+
+def _batch_trace(spans: Sequence[AllocationSpanOut], end: str, colour: str) -> go.Scatter:
+    x, y, text = _batches(spans, end)
+    return go.Scatter(
+        name="total batch size",
+        x=x,
+        y=y,
+        text=text,
+        mode="lines",
+        line={"shape": "hv", "width": 2, "color": colour},
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+
+
 def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
 def _bars(
-    spans: Sequence[Mapping[str, Any]], name: str, end: str
+    spans: Sequence[AllocationSpanOut], name: str, end: str
 ) -> tuple[list[str | None], list[float | None], list[str]]:
     x: list[str | None] = []
     y: list[float | None] = []
@@ -116,7 +116,7 @@ def _bars(
 
 
 def _batches(
-    spans: Sequence[Mapping[str, Any]], end: str
+    spans: Sequence[AllocationSpanOut], end: str
 ) -> tuple[list[str | None], list[float | None], list[str]]:
     x: list[str | None] = []
     y: list[float | None] = []
@@ -127,6 +127,6 @@ def _batches(
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
         y += [span["total_batch_size"], span["total_batch_size"], None]
-        words = f"{span['total_batch_size']} samples = {plural(span['gpu_count'], 'GPU')}, {span['per_gpu_batch_size']} per GPU, {plural(span['accumulation_steps'], 'accumulation step')}"
+        words = f"{span['total_batch_size']} samples = {plural(span['gpu_count'], 'GPU')}, {span['per_gpu_batch_size']} per GPU, {plural(span['accumulation_steps'] or 0, 'accumulation step')}"
         text += [words, words, ""]
     return x, y, text

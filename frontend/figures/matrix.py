@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
 from frontend.formatting import number
 from frontend.theme import palette
+from maat.api.rounds import RoundConfiguration, RoundRecord
 
 MAX_JOBS = 60
 MAX_COLUMNS = 120
@@ -20,59 +20,24 @@ LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1
 UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 290
 
 
-def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int = 0) -> go.Figure:
-    """Heatmap: configuration (GPU type x GPU count) x job; colour = goodput relative to the job's best cell (0-1, cividis).
+def matrix_figure(record: RoundRecord, *, scheme: str | None, first: int = 0) -> go.Figure:
+    """Heatmap: configuration (GPU type x GPU count) x job, coloured by goodput.
 
-    Shows `MAX_JOBS` jobs from `first`; `meta.least_pixels` is the width at which every label can be read. Infeasible cells stay grey; the chosen one of each job has a frame. A configuration on several node
-    counts is one column each, as the policy saw them. Of another tenant's job the frame is all that there is.
+    The colour is goodput relative to the job's best cell (0-1, cividis). A configuration on
+    several node counts is one column each, as the policy saw them. Cells that cannot run stay
+    grey; the chosen cell of each job has a frame. Of another tenant's job only the frame is known.
+
+    Shows `MAX_JOBS` jobs from `first`; `meta.least_pixels` is the width at which every label can
+    be read.
     """
-    names = [str(name) for name in record["job_names"]]
-    configurations = record["configurations"]
-    if (
-        names
-        and configurations
-        and len(record.get("others", ())) == len(names)
-        and not record["pairs"]["job"]
-    ):
-        return empty_figure(
-            scheme,
-            "Only jobs of other tenants waited in this round",
-            "What they would make of GPUs is not shown.",
-        )
-    if not names or not configurations or not record["pairs"]["job"]:
-        return empty_figure(
-            scheme,
-            "No job was active in this round",
-            "The matrix shows from the first round with a job that can run.",
-            height=EMPTY_PIXELS,
-        )
+    if words := _empty_words(record):
+        title, remedy, height = words
+        return empty_figure(scheme, title, remedy, height=height)
+    names = record["job_names"]
     shown = range(first, min(first + MAX_JOBS, len(names)))
     columns = _columns(record, shown)
-    cells = _cells(record)
-    best = {job: max(values) for job, values in _by_job(cells).items()}
-    others = frozenset(record.get("others", ()))
-    z, hover = [], []
-    for job in shown:
-        z.append([_share(cells.get((job, column)), best.get(job)) for column in columns])
-        hover.append(
-            [
-                _hover_of_other(names[job], configurations[column], record["chosen"][job] == column)
-                if job in others
-                else _hover(
-                    names[job],
-                    configurations[column],
-                    cells.get((job, column)),
-                    best.get(job),
-                    record["chosen"][job] == column,
-                )
-                for column in columns
-            ]
-        )
-    labels = [_label(configurations[column]) for column in columns]
+    labels = [_label(record["configurations"][column]) for column in columns]
     upright = sum(map(len, labels)) > LABEL_CHARACTERS
-    cells_pixels = len(labels) * (
-        UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
-    )
     rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
     drawn = figure(
         scheme,
@@ -80,44 +45,88 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         y="Job",
         height=max(280, 19 * len(rows) + 120),
     )
-    drawn.add_trace(
-        go.Heatmap(
-            z=z,
-            x=list(range(len(columns))),
-            y=list(range(len(rows))),
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-            colorscale="Cividis",
-            zmin=0,
-            zmax=1,
-            xgap=1,
-            ygap=1,
-            colorbar={
-                "thickness": 12,
-                "tickformat": ".0%",
-                "outlinewidth": 0,
-                "y": 1,
-                "yanchor": "top",
-                **({"lenmode": "pixels", "len": 260} if len(rows) > 14 else {}),
-            },
-        )
-    )
+    drawn.add_trace(_heatmap(record, shown, columns))
     _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
+    chosen = ((record["chosen"][job], row) for row, job in enumerate(shown))
     _frame_the_chosen(
-        drawn,
-        [
-            (columns.index(record["chosen"][job]), row)
-            for row, job in enumerate(shown)
-            if record["chosen"][job] in columns
-        ],
+        drawn, [(columns.index(cell), row) for cell, row in chosen if cell in columns]
     )
+    _name_rows_and_columns(drawn, rows, labels, upright=upright)
+    letters = UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
+    drawn.update_layout(
+        hovermode="closest",
+        meta={
+            "chosen": sum(choice is not None for choice in record["chosen"]),
+            "least_pixels": BESIDE_PIXELS + len(labels) * letters,
+        },
+    )
+    return drawn
+
+
+def _empty_words(record: RoundRecord) -> tuple[str, str, int | None] | None:
+    """Return title, remedy and height of what stands for an empty matrix; None if it has cells."""
+    names, configurations = record["job_names"], record["configurations"]
+    if names and configurations and record["pairs"]["job"]:
+        return None
+    if names and configurations and len(_others(record)) == len(names):
+        return (
+            "Only jobs of other tenants waited in this round",
+            "What they would make of GPUs is not shown.",
+            None,
+        )
+    return (
+        "No job was active in this round",
+        "The matrix shows from the first round with a job that can run.",
+        EMPTY_PIXELS,
+    )
+
+
+def _others(record: RoundRecord) -> frozenset[int]:
+    """Return the rows of other tenants' jobs; a record from before there were some has none."""
+    return frozenset(record.get("others", ()))
+
+
+def _heatmap(record: RoundRecord, shown: range, columns: Sequence[int]) -> go.Heatmap:
+    cells = _cells(record)
+    best = {job: max(values) for job, values in _by_job(cells).items()}
+    z = [[_share(cells.get((job, c)), best.get(job)) for c in columns] for job in shown]
+    hover = [
+        [_hover_of(record, job, c, cells.get((job, c)), best.get(job)) for c in columns]
+        for job in shown
+    ]
+    scale = {
+        "thickness": 12,
+        "tickformat": ".0%",
+        "outlinewidth": 0,
+        "y": 1,
+        "yanchor": "top",
+        **({"lenmode": "pixels", "len": 260} if len(shown) > 14 else {}),
+    }
+    return go.Heatmap(
+        z=z,
+        x=list(range(len(columns))),
+        y=list(range(len(shown))),
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorscale="Cividis",
+        zmin=0,
+        zmax=1,
+        xgap=1,
+        ygap=1,
+        colorbar=scale,
+    )
+
+
+def _name_rows_and_columns(
+    drawn: go.Figure, rows: Sequence[str], labels: Sequence[str], *, upright: bool
+) -> None:
     drawn.update_xaxes(
-        tickvals=list(range(len(columns))),
+        tickvals=list(range(len(labels))),
         ticktext=labels,
         tickangle=-90 if upright else 0,
         showline=False,
         side="top",
-        range=[-0.5, len(columns) - 0.5],
+        range=[-0.5, len(labels) - 0.5],
     )
     drawn.update_yaxes(
         tickvals=list(range(len(rows))),
@@ -125,17 +134,9 @@ def matrix_figure(record: Mapping[str, Any], *, scheme: str | None, first: int =
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
     )
-    drawn.update_layout(
-        hovermode="closest",
-        meta={
-            "chosen": sum(choice is not None for choice in record["chosen"]),
-            "least_pixels": BESIDE_PIXELS + cells_pixels,
-        },
-    )
-    return drawn
 
 
-def _cells(record: Mapping[str, Any]) -> dict[tuple[int, int], tuple[float, float | None]]:
+def _cells(record: RoundRecord) -> dict[tuple[int, int], tuple[float, float | None]]:
     """(job, column) -> goodput and utility, feasible pairs whose goodput is shown only."""
     pairs = record["pairs"]
     utilities: Sequence[float | None] = pairs.get("utility") or [None] * len(pairs["job"])
@@ -155,7 +156,7 @@ def _by_job(cells: Mapping[tuple[int, int], tuple[float, float | None]]) -> dict
     return rows
 
 
-def _columns(record: Mapping[str, Any], shown: range) -> list[int]:
+def _columns(record: RoundRecord, shown: range) -> list[int]:
     """Columns that some shown job can use, in the table's order: at most MAX_COLUMNS, the chosen ones always among them."""
     used = sorted(
         {
@@ -164,7 +165,7 @@ def _columns(record: Mapping[str, Any], shown: range) -> list[int]:
             if job in shown
         }
     )
-    chosen = {record["chosen"][job] for job in shown} - {None}
+    chosen = {choice for job in shown if (choice := record["chosen"][job]) is not None}
     if len(used) <= MAX_COLUMNS:
         return sorted({*used, *chosen})
     return sorted({*used[: MAX_COLUMNS - len(chosen)], *chosen})
@@ -174,30 +175,28 @@ def _share(cell: tuple[float, float | None] | None, best: float | None) -> float
     return None if cell is None or not best else cell[0] / best
 
 
-def _hover(
-    job: str,
-    configuration: Mapping[str, Any],
+def _hover_of(
+    record: RoundRecord,
+    job: int,
+    column: int,
     cell: tuple[float, float | None] | None,
     best: float | None,
-    chosen: bool,
 ) -> str:
-    head = f"{escape(job)}<br>{_label(configuration)}"
+    """Return what a cell says: job, configuration, goodput, and whether it was chosen."""
+    head = f"{escape(record['job_names'][job])}<br>{_label(record['configurations'][column])}"
+    chosen = record["chosen"][job] == column
+    if job in _others(record):
+        words = "chosen" if chosen else "what it would make of this is not shown"
+        return f"{head}<br>{words}"
     if cell is None:
         return f"{head}<br>cannot run here"
     utility = "" if cell[1] is None else f"<br>utility {number(cell[1])}"
     share = "" if not best else f" ({cell[0] / best:.0%} of its best)"
-    return f"{head}<br>goodput {number(cell[0])} effective samples/s{share}{utility}" + (
-        "<br>chosen" if chosen else ""
-    )
+    goodput = f"goodput {number(cell[0])} effective samples/s"
+    return f"{head}<br>{goodput}{share}{utility}" + ("<br>chosen" if chosen else "")
 
 
-def _hover_of_other(job: str, configuration: Mapping[str, Any], chosen: bool) -> str:
-    return f"{escape(job)}<br>{_label(configuration)}<br>" + (
-        "chosen" if chosen else "what it would make of this is not shown"
-    )
-
-
-def _label(configuration: Mapping[str, Any]) -> str:
+def _label(configuration: RoundConfiguration) -> str:
     nodes = configuration.get("node_count") or 1
     return f"{escape(str(configuration['gpu_type']))} {configuration['gpu_count']}" + (
         f" · {nodes}n" if nodes > 1 else ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, label_or_legend, step_line
 from frontend.theme import gpu_colour, gpu_order
+from maat.api.rounds import RoundOut
 
 _CAPACITY = "capacity:"
 NO_PRICE = 1e-6  # what rounding leaves of the price of a type that is not scarce
@@ -24,11 +24,9 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
     }
 
 
-def prices_figure(rounds: Sequence[Mapping[str, Any]], *, scheme: str | None) -> go.Figure:
+def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figure:
     """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
-    priced = sorted(
-        (entry["number"], prices_by_type(entry.get("prices") or {})) for entry in rounds
-    )
+    priced = sorted((entry["number"], prices_by_type(entry["prices"] or {})) for entry in rounds)
     priced = [(number, prices) for number, prices in priced if prices]
     types = gpu_order(name for _, prices in priced for name in prices)
     if not types:

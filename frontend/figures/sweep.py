@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import log10
-from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule
 from frontend.formatting import number, percent, rho_by
 from frontend.theme import DASHES, SERIES
+from maat.api.sweeps import AxisOut, RowOut, SweepDetail
 
-Sweep = Mapping[str, Any]
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
 
 # Figure of a point, what a reader chooses it by, and its axis with unit; {rho} stands for rho with the name of its rule.
@@ -30,7 +29,9 @@ METRICS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int = 420) -> go.Figure:
+def sweep_figure(
+    sweep: SweepDetail, metric: str, *, scheme: str | None, height: int = 420
+) -> go.Figure:
     """First axis x mean over the seeds of `metric`, one line per value of the second axis; bars are one sample standard deviation each way.
 
     Where the first axis is made of words (policies, profiling modes) it has places instead of a scale.
@@ -46,19 +47,14 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
             "It shows as soon as a worker has played one.",
             height=height,
         )
-    first, second = sweep["axes"][0], sweep["axes"][1] if len(sweep["axes"]) > 1 else None
+    first = sweep["axes"][0]
     drawn = figure(
         scheme, x=axis_title(first), y=metric_title(metric, sweep["fairness_rule"]), height=height
     )
-    for index, value in enumerate(second["values"] if second else [None]):
-        line = [row for row in rows if second is None or row["settings"][second["name"]] == value]
+    seeds = len(sweep["seeds"])
+    for index, (name, line) in enumerate(_lines(sweep, rows, METRICS[metric][0])):
         if line:
-            name = (
-                METRICS[metric][0] if second is None else f"{second['name']} = {value_text(value)}"
-            )
-            drawn.add_trace(
-                _line(name, line, first["name"], metric, index, seeds=len(sweep["seeds"]))
-            )
+            drawn.add_trace(_line(name, line, first["name"], metric, index, seeds=seeds))
     _scale(drawn, first)
     drawn.update_yaxes(
         rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {})
@@ -69,15 +65,31 @@ def sweep_figure(sweep: Sweep, metric: str, *, scheme: str | None, height: int =
     drawn.update_layout(
         scattermode="group",
         scattergap=0.96,
-        showlegend=second is not None,
+        showlegend=len(sweep["axes"]) > 1,
         hovermode="closest",
         margin={"t": 40},
     )
     return drawn
 
 
+def _lines(
+    sweep: SweepDetail, rows: Sequence[RowOut], metric_name: str
+) -> list[tuple[str, Sequence[RowOut]]]:
+    """Return name and rows of each line: one per value of the second axis, if there is one."""
+    if len(sweep["axes"]) < 2:
+        return [(metric_name, rows)]
+    axis = sweep["axes"][1]
+    return [
+        (
+            f"{axis['name']} = {value_text(value)}",
+            [row for row in rows if row["settings"][axis["name"]] == value],
+        )
+        for value in axis["values"]
+    ]
+
+
 def _line(
-    name: str, rows: Sequence[Mapping[str, Any]], axis: str, metric: str, index: int, *, seeds: int
+    name: str, rows: Sequence[RowOut], axis: str, metric: str, index: int, *, seeds: int
 ) -> go.Scatter:
     colour, dash = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
     text = [_said(row, metric) for row in rows]
@@ -91,10 +103,8 @@ def _line(
     return go.Scatter(
         name=escape(name),
         x=[
-            row["settings"][axis]
-            if not isinstance(row["settings"][axis], str)
-            else escape(row["settings"][axis])
-            for row in rows
+            escape(value) if isinstance(value, str) else value
+            for value in (row["settings"][axis] for row in rows)
         ],
         y=[row["mean"][metric] for row in rows],
         error_y={**bars, "visible": seeds > 1},
@@ -106,7 +116,7 @@ def _line(
     )
 
 
-def _said(row: Mapping[str, Any], metric: str) -> str:
+def _said(row: RowOut, metric: str) -> str:
     show = percent if metric == "unfair_fraction" else number
     seeds = len(row["seeds"])
     mean = show(row["mean"][metric])
@@ -117,14 +127,14 @@ def _said(row: Mapping[str, Any], metric: str) -> str:
     )
 
 
-def _scale(drawn: go.Figure, axis: Mapping[str, Any]) -> None:
+def _scale(drawn: go.Figure, axis: AxisOut) -> None:
     """Ticks at the values that were simulated, as far apart as they are; ratios where the axis is read as such."""
-    values = axis["values"]
-    if any(isinstance(value, str) for value in values):
+    values = [value for value in axis["values"] if not isinstance(value, str)]
+    if len(values) < len(axis["values"]):
         drawn.update_xaxes(
             type="category",
             categoryorder="array",
-            categoryarray=[escape(str(value)) for value in values],
+            categoryarray=[escape(str(value)) for value in axis["values"]],
         )
         return
     kind = "log" if axis["logarithmic"] else "linear"
@@ -141,7 +151,7 @@ def metric_title(metric: str, rule_name: str) -> str:
     return METRICS[metric][1].format(rho=rho_by(rule_name))
 
 
-def axis_title(axis: Mapping[str, Any]) -> str:
+def axis_title(axis: AxisOut) -> str:
     return escape(axis["title"] + (f" ({axis['unit']})" if axis["unit"] else ""))
 
 

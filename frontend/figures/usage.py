@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -17,8 +16,7 @@ from frontend.figures.base import (
     whole_ticks,
 )
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
-
-Steps = Mapping[str, Any]
+from maat.api.rounds import Steps
 
 
 def usage_figure(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import NotRequired, TypedDict
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page, anything
 from frontend.api import Api, Failure, said
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
 from frontend.components.cluster_map import (
     cluster_map,
@@ -34,13 +36,32 @@ from frontend.pages.reservations import (
 from frontend.routing import presses
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
+from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.client import calls
-from maat.client.calls import Call
 
 ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
 
 
-def layout(**_query: Any) -> html.Div:
+NO_CLUSTER_YET = ("No cluster yet", "Create one with POST /api/v1/clusters.")
+DONE = {
+    "drain": "Node drained: its jobs move at the next round",
+    "restore": "Node back in service",
+    "pause": "Cluster paused",
+    "resume": "Cluster runs on",
+}
+
+
+class Pressed(TypedDict):
+    """A press of a button that acts on the cluster, or on one of its nodes."""
+
+    at: int
+    action: str
+    node: NotRequired[str]
+
+
+def layout(**_query: object) -> html.Div:
+    gpus = cluster_map("cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10)
+    free = scrolls("cluster-free", skeleton(100), label="Free now")
     return html.Div(
         [
             page_title(
@@ -51,20 +72,9 @@ def layout(**_query: Any) -> html.Div:
             html.Div(id="cluster-asked", className="address-note"),
             html.Div(
                 [
-                    card(
-                        "Who holds which GPU",
-                        cluster_map(
-                            "cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10
-                        ),
-                        className="span-8",
-                    ),
+                    card("Who holds which GPU", gpus, className="span-8"),
                     html.Div(
-                        [
-                            card(
-                                "Free now", scrolls("cluster-free", skeleton(100), label="Free now")
-                            ),
-                            reservations_card(),
-                        ],
+                        [card("Free now", free), reservations_card()],
                         className="span-4 form-stack",
                     ),
                     card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
@@ -89,113 +99,124 @@ def register(app: Dash, api: Api) -> None:
         takes={"node": anything},
     )
     register_reservations(app, api)
-
     register_cluster_map(app, "cluster", grid_id="cluster-nodes")
-
-    @app.callback(
-        Output("cluster-drawing", "data"),
-        Output("cluster-note", "children"),
-        Output("cluster-free", "children"),
-        Output("cluster-actions", "children"),
-        Output("cluster-reserved", "children"),
-        Output("cluster-reserve", "children"),
-        Output(told("cluster-nodes"), "children"),
-        Input("live", "data"),
-        Input("cluster-select", "value"),
-        Input("scheme", "data"),
-        Input("cluster-acted", "data"),
-        State("cluster-known", "data"),
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "drawing": Output("cluster-drawing", "data"),
+            "note": Output("cluster-note", "children"),
+            "free": Output("cluster-free", "children"),
+            "actions": Output("cluster-actions", "children"),
+            "reserved": Output("cluster-reserved", "children"),
+            "reserve": Output("cluster-reserve", "children"),
+            "told": Output(told("cluster-nodes"), "children"),
+        },
+        inputs={
+            "_live": Input("live", "data"),
+            "cluster_id": Input("cluster-select", "value"),
+            "scheme": Input("scheme", "data"),
+            "_acted": Input("cluster-acted", "data"),
+        },
+        state={"known": State("cluster-known", "data")},
     )
-    async def show(
-        _live: Any, cluster_id: str | None, scheme: str | None, _acted: Any, known: Known | None
-    ) -> tuple[Any, ...]:
-        if not cluster_id or not scheme:
-            return (no_update,) * 7
-        if cluster_id == NO_CLUSTER:
-            said_so = ("No cluster yet", "Create one with POST /api/v1/clusters.")
-            return (
-                message(*said_so),
-                "",
-                empty_state(*said_so),
-                None,
-                "",
-                None,
-                empty_state(*said_so),
-            )
-        try:
-            async with api.visitor() as maat:
-                cluster, state, reserved, me = await asyncio.gather(
-                    maat.send(calls.cluster(cluster_id)),
-                    maat.send(calls.cluster_state(cluster_id)),
-                    maat.reservations(cluster_id),
-                    maat.send(calls.me()),
-                )
-        except Failure as error:
-            failed = error_state(error)
-            return (
-                message(*said(error), failed=True),
-                "",
-                failed,
-                no_update,
-                failed,
-                no_update,
-                failed,
-            )
-        may = MAY_RESERVE in me["permissions"]
-        pace = (
-            "paused"
-            if cluster["paused"]
-            else f"{number(cluster['speed'])} cluster seconds per second"
-        )
-        note = f"{cluster['policy']} with {cluster['placer']}, a round every {number(cluster['round_seconds'])} s, {pace}"
-        action = "resume" if cluster["paused"] else "pause"
-        button = dmc.Button(
-            f"{action.capitalize()} cluster",
-            variant="default",
-            size="xs",
-            **presses("cluster-pressed", action=action),
-        )
-        return (
-            drawing_of(state["gpus"], known, scheme=scheme),
-            note,
-            free_table(state),
-            button,
-            reservations_table(reserved, may=may),
-            reserve_button(may),
-            None if state["gpus"] else empty_state("No node", ADD_NODES),
-        )
-
-    @app.callback(
-        Output("cluster-acted", "data"),
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("cluster-pressed", "data"),
-        State("cluster-select", "value"),
+    answer(
+        app,
+        partial(act, api),
+        output={"acted": Output("cluster-acted", "data"), "notices": NOTICES},
+        inputs={"pressed": Input("cluster-pressed", "data")},
+        state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
     )
-    async def act(pressed: dict[str, Any] | None, cluster_id: str) -> tuple[Any, Any]:
-        if not pressed:
-            return no_update, no_update
-        action, node = pressed["action"], pressed.get("node")
-        call: Call[Any] = (
-            calls.act_on_node(cluster_id, node, action)
-            if node
-            else calls.act_on_cluster(cluster_id, action)
-        )
-        try:
-            async with api.visitor() as maat:
-                await maat.send(call)
-        except Failure as error:
-            return no_update, refusal(error)
-        done = {
-            "drain": "Node drained: its jobs move at the next round",
-            "restore": "Node back in service",
-            "pause": "Cluster paused",
-            "resume": "Cluster runs on",
-        }
-        return pressed["at"], notice(done[action])
 
 
-def free_table(state: Mapping[str, Any]) -> Any:
+async def show(
+    api: Api,
+    *,
+    _live: object,
+    cluster_id: str | None,
+    scheme: str | None,
+    _acted: object,
+    known: Known | None,
+) -> Changes:
+    if not cluster_id or not scheme:
+        return NOTHING
+    if cluster_id == NO_CLUSTER:
+        return _without_cluster()
+    try:
+        async with api.visitor() as maat:
+            cluster, state, reserved, me = await asyncio.gather(
+                maat.send(calls.cluster(cluster_id)),
+                maat.send(calls.cluster_state(cluster_id)),
+                maat.reservations(cluster_id),
+                maat.send(calls.me()),
+            )
+    except Failure as error:
+        failed = error_state(error)
+        drawing = message(*said(error), failed=True)
+        return {"drawing": drawing, "note": "", "free": failed, "reserved": failed, "told": failed}
+    may = MAY_RESERVE in me["permissions"]
+    return {
+        "drawing": drawing_of(state["gpus"], known, scheme=scheme),
+        "note": _note(cluster),
+        "free": free_table(state),
+        "actions": _pause_button(cluster),
+        "reserved": reservations_table(reserved, may=may),
+        "reserve": reserve_button(may),
+        "told": None if state["gpus"] else empty_state("No node", ADD_NODES),
+    }
+
+
+def _without_cluster() -> Changes:
+    empty = empty_state(*NO_CLUSTER_YET)
+    return {
+        "drawing": message(*NO_CLUSTER_YET),
+        "note": "",
+        "free": empty,
+        "actions": None,
+        "reserved": "",
+        "reserve": None,
+        "told": empty,
+    }
+
+
+def _note(cluster: ClusterOut) -> str:
+    """What decides on the cluster, how often, and how fast its clock runs."""
+    pace = f"{number(cluster['speed'])} cluster seconds per second"
+    return (
+        f"{cluster['policy']} with {cluster['placer']}, "
+        f"a round every {number(cluster['round_seconds'])} s, "
+        f"{'paused' if cluster['paused'] else pace}"
+    )
+
+
+def _pause_button(cluster: ClusterOut) -> dmc.Button:
+    action = "resume" if cluster["paused"] else "pause"
+    return dmc.Button(
+        f"{action.capitalize()} cluster",
+        variant="default",
+        size="xs",
+        **presses("cluster-pressed", action=action),
+    )
+
+
+async def act(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
+    """Pause or resume the cluster, drain or restore one of its nodes."""
+    if not pressed:
+        return NOTHING
+    action, node = pressed["action"], pressed.get("node")
+    try:
+        async with api.visitor() as maat:
+            if node:
+                await maat.send(calls.act_on_node(cluster_id, node, action))
+            else:
+                await maat.send(calls.act_on_cluster(cluster_id, action))
+    except Failure as error:
+        return {"notices": refusal(error)}
+    return {"acted": pressed["at"], "notices": notice(DONE[action])}
+
+
+def free_table(state: ClusterStateOut) -> Component:
     """Free GPUs per type, and the most that are free together on one node: what could be placed at once."""
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import (
     card,
     empty_state,
@@ -25,6 +28,7 @@ from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import spread
 from frontend.routing import aria, presses, submits
+from maat.api.measurements import MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -39,7 +43,38 @@ ACCEPTED = {
 MAY_UPLOAD = "measurements:write"
 
 
-def layout(**_query: Any) -> html.Div:
+class Pressed(TypedDict):
+    """A press of the button that deletes measurements."""
+
+    at: int
+    measurement: str
+    name: str
+
+
+class File(TypedDict):
+    name: str
+    text: str
+
+
+def layout(**_query: object) -> html.Div:
+    uploaded = scrolls("measurements-list", label="Uploaded measurements")
+    return html.Div(
+        [
+            page_title("Measurements", link_button("Simulate with them", "/simulate")),
+            html.Div(
+                [
+                    card("Upload", _form(), className="span-4"),
+                    card("Uploaded", uploaded, className="span-8"),
+                ],
+                className="columns",
+            ),
+            _question(),
+            dcc.Store(id="measurements-pressed"),
+        ]
+    )
+
+
+def _form() -> html.Div:
     kind = dmc.SegmentedControl(
         id="measurements-kind",
         data=[{"value": value, "label": label} for value, label in KINDS.items()],
@@ -47,6 +82,9 @@ def layout(**_query: Any) -> html.Div:
         fullWidth=True,
         size="xs",
         transitionDuration=0,
+    )
+    name = dmc.TextInput(
+        id="measurements-name", label="Name", placeholder="by which simulations name them", value=""
     )
     box = file_box(
         "measurements-upload",
@@ -56,18 +94,12 @@ def layout(**_query: Any) -> html.Div:
         several=True,
         label="Choose files of measurements",
     )
-    form = html.Div(
+    label = html.Label("What was measured", className="mantine-InputWrapper-label")
+    return html.Div(
         [
             html.Div(id="measurements-problem"),
-            html.Div(
-                [html.Label("What was measured", className="mantine-InputWrapper-label"), kind]
-            ),
-            dmc.TextInput(
-                id="measurements-name",
-                label="Name",
-                placeholder="by which simulations name them",
-                value="",
-            ),
+            html.Div([label, kind]),
+            name,
             box,
             html.Div(ACCEPTED["variability"], id="measurements-accepted", className="hint"),
             html.Div(id="measurements-file", className="hint"),
@@ -79,24 +111,6 @@ def layout(**_query: Any) -> html.Div:
         ],
         className="form-stack",
         **submits("measurements-button"),
-    )
-    return html.Div(
-        [
-            page_title("Measurements", link_button("Simulate with them", "/simulate")),
-            html.Div(
-                [
-                    card("Upload", form, className="span-4"),
-                    card(
-                        "Uploaded",
-                        scrolls("measurements-list", label="Uploaded measurements"),
-                        className="span-8",
-                    ),
-                ],
-                className="columns",
-            ),
-            _question(),
-            dcc.Store(id="measurements-pressed"),
-        ]
     )
 
 
@@ -128,57 +142,48 @@ def register(app: Dash, api: Api) -> None:
         layout=layout,
         takes={},
     )
+    answer(
+        app,
+        partial(list_measurements, api),
+        output={"table": Output("measurements-list", "children")},
+        inputs={
+            "_live": Input("live", "data"),
+            "_changed": Input("measurements-changed", "data"),
+        },
+    )
     _register_form(app, api)
     _register_deleting(app, api)
 
-    @app.callback(
-        Output("measurements-list", "children"),
-        Input("live", "data"),
-        Input("measurements-changed", "data"),
-    )
-    async def list_measurements(_live: Any, _changed: int) -> Any:
-        try:
-            async with api.visitor() as maat:
-                page = await maat.send(calls.measurements(limit=100))
-                may = MAY_UPLOAD in (await maat.send(calls.me()))["permissions"]
-        except Failure as error:
-            return error_state(error)
-        return table(page["items"], may=may)
-
 
 def _register_form(app: Dash, api: Api) -> None:
-    @app.callback(Output("measurements-accepted", "children"), Input("measurements-kind", "value"))
-    async def say_accepted(kind: str) -> str:
-        return ACCEPTED[kind]
-
-    @app.callback(
-        Output("measurements-text", "data"),
-        Output("measurements-file", "children"),
-        Output("measurements-csv-error", "children"),
-        Input("measurements-upload", "contents"),
-        State("measurements-upload", "filename"),
+    answer(
+        app,
+        say_accepted,
+        output={"accepted": Output("measurements-accepted", "children")},
+        inputs={"kind": Input("measurements-kind", "value")},
+    )
+    answer(
+        app,
+        take_files,
+        output={
+            "files": Output("measurements-text", "data"),
+            "chosen": Output("measurements-file", "children"),
+            "error": Output("measurements-csv-error", "children"),
+        },
+        inputs={"contents": Input("measurements-upload", "contents")},
+        state={"names": State("measurements-upload", "filename")},
         prevent_initial_call=True,
     )
-    async def take_files(
-        contents: list[str] | None, names: list[str] | None
-    ) -> tuple[Any, Any, Any]:
-        if not contents:
-            return no_update, no_update, no_update
-        try:
-            files = await texts_in(contents, names)
-        except NoText as wrong:
-            return [], "", str(wrong)
-        told = ", ".join(f"{name} ({plural(text.count(chr(10)), 'line')})" for name, text in files)
-        return [{"name": name, "text": text} for name, text in files], f"Chosen: {told}", ""
-
-    @app.callback(
+    answer(
+        app,
+        partial(upload, api),
         output={
             "name": Output("measurements-name", "error"),
             "files": Output("measurements-csv-error", "children", allow_duplicate=True),
             "problem": Output("measurements-problem", "children"),
             "key": Output("measurements-key", "data"),
             "changed": Output("measurements-changed", "data"),
-            "said": Output("notices", "sendNotifications", allow_duplicate=True),
+            "notices": NOTICES,
         },
         inputs={"clicks": Input("measurements-button", "n_clicks")},
         state={
@@ -191,77 +196,127 @@ def _register_form(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("measurements-button", "loading"), True, False)],
     )
-    async def upload(
-        clicks: int | None, kind: Any, name: str, files: list[Any], key: str, changed: int
-    ) -> dict[str, Any]:
-        if not clicks:
-            return dict.fromkeys(("name", "files", "problem", "key", "changed", "said"), no_update)
-        same: dict[str, Any] = {
-            "name": "",
-            "files": "",
-            "problem": None,
-            "key": no_update,
-            "changed": no_update,
-            "said": no_update,
-        }
-        wrong = unfinished(name, files)
-        if wrong:
-            return same | wrong
-        body: RawBody = {"kind": kind, "name": name, "files": files}
-        try:
-            async with api.visitor() as maat:
-                made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
-        except Failure as error:
-            beside, problem = spread(error, place, empty_name="Give the measurements a name.")
-            return same | {
-                "name": beside.get("name", ""),
-                "files": beside.get("csv", ""),
-                "problem": problem,
-                "key": uuid4().hex,
-            }
-        said = notice("Uploaded", f"Simulations can name {made['name']} now.")
-        return same | {"key": uuid4().hex, "changed": changed + 1, "said": said}
 
 
 def _register_deleting(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("measurements-ask", "opened"),
-        Output("measurements-ask-text", "children"),
-        Output("measurements-chosen-id", "data"),
-        Input("measurements-pressed", "data"),
+    answer(
+        app,
+        ask,
+        output={
+            "asks": Output("measurements-ask", "opened"),
+            "words": Output("measurements-ask-text", "children"),
+            "chosen": Output("measurements-chosen-id", "data"),
+        },
+        inputs={"pressed": Input("measurements-pressed", "data")},
         prevent_initial_call=True,
     )
-    async def ask(pressed: dict[str, Any] | None) -> tuple[Any, Any, Any]:
-        if not pressed:
-            return no_update, no_update, no_update
-        words = f"{pressed['name']} can be named no more. Simulations and sweeps that were asked for with it keep it."
-        return True, words, pressed["measurement"]
-
-    @app.callback(
-        Output("measurements-ask", "opened", allow_duplicate=True),
-        Output("measurements-changed", "data", allow_duplicate=True),
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("measurements-yes", "n_clicks"),
-        Input("measurements-no", "n_clicks"),
-        State("measurements-chosen-id", "data"),
-        State("measurements-changed", "data"),
+    answer(
+        app,
+        partial(delete, api),
+        output={
+            "asks": Output("measurements-ask", "opened", allow_duplicate=True),
+            "changed": Output("measurements-changed", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={
+            "_yes": Input("measurements-yes", "n_clicks"),
+            "_no": Input("measurements-no", "n_clicks"),
+        },
+        state={
+            "chosen": State("measurements-chosen-id", "data"),
+            "changed": State("measurements-changed", "data"),
+        },
         prevent_initial_call=True,
         running=[(Output("measurements-yes", "loading"), True, False)],
     )
-    async def delete(
-        _yes: int | None, _no: int | None, chosen: str, changed: int
-    ) -> tuple[Any, Any, Any]:
-        if ctx.triggered_id != "measurements-yes" or not ctx.triggered[0]["value"]:
-            return False, no_update, no_update
-        try:
-            async with api.visitor() as maat:
-                await maat.send(calls.delete_measurement(chosen))
-        except Failure as error:
-            return False, no_update, refusal(error)
-        return False, changed + 1, notice("Measurements deleted")
 
 
-def unfinished(name: str, files: Sequence[Any]) -> dict[str, str]:
+async def list_measurements(api: Api, *, _live: object, _changed: int) -> Changes:
+    try:
+        async with api.visitor() as maat:
+            page = await maat.send(calls.measurements(limit=100))
+            may = MAY_UPLOAD in (await maat.send(calls.me()))["permissions"]
+    except Failure as error:
+        return {"table": error_state(error)}
+    return {"table": table(page["items"], may=may)}
+
+
+async def say_accepted(*, kind: str) -> Changes:
+    """Say which files hold measurements of this kind."""
+    return {"accepted": ACCEPTED[kind]}
+
+
+async def take_files(*, contents: list[str] | None, names: list[str] | None) -> Changes:
+    """Keep the texts of the chosen files, or say which of them is no text."""
+    if not contents:
+        return NOTHING
+    try:
+        files = await texts_in(contents, names)
+    except NoText as wrong:
+        return {"files": [], "chosen": "", "error": str(wrong)}
+    told = ", ".join(f"{name} ({plural(text.count(chr(10)), 'line')})" for name, text in files)
+    kept: list[File] = [{"name": name, "text": text} for name, text in files]
+    return {"files": kept, "chosen": f"Chosen: {told}", "error": ""}
+
+
+async def upload(
+    api: Api,
+    *,
+    clicks: int | None,
+    kind: str,
+    name: str,
+    files: list[File],
+    key: str,
+    changed: int,
+) -> Changes:
+    """Upload the chosen files, or show what is wrong beside its field."""
+    if not clicks:
+        return NOTHING
+    unsaid = {"name": "", "files": "", "problem": None}
+    if wrong := unfinished(name, files):
+        return {**unsaid, **wrong}
+    body: RawBody = {"kind": kind, "name": name, "files": files}
+    try:
+        async with api.visitor() as maat:
+            made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
+    except Failure as error:
+        beside, problem = spread(error, place, empty_name="Give the measurements a name.")
+        return {
+            "name": beside.get("name", ""),
+            "files": beside.get("csv", ""),
+            "problem": problem,
+            "key": uuid4().hex,
+        }
+    words = notice("Uploaded", f"Simulations can name {made['name']} now.")
+    return {**unsaid, "key": uuid4().hex, "changed": changed + 1, "notices": words}
+
+
+async def ask(*, pressed: Pressed | None) -> Changes:
+    """Ask whether to delete the measurements whose button was pressed."""
+    if not pressed:
+        return NOTHING
+    words = (
+        f"{pressed['name']} can be named no more. "
+        "Simulations and sweeps that were asked for with it keep it."
+    )
+    return {"asks": True, "words": words, "chosen": pressed["measurement"]}
+
+
+async def delete(
+    api: Api, *, _yes: int | None, _no: int | None, chosen: str, changed: int
+) -> Changes:
+    """Close the dialog, and delete the measurements if that was confirmed."""
+    if not is_press_of("measurements-yes"):
+        return {"asks": False}
+    try:
+        async with api.visitor() as maat:
+            await maat.send(calls.delete_measurement(chosen))
+    except Failure as error:
+        return {"asks": False, "notices": refusal(error)}
+    return {"asks": False, "changed": changed + 1, "notices": notice("Measurements deleted")}
+
+
+def unfinished(name: str, files: Sequence[File]) -> dict[str, str]:
     """What the form itself can see to be missing."""
     wrong: dict[str, str] = {}
     if not (name or "").strip():
@@ -282,7 +337,7 @@ def place(problem: FieldProblem) -> str | None:
     )
 
 
-def table(measurements: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
+def table(measurements: Sequence[MeasurementOut], *, may: bool) -> Component:
     if not measurements:
         return empty_state(
             "No measurements yet",
@@ -308,7 +363,7 @@ def table(measurements: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
     )
 
 
-def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
+def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
     digest = html.Code(
         one["digest"][:8],
         title=f"{one['digest']}\n" + "\n".join(f"{f['sha256']}  {f['name']}" for f in one["files"]),
@@ -338,7 +393,7 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     return html.Tr(cells)
 
 
-def covers_text(one: Mapping[str, Any]) -> str:
+def covers_text(one: MeasurementOut) -> str:
     """Of unequal GPUs what was measured on which; of interference, which is of many models, how many."""
     covers = one["covers"]
     if one["kind"] == "variability":

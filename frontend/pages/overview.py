@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, said
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
     empty_state,
@@ -28,8 +31,11 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.cluster_map import Known, message
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.formatting import ABSENT, clock, count, duration, parse_time, percent, plural
-from frontend.routing import in_browser, one, path_to
+from frontend.routing import QueryValue, in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
+from maat.api.clusters import ClusterStateOut
+from maat.api.jobs import JobOut
+from maat.api.rounds import RoundOut
 from maat.client import calls
 
 DEMO_JOBS = 20
@@ -49,58 +55,55 @@ RUNNING, WAITING = (
 )
 
 
-def layout(**query: Any) -> html.Div:
-    asked = one(query.get("range"))
+def layout(range: QueryValue = None, **_query: object) -> html.Div:
+    note = html.Span(
+        id="overview-note",
+        className="caption",
+        title="The cluster's own clock, in which all times of its jobs are told",
+    )
+    charts = [
+        card(
+            "GPUs in use",
+            graph("overview-usage", height=USAGE_HEIGHT),
+            aside=_range_choice(one(range)),
+        ),
+        card("Jobs", graph("overview-pending", height=JOBS_HEIGHT)),
+    ]
     return html.Div(
         [
             page_title(
                 "Overview",
                 dmc.Button("Add demo jobs", id="overview-demo", variant="default", size="xs"),
                 link_button("Submit job", "/submit", variant="primary"),
-                note=html.Span(
-                    id="overview-note",
-                    className="caption",
-                    title="The cluster's own clock, in which all times of its jobs are told",
-                ),
+                note=note,
             ),
-            html.Div([skeleton(84) for _ in range(6)], id="overview-tiles", className="tiles"),
+            html.Div([skeleton(84) for _ in TILES], id="overview-tiles", className="tiles"),
             html.Div(
-                [
-                    html.Div(
-                        [
-                            card(
-                                "GPUs in use",
-                                graph("overview-usage", height=USAGE_HEIGHT),
-                                aside=dmc.SegmentedControl(
-                                    id="overview-range",
-                                    data=[
-                                        {"value": value, "label": label} for value, label in RANGES
-                                    ],
-                                    value=asked if asked in dict(RANGES) else DEFAULT_RANGE,
-                                    size="xs",
-                                    transitionDuration=0,
-                                ),
-                            ),
-                            card("Jobs", graph("overview-pending", height=JOBS_HEIGHT)),
-                        ],
-                        className="span-7 form-stack",
-                    ),
-                    card(
-                        "Cluster map",
-                        cluster_map("overview", height=MAP_HEIGHT, smallest_pixels=7),
-                        aside=dcc.Link(
-                            "As a table",
-                            href="/cluster",
-                            className="caption",
-                            id={"to": "/cluster", "words": "As a table"},
-                        ),
-                        className="span-5",
-                    ),
-                ],
+                [html.Div(charts, className="span-7 form-stack"), _map_card()],
                 className="columns",
             ),
         ]
     )
+
+
+def _range_choice(asked: str | None) -> dmc.SegmentedControl:
+    """The choice of the time span that the charts show."""
+    return dmc.SegmentedControl(
+        id="overview-range",
+        data=[{"value": value, "label": label} for value, label in RANGES],
+        value=asked if asked in dict(RANGES) else DEFAULT_RANGE,
+        size="xs",
+        transitionDuration=0,
+    )
+
+
+def _map_card() -> Component:
+    words = "As a table"
+    link = dcc.Link(
+        words, href="/cluster", className="caption", id={"to": "/cluster", "words": words}
+    )
+    drawn = cluster_map("overview", height=MAP_HEIGHT, smallest_pixels=7)
+    return card("Cluster map", drawn, aside=link, className="span-5")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -113,7 +116,6 @@ def register(app: Dash, api: Api) -> None:
         layout=layout,
         takes={"range": among("range", dict(RANGES))},
     )
-
     register_cluster_map(app, "overview")
     in_browser(
         app,
@@ -122,68 +124,76 @@ def register(app: Dash, api: Api) -> None:
         Input("overview-range", "value"),
         prevent_initial_call=True,
     )
-
-    @app.callback(
-        Output("overview-note", "children"),
-        Output("overview-tiles", "children"),
-        Output("overview-usage", "figure"),
-        Output("overview-pending", "figure"),
-        Output("overview-drawing", "data"),
-        Input("live", "data"),
-        Input("cluster-select", "value"),
-        Input("scheme", "data"),
-        Input("overview-range", "value"),
-        State("overview-known", "data"),
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "note": Output("overview-note", "children"),
+            "tiles": Output("overview-tiles", "children"),
+            "usage": Output("overview-usage", "figure"),
+            "pending": Output("overview-pending", "figure"),
+            "drawing": Output("overview-drawing", "data"),
+        },
+        inputs={
+            "_live": Input("live", "data"),
+            "cluster_id": Input("cluster-select", "value"),
+            "scheme": Input("scheme", "data"),
+            "span": Input("overview-range", "value"),
+        },
+        state={"known": State("overview-known", "data")},
     )
-    async def show(
-        _live: Any, cluster_id: str | None, scheme: str | None, span: str, known: Known | None
-    ) -> tuple[Any, ...]:
-        if not cluster_id or not scheme:
-            return (no_update,) * 5
-        if cluster_id == NO_CLUSTER:
-            return "", *_without_cluster(scheme)
-        try:
-            async with api.visitor() as maat:
-                state = await maat.send(calls.cluster_state(cluster_id))
-                timeline, waiting, rounds, counted = await asyncio.gather(
-                    maat.send(
-                        calls.timeline(cluster_id, start=_start(state["now"], span), points=600)
-                    ),
-                    maat.jobs(
-                        cluster=cluster_id,
-                        state=["pending", "submitted", "profiling"],
-                        sort="submitted_at",
-                        limit=1,
-                    ),
-                    maat.send(calls.rounds(cluster_id, limit=3)),
-                    maat.jobs(cluster=cluster_id, limit=1),
-                )
-        except Failure as error:
-            return "", *_failed(error, scheme)
-        series = timeline["series"]
-        return (
-            f"cluster time {clock(state['now'])}",
-            _tiles(
-                cluster_id,
-                state,
-                counted.get("state_counts") or {},
-                waiting["items"],
-                rounds["items"],
-            ),
-            usage_figure(series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme),
-            pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
-            drawing_of(state["gpus"], known, scheme=scheme),
-        )
-
-    @app.callback(
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("overview-demo", "n_clicks"),
-        State("cluster-select", "value"),
+    answer(
+        app,
+        partial(add_demo_jobs, api),
+        output={"notices": NOTICES},
+        inputs={"clicks": Input("overview-demo", "n_clicks")},
+        state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
         running=[(Output("overview-demo", "disabled"), True, False)],
     )
-    async def add_demo_jobs(clicks: int | None, cluster_id: str | None) -> Any:
-        return no_update if not clicks else await demo_jobs(api, cluster_id)
+
+
+async def show(
+    api: Api,
+    *,
+    _live: object,
+    cluster_id: str | None,
+    scheme: str | None,
+    span: str,
+    known: Known | None,
+) -> Changes:
+    if not cluster_id or not scheme:
+        return NOTHING
+    if cluster_id == NO_CLUSTER:
+        return _without_cluster(scheme)
+    try:
+        async with api.visitor() as maat:
+            state = await maat.send(calls.cluster_state(cluster_id))
+            timeline, waiting, rounds, counted = await asyncio.gather(
+                maat.send(calls.timeline(cluster_id, start=_start(state["now"], span), points=600)),
+                maat.jobs(
+                    cluster=cluster_id,
+                    state=["pending", "submitted", "profiling"],
+                    sort="submitted_at",
+                    limit=1,
+                ),
+                maat.send(calls.rounds(cluster_id, limit=3)),
+                maat.jobs(cluster=cluster_id, limit=1),
+            )
+    except Failure as error:
+        return _failed(error, scheme)
+    series = timeline["series"]
+    return {
+        "note": f"cluster time {clock(state['now'])}",
+        "tiles": _tiles(
+            Look(cluster_id, state, counted["state_counts"], waiting["items"], rounds["items"])
+        ),
+        "usage": usage_figure(
+            series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme
+        ),
+        "pending": pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
+        "drawing": drawing_of(state["gpus"], known, scheme=scheme),
+    }
 
 
 def _start(now: str, span: str) -> str | None:
@@ -196,115 +206,137 @@ def _start(now: str, span: str) -> str | None:
     )
 
 
-async def demo_jobs(api: Api, cluster_id: str | None) -> list[dict[str, Any]]:
-    """Add demo jobs to a cluster; what to say about it."""
+async def add_demo_jobs(api: Api, *, clicks: int | None, cluster_id: str | None) -> Changes:
+    """Add demo jobs to a cluster, and say so."""
+    if not clicks:
+        return NOTHING
     if cluster_id in (None, NO_CLUSTER):
-        return notice("No cluster", "Create a cluster first: POST /api/v1/clusters.")
+        return {"notices": notice("No cluster", "Create a cluster first: POST /api/v1/clusters.")}
     try:
         async with api.visitor() as maat:
             await maat.send(calls.add_demo_jobs(count=DEMO_JOBS, cluster_id=cluster_id))
     except Failure as error:
-        return refusal(error)
-    return notice(f"{DEMO_JOBS} demo jobs added", "The next round considers them.")
+        return {"notices": refusal(error)}
+    words = notice(f"{DEMO_JOBS} demo jobs added", "The next round considers them.")
+    return {"notices": words}
 
 
-def _tiles(
-    cluster_id: str,
-    state: Mapping[str, Any],
-    counts: Mapping[str, int],
-    waiting: Sequence[Mapping[str, Any]],
-    rounds: Sequence[Mapping[str, Any]],
-) -> list[Any]:
-    cells = state["gpus"]
-    held = sum(bool(cell["held"]) for cell in cells)
-    drained = sum(bool(cell["drained"]) for cell in cells)
-    running = sum(counts.get(name, 0) for name in RUNNING)
-    restarting = counts.get("restarting", 0)
-    pending = sum(counts.get(name, 0) for name in WAITING)
-    finished = counts.get("succeeded", 0)
-    oldest = waiting[0] if waiting else None
-    latest = next(
-        (entry for entry in rounds if entry["number"] == state["round_number"]), None
-    )  # a newer one may have come meanwhile
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the tiles sum up.
 
-    def jobs_in(*states: str) -> str:
-        return path_to("/jobs", cluster=cluster_id, state=states)
+    `counts`: jobs by state. `waiting`: the job that has waited longest for its first GPU, if any.
+    `rounds`: the latest few, newest first.
+    """
 
-    return [
-        tile(
-            "GPUs in use",
-            f"{count(held)} / {count(len(cells))}",
-            percent(held / len(cells)) + (f", {drained} drained" if drained else "")
-            if cells
-            else "no node",
-        ),
-        tile(
-            "Running",
-            count(running),
-            f"{restarting} of them restarting" if restarting else "jobs",
-            href=jobs_in(*RUNNING),
-        ),
-        tile(
-            "Pending",
-            count(pending),
-            "jobs wait for GPUs" if pending else "no job waits",
-            href=jobs_in(*WAITING),
-        ),
-        tile(
+    cluster_id: str
+    state: ClusterStateOut
+    counts: Mapping[str, int]
+    waiting: Sequence[JobOut]
+    rounds: Sequence[RoundOut]
+
+    def counted(self, states: Sequence[str]) -> int:
+        return sum(self.counts.get(name, 0) for name in states)
+
+    def jobs_in(self, *states: str) -> str:
+        """Return the address of the job list with the jobs in these states."""
+        return path_to("/jobs", cluster=self.cluster_id, state=states)
+
+
+def _tiles(look: Look) -> list[Component]:
+    return [draw(look) for draw in TILES]
+
+
+def _gpus_tile(look: Look) -> Component:
+    cells = look.state["gpus"]
+    held = sum(cell["held"] for cell in cells)
+    drained = sum(cell["drained"] for cell in cells)
+    note = "no node"
+    if cells:
+        note = percent(held / len(cells)) + (f", {drained} drained" if drained else "")
+    return tile("GPUs in use", f"{count(held)} / {count(len(cells))}", note)
+
+
+def _running_tile(look: Look) -> Component:
+    restarting = look.counts.get("restarting", 0)
+    return tile(
+        "Running",
+        count(look.counted(RUNNING)),
+        f"{restarting} of them restarting" if restarting else "jobs",
+        href=look.jobs_in(*RUNNING),
+    )
+
+
+def _pending_tile(look: Look) -> Component:
+    pending = look.counted(WAITING)
+    note = "jobs wait for GPUs" if pending else "no job waits"
+    return tile("Pending", count(pending), note, href=look.jobs_in(*WAITING))
+
+
+def _wait_tile(look: Look) -> Component:
+    if look.waiting:
+        oldest = look.waiting[0]
+        return tile(
             "Oldest wait",
-            duration(oldest["wait_seconds"]) if oldest else ABSENT,
-            oldest["name"]
-            if oldest
-            else "all who wait had GPUs before"
-            if pending
-            else "nothing waits to start",
-            href=f"/jobs/{oldest['id']}" if oldest else None,
-        ),
-        tile(
-            "Succeeded",
-            count(finished),
-            plural(counts.get("failed", 0), "failed", "failed"),
-            href=jobs_in("succeeded"),
-        ),
-        tile(
-            "Round",
-            count(latest["number"]) if latest else ABSENT,
-            f"{latest['policy']}, decided in {(latest['policy_seconds'] + latest['place_seconds']) * 1000:.0f} ms"
-            if latest
-            else "none yet",
-            href=path_to("/rounds", cluster=cluster_id),
-        ),
-    ]
+            duration(oldest["wait_seconds"]),
+            oldest["name"],
+            href=f"/jobs/{oldest['id']}",
+        )
+    had_gpus = "all who wait had GPUs before"
+    note = had_gpus if look.counted(WAITING) else "nothing waits to start"
+    return tile("Oldest wait", ABSENT, note)
 
 
-def _without_cluster(scheme: str) -> tuple[Any, ...]:
+def _succeeded_tile(look: Look) -> Component:
+    failed = plural(look.counts.get("failed", 0), "failed", "failed")
+    finished = count(look.counts.get("succeeded", 0))
+    return tile("Succeeded", finished, failed, href=look.jobs_in("succeeded"))
+
+
+def _round_tile(look: Look) -> Component:
+    """The round of the state that the page shows: a newer one may have come meanwhile."""
+    shown = look.state["round_number"]
+    latest = next((entry for entry in look.rounds if entry["number"] == shown), None)
+    number, note = ABSENT, "none yet"
+    if latest:
+        milliseconds = (latest["policy_seconds"] + latest["place_seconds"]) * 1000
+        number = count(latest["number"])
+        note = f"{latest['policy']}, decided in {milliseconds:.0f} ms"
+    return tile("Round", number, note, href=path_to("/rounds", cluster=look.cluster_id))
+
+
+TILES = (_gpus_tile, _running_tile, _pending_tile, _wait_tile, _succeeded_tile, _round_tile)
+
+
+def _without_cluster(scheme: str) -> Changes:
     title, remedy = (
         "No cluster yet",
         "Create one with POST /api/v1/clusters, or start Maat with `make up`.",
     )
-    steps = html.Div(
-        card(
-            None,
-            empty_state(
-                title,
-                [remedy, html.Br(), "Then submit a job, or add demo jobs."],
-                action=html.A(
-                    "Open the API reference", href="/docs", className="button-link primary"
-                ),
-            ),
-        ),
-        style={"gridColumn": "1 / -1"},
-    )
+    way = html.A("Open the API reference", href="/docs", className="button-link primary")
+    steps: Sequence[str | Component] = [remedy, html.Br(), "Then submit a job, or add demo jobs."]
     nothing = "Its GPUs and jobs show here."
     figure = empty_figure(scheme, title, nothing)
-    return [steps], figure, figure, message(title, nothing)
+    return {
+        "note": "",
+        "tiles": [_across(empty_state(title, steps, action=way))],
+        "usage": figure,
+        "pending": figure,
+        "drawing": message(title, nothing),
+    }
 
 
-def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
+def _failed(error: Exception, scheme: str) -> Changes:
     figure = error_figure(scheme, *said(error))
-    return (
-        [html.Div(card(None, error_state(error)), style={"gridColumn": "1 / -1"})],
-        figure,
-        figure,
-        message(*said(error), failed=True),
-    )
+    return {
+        "note": "",
+        "tiles": [_across(error_state(error))],
+        "usage": figure,
+        "pending": figure,
+        "drawing": message(*said(error), failed=True),
+    }
+
+
+def _across(content: Component) -> html.Div:
+    """A card as wide as all tiles."""
+    return html.Div(card(None, content), style={"gridColumn": "1 / -1"})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice, refusal
@@ -22,9 +25,10 @@ from frontend.components.reservation_fields import (
 )
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
-from frontend.forms import spread
+from frontend.forms import FormValues, spread
 from frontend.others import OTHER_JOB, is_other
 from frontend.routing import aria, in_browser, presses
+from maat.api.reservations import ReservationOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -33,13 +37,20 @@ MAY_RESERVE = "clusters:write"
 PREFIX = "cluster"
 
 
-def reservations_card() -> Any:
+class Pressed(TypedDict):
+    """A press of the button that removes a reservation."""
+
+    at: int
+    reservation: str
+
+
+def reservations_card() -> Component:
     table = scrolls("cluster-reserved", skeleton(60), label="Reservations")
     stores = [dcc.Store(id="cluster-reserve-pressed"), dcc.Store(id="cluster-remove-pressed")]
     return card("Reserved", [table, *stores], aside=html.Div(id="cluster-reserve"))
 
 
-def reservation_dialog() -> Any:
+def reservation_dialog() -> dmc.Modal:
     form = html.Div(
         [
             html.Div(
@@ -56,7 +67,7 @@ def reservation_dialog() -> Any:
     return dialog("cluster-reserve-ask", "Reserve GPUs", form)
 
 
-def reserve_button(may: bool) -> Any:
+def reserve_button(may: bool) -> dmc.Button | None:
     if not may:
         return None
     return dmc.Button(
@@ -77,69 +88,79 @@ def register_reservations(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
     )
 
-    @app.callback(
-        Output("cluster-reserve-ask", "opened"),
-        Output("cluster-reserve-error", "children"),
-        Output("cluster-reserve-problem", "children"),
-        Output("cluster-reserve-key", "data"),
-        Output("cluster-acted", "data", allow_duplicate=True),
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("cluster-reserve-add", "n_clicks"),
-        State("cluster-select", "value"),
-        State("cluster-reserve-key", "data"),
-        reservation_states(PREFIX),
+    answer(
+        app,
+        partial(reserve, api),
+        output={
+            "asks": Output("cluster-reserve-ask", "opened"),
+            "error": Output("cluster-reserve-error", "children"),
+            "problem": Output("cluster-reserve-problem", "children"),
+            "key": Output("cluster-reserve-key", "data"),
+            "acted": Output("cluster-acted", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={"clicks": Input("cluster-reserve-add", "n_clicks")},
+        state={
+            "cluster_id": State("cluster-select", "value"),
+            "key": State("cluster-reserve-key", "data"),
+            "values": reservation_states(PREFIX),
+        },
         prevent_initial_call=True,
         running=[(Output("cluster-reserve-add", "loading"), True, False)],
     )
-    async def reserve(
-        clicks: int | None, cluster_id: str, key: str, values: dict[str, Any]
-    ) -> tuple[Any, ...]:
-        if not clicks:
-            return (no_update,) * 6
-        wrong = unfinished_reservation(values)
-        if wrong:
-            return no_update, wrong, None, no_update, no_update, no_update
-        try:
-            async with api.visitor() as maat:
-                cluster = await maat.send(calls.cluster(cluster_id))
-                await maat.send(
-                    calls.reserve(
-                        cluster_id, body_of(values, now=cluster["now"]), idempotency_key=key
-                    )
-                )
-        except Failure as error:
-            beside, above = spread(error, _place, empty_name="")
-            return no_update, beside.get("error", ""), above, uuid4().hex, no_update, no_update
-        return (
-            False,
-            "",
-            None,
-            uuid4().hex,
-            key,
-            notice("GPUs reserved", "Rounds leave them to their holder."),
-        )
-
-    @app.callback(
-        Output("cluster-acted", "data", allow_duplicate=True),
-        Output("notices", "sendNotifications", allow_duplicate=True),
-        Input("cluster-remove-pressed", "data"),
-        State("cluster-select", "value"),
+    answer(
+        app,
+        partial(remove, api),
+        output={
+            "acted": Output("cluster-acted", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={"pressed": Input("cluster-remove-pressed", "data")},
+        state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
     )
-    async def remove(pressed: dict[str, Any] | None, cluster_id: str) -> tuple[Any, Any]:
-        if not pressed:
-            return no_update, no_update
-        try:
-            async with api.visitor() as maat:
-                await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
-        except Failure as error:
-            return no_update, refusal(error)
-        return pressed["at"], notice(
-            "Reservation removed", "From the next round on its GPUs are anybody's."
-        )
 
 
-def body_of(values: Mapping[str, Any], *, now: str) -> RawBody:
+async def reserve(
+    api: Api, *, clicks: int | None, cluster_id: str, key: str, values: FormValues
+) -> Changes:
+    """Reserve what the fields say, from now on by the cluster's clock."""
+    if not clicks:
+        return NOTHING
+    wrong = unfinished_reservation(values)
+    if wrong:
+        return {"error": wrong, "problem": None}
+    try:
+        async with api.visitor() as maat:
+            cluster = await maat.send(calls.cluster(cluster_id))
+            body = body_of(values, now=cluster["now"])
+            await maat.send(calls.reserve(cluster_id, body, idempotency_key=key))
+    except Failure as error:
+        beside, above = spread(error, _place, empty_name="")
+        return {"error": beside.get("error", ""), "problem": above, "key": uuid4().hex}
+    return {
+        "asks": False,
+        "error": "",
+        "problem": None,
+        "key": uuid4().hex,
+        "acted": key,
+        "notices": notice("GPUs reserved", "Rounds leave them to their holder."),
+    }
+
+
+async def remove(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
+    if not pressed:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
+    except Failure as error:
+        return {"notices": refusal(error)}
+    words = "From the next round on its GPUs are anybody's."
+    return {"acted": pressed["at"], "notices": notice("Reservation removed", words)}
+
+
+def body_of(values: FormValues, *, now: str) -> RawBody:
     """The fields as the API's body. `now`: the cluster's own time."""
     holder: RawBody = (
         {"tenant": values["holder"].strip()}
@@ -171,7 +192,7 @@ def _place(_problem: FieldProblem) -> str:
     return "error"
 
 
-def reservations_table(reservations: Sequence[Mapping[str, Any]], *, may: bool) -> Any:
+def reservations_table(reservations: Sequence[ReservationOut], *, may: bool) -> Component:
     """What is reserved now or will be, and for whom; with buttons for who may remove it."""
     if not reservations:
         return html.Div(
@@ -182,7 +203,7 @@ def reservations_table(reservations: Sequence[Mapping[str, Any]], *, may: bool) 
     )
 
 
-def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
+def _row(one: ReservationOut, *, may: bool) -> html.Tr:
     what = f"{one['gpu_count']} × {one['gpu_type']}"
     button = dmc.Button(
         "Remove",
@@ -200,7 +221,7 @@ def _row(one: Mapping[str, Any], *, may: bool) -> html.Tr:
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
 
 
-def _whom(one: Mapping[str, Any]) -> Any:
+def _whom(one: ReservationOut) -> str | dcc.Link:
     """For whom; of another tenant no more than that."""
     if one["job_id"]:
         return (
@@ -211,7 +232,7 @@ def _whom(one: Mapping[str, Any]) -> Any:
     return f"tenant {one['tenant']}" if one["tenant"] else "another tenant"
 
 
-def _when(one: Mapping[str, Any]) -> str:
+def _when(one: ReservationOut) -> str:
     begin = "" if one["state"] == "active" else f"from {clock(one['start_at'])} "
     end = "it is removed" if one["end_at"] is None else f"{clock(one['end_at'])} of cluster time"
     return f"{begin}until {end}"

@@ -1,15 +1,18 @@
-"""Rounds: what each decided, how sure the solver was, what a GPU of each type was worth, and the goodput matrix with the chosen cells."""
+"""Rounds: what each decided, what a GPU of each type was worth, and the goodput matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+import plotly.graph_objects as go
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page, anything, counting
 from frontend.api import Api, Failure, said
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import (
     card,
     empty_state,
@@ -20,23 +23,25 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
-from frontend.components.grid import RIGHT, grid, told
+from frontend.components.grid import RIGHT, Column, grid, told
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, count, number, percent
-from frontend.routing import in_browser, one, path_to
+from frontend.routing import QueryValue, in_browser, one, path_to
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
+from maat.api.rounds import RoundDetailOut, RoundOut
 from maat.client import ApiError, AsyncClient, calls
 
 ROUNDS_SHOWN = 200
 LATEST = "latest"
 MOST_PAGES = 99_999
 NO_ROUND = ("No round has run yet", "The worker runs one as soon as it is up.")
+HIDDEN = {"display": "none"}
 
-COLUMNS = [
+COLUMNS: list[Column] = [
     {
         "field": "number",
         "headerName": "Round",
@@ -81,97 +86,66 @@ COLUMNS = [
 ]
 
 
-# What of the page is one round's; `round-shown` says which, so that a round that is drawn is not asked for again.
-ONE_ROUND = (
-    Output("round-note", "children"),
-    Output("round-facts", "children"),
-    Output("round-matrix", "figure"),
-    Output("round-matrix-room", "style"),
-    Output("round-page", "total"),
-    Output("round-page", "style"),
-    Output("round-shown", "data"),
-)
-HIDDEN = {"display": "none"}
-
-
-def layout(number: Any = LATEST, page: Any = None, **_query: Any) -> html.Div:
-    given = one(page) or ""
-    shown = int(given) if counting("page", MOST_PAGES)(given) is None else 1
+def layout(number: QueryValue = LATEST, page: QueryValue = None, **_query: object) -> html.Div:
     return html.Div(
         [
             dcc.Store(id="round-number", data=one(number) or LATEST),
+            # Which round is drawn, so that it is not asked for again.
             dcc.Store(id="round-shown"),
             page_title(
                 "Rounds",
                 link_button("Latest round", "/rounds"),
                 note=html.Span(id="round-note", className="caption"),
             ),
-            html.Div(
-                [
-                    html.Div(
-                        [
-                            card(
-                                "All rounds",
-                                grid(
-                                    "rounds-grid",
-                                    COLUMNS,
-                                    height="max(248px, calc((100vh - 250px) * 0.56))",
-                                    getRowId="params.data.number",
-                                ),
-                            ),
-                            card(
-                                "Price of each GPU type",
-                                graph(
-                                    "rounds-prices",
-                                    height="max(190px, calc((100vh - 250px) * 0.44))",
-                                ),
-                            ),
-                        ],
-                        className="span-5 form-stack",
-                    ),
-                    html.Div(
-                        [
-                            card("Round", html.Div(skeleton(56), id="round-facts")),
-                            card(
-                                "Goodput matrix",
-                                [
-                                    scrolls(
-                                        "round-matrix-box",
-                                        html.Div(graph("round-matrix"), id="round-matrix-room"),
-                                        label="Goodput matrix",
-                                    ),
-                                    dmc.Pagination(
-                                        id="round-page",
-                                        total=max(shown, 1),
-                                        value=max(shown, 1),
-                                        size="sm",
-                                        mt=8,
-                                        style={"display": "none"},
-                                    ),
-                                ],
-                                aside=html.Span(
-                                    "colour: share of the job's best goodput · framed: chosen · grey: cannot run, or not shown",
-                                    className="caption",
-                                ),
-                            ),
-                        ],
-                        className="span-7 form-stack",
-                    ),
-                ],
-                className="columns",
-            ),
+            html.Div([_list_side(), _round_side(one(page) or "")], className="columns"),
         ]
     )
 
 
-def the_rounds(round: Any = None, page: Any = None, **_query: Any) -> html.Div:
-    """All rounds, with the latest of them or with the one that the address asks for."""
+def _list_side() -> html.Div:
+    rounds = grid(
+        "rounds-grid",
+        COLUMNS,
+        height="max(248px, calc((100vh - 250px) * 0.56))",
+        getRowId="params.data.number",
+    )
+    prices = graph("rounds-prices", height="max(190px, calc((100vh - 250px) * 0.44))")
+    return html.Div(
+        [card("All rounds", rounds), card("Price of each GPU type", prices)],
+        className="span-5 form-stack",
+    )
+
+
+def _round_side(page: str) -> html.Div:
+    """The facts of one round, and its matrix at this page of it."""
+    shown = int(page) if counting("page", MOST_PAGES)(page) is None else 1
+    matrix = scrolls(
+        "round-matrix-box",
+        html.Div(graph("round-matrix"), id="round-matrix-room"),
+        label="Goodput matrix",
+    )
+    pages = dmc.Pagination(
+        id="round-page", total=max(shown, 1), value=max(shown, 1), size="sm", mt=8, style=HIDDEN
+    )
+    legend = (
+        "colour: share of the job's best goodput · framed: chosen · grey: cannot run, or not shown"
+    )
+    return html.Div(
+        [
+            card("Round", html.Div(skeleton(56), id="round-facts")),
+            card("Goodput matrix", [matrix, pages], aside=html.Span(legend, className="caption")),
+        ],
+        className="span-7 form-stack",
+    )
+
+
+def the_rounds(round: QueryValue = None, page: QueryValue = None, **_query: object) -> html.Div:
+    """Return all rounds, with the one that the address asks for, or else with the latest."""
     return layout(one(round) or LATEST, page)
 
 
 def register(app: Dash, api: Api) -> None:
     takes = {"page": counting("page of the matrix", MOST_PAGES)}
-    latest = {"round": anything, **takes}
     add_page(
         "frontend.pages.rounds",
         path="/rounds",
@@ -179,7 +153,7 @@ def register(app: Dash, api: Api) -> None:
         title="Rounds",
         order=4,
         layout=the_rounds,
-        takes=latest,
+        takes={"round": anything, **takes},
     )
     add_page(
         "frontend.pages.round",
@@ -189,7 +163,6 @@ def register(app: Dash, api: Api) -> None:
         layout=layout,
         takes=takes,
     )
-
     in_browser(
         app,
         "pageInUrl",
@@ -197,65 +170,75 @@ def register(app: Dash, api: Api) -> None:
         Input("round-page", "value"),
         prevent_initial_call=True,
     )
-
-    @app.callback(
-        Output(told("rounds-grid"), "children"),
-        Output("rounds-grid", "rowData"),
-        Output("rounds-prices", "figure"),
-        *ONE_ROUND,
-        Input("live", "data"),
-        Input("cluster-select", "value"),
-        Input("scheme", "data"),
-        Input("round-page", "value"),
-        State("round-number", "data"),
-        State("round-shown", "data"),
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "told": Output(told("rounds-grid"), "children"),
+            "rows": Output("rounds-grid", "rowData"),
+            "prices": Output("rounds-prices", "figure"),
+            "note": Output("round-note", "children"),
+            "facts": Output("round-facts", "children"),
+            "matrix": Output("round-matrix", "figure"),
+            "room": Output("round-matrix-room", "style"),
+            "pages": Output("round-page", "total"),
+            "pager": Output("round-page", "style"),
+            "shown": Output("round-shown", "data"),
+        },
+        inputs={
+            "_live": Input("live", "data"),
+            "cluster_id": Input("cluster-select", "value"),
+            "scheme": Input("scheme", "data"),
+            "page": Input("round-page", "value"),
+        },
+        state={
+            "asked": State("round-number", "data"),
+            "shown": State("round-shown", "data"),
+        },
     )
-    async def show(
-        _live: Any, cluster_id: str | None, scheme: str | None, page: int, number: str, shown: Any
-    ) -> tuple[Any, ...]:
-        """The list and the round of one look at the service: the latest round is the first of the list."""
-        if not cluster_id or not scheme:
-            return (no_update,) * (3 + len(ONE_ROUND))
-        if cluster_id == NO_CLUSTER:
-            return _nothing("No cluster yet", "Its rounds show here.", scheme)
-        try:
-            async with api.visitor() as maat:
-                rounds = (await maat.send(calls.rounds(cluster_id, limit=ROUNDS_SHOWN)))["items"]
-                asked = number if number != LATEST or not rounds else str(rounds[0]["number"])
-                wanted = [cluster_id, asked, scheme, page]
-                found = None if wanted == shown else await _one_round(maat, cluster_id, asked)
-        except Failure as error:
-            figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
-            return (
-                error_state(error),
-                [],
-                figure,
-                "",
-                error_state(error),
-                figure,
-                {},
-                1,
-                HIDDEN,
-                None,
-            )
-        none_yet = None if rounds else empty_state(*NO_ROUND)
-        listed = (
-            none_yet,
-            [row_of(entry, cluster_id) for entry in rounds],
-            prices_figure(rounds, scheme=scheme),
-        )
-        if found is None and wanted == shown:
-            return (*listed, *(no_update,) * len(ONE_ROUND))
-        drawn = (
-            _missing(number, cluster_id, scheme)
-            if found is None
-            else _drawn(found, scheme, page, follows=number == LATEST)
-        )
-        return (*listed, *drawn, None if found is None else wanted)
 
 
-async def _one_round(maat: AsyncClient, cluster_id: str, number: str) -> Any:
-    """The round with its record; None where the cluster has none of this number."""
+async def show(
+    api: Api,
+    *,
+    _live: object,
+    cluster_id: str | None,
+    scheme: str | None,
+    page: int | None,
+    asked: str,
+    shown: list[object] | None,
+) -> Changes:
+    """Show the list, and one round: the first of the list, or the one that the address names."""
+    if not cluster_id or not scheme:
+        return NOTHING
+    if cluster_id == NO_CLUSTER:
+        words = ("No cluster yet", "Its rounds show here.")
+        figure = empty_figure(scheme, *words, height=EMPTY_PIXELS)
+        return _without_rounds(figure, empty_state(*words))
+    try:
+        async with api.visitor() as maat:
+            rounds = (await maat.send(calls.rounds(cluster_id, limit=ROUNDS_SHOWN)))["items"]
+            number = asked if asked != LATEST or not rounds else str(rounds[0]["number"])
+            wanted: list[object] = [cluster_id, number, scheme, page]
+            found = None if wanted == shown else await _one_round(maat, cluster_id, number)
+    except Failure as error:
+        figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
+        return _without_rounds(figure, error_state(error))
+    listed = {
+        "told": None if rounds else empty_state(*NO_ROUND),
+        "rows": [row_of(entry, cluster_id) for entry in rounds],
+        "prices": prices_figure(rounds, scheme=scheme),
+    }
+    if found is not None:
+        drawn = _drawn(found, scheme, page or 1, follows=asked == LATEST)
+        return {**listed, **drawn, "shown": wanted}
+    if wanted == shown:
+        return listed
+    return {**listed, **_missing(asked, cluster_id, scheme)}
+
+
+async def _one_round(maat: AsyncClient, cluster_id: str, number: str) -> RoundDetailOut | None:
+    """Return the round with its record, or None if the cluster has none of this number."""
     try:
         return await maat.send(calls.round_(cluster_id, number))
     except ApiError as error:
@@ -264,75 +247,65 @@ async def _one_round(maat: AsyncClient, cluster_id: str, number: str) -> Any:
         raise
 
 
-def _drawn(entry: Mapping[str, Any], scheme: str, page: int, *, follows: bool) -> tuple[Any, ...]:
-    """Note, facts, matrix, the room that it needs, and how many pages it has."""
-    record = entry.get("record")
+def _drawn(entry: RoundDetailOut, scheme: str, page: int, *, follows: bool) -> Changes:
+    """Return the parts of the page that show one round."""
+    record = entry["record"]
     pages = max(1, -(-len(record["job_names"]) // MAX_JOBS)) if record else 1
     pruned = (
         "The record of this round was pruned",
         "Its summary stays; newer rounds have their matrix.",
     )
-    first = (min(page or 1, pages) - 1) * MAX_JOBS
     figure = (
-        matrix_figure(record, scheme=scheme, first=first)
+        matrix_figure(record, scheme=scheme, first=(min(page, pages) - 1) * MAX_JOBS)
         if record
         else empty_figure(scheme, *pruned, height=EMPTY_PIXELS)
     )
-    note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time" + (
-        ", follows the latest" if follows else ""
-    )
-    room = (
-        {"minWidth": f"{pixels}px"}
-        if (pixels := (figure.layout.meta or {}).get("least_pixels"))
-        else {}
-    )
-    return note, _facts_of(entry), figure, room, pages, {} if pages > 1 else HIDDEN
+    least_pixels = (figure.layout.meta or {}).get("least_pixels")
+    note = f"round {count(entry['number'])}, {clock(entry['at'])} of cluster time"
+    return {
+        "note": f"{note}, follows the latest" if follows else note,
+        "facts": facts_of(entry),
+        "matrix": figure,
+        "room": {"minWidth": f"{least_pixels}px"} if least_pixels else {},
+        "pages": pages,
+        "pager": {} if pages > 1 else HIDDEN,
+    }
 
 
-def _nothing(title: str, remedy: str, scheme: str) -> tuple[Any, ...]:
-    figure = empty_figure(scheme, title, remedy, height=EMPTY_PIXELS)
-    return (
-        empty_state(title, remedy),
-        [],
-        figure,
-        "",
-        empty_state(title, remedy),
-        figure,
-        {},
-        1,
-        HIDDEN,
-        None,
-    )
+def _no_round(figure: go.Figure, state: Component) -> Changes:
+    """Return the parts of the page that show one round, where there is none."""
+    return {
+        "note": "",
+        "facts": state,
+        "matrix": figure,
+        "room": {},
+        "pages": 1,
+        "pager": HIDDEN,
+        "shown": None,
+    }
 
 
-def _missing(number: str, cluster_id: str, scheme: str) -> tuple[Any, ...]:
-    title, remedy = (
-        NO_ROUND
-        if number == LATEST
-        else (f"There is no round {number}", "It has not run yet, or it was pruned.")
-    )
-    if number != LATEST and not number.isdecimal():
-        remedy = "Rounds are numbered from 1 up. Choose one from the list."
-    action = (
-        None
-        if number == LATEST
-        else dcc.Link(
+def _without_rounds(figure: go.Figure, state: Component) -> Changes:
+    return {"told": state, "rows": [], "prices": figure, **_no_round(figure, state)}
+
+
+def _missing(number: str, cluster_id: str, scheme: str) -> Changes:
+    title, remedy = NO_ROUND
+    action = None
+    if number != LATEST:
+        title, remedy = f"There is no round {number}", "It has not run yet, or it was pruned."
+        action = dcc.Link(
             "Show the latest round",
             href=path_to("/rounds", cluster=cluster_id),
             className="button-link",
         )
-    )
-    return (
-        "",
-        empty_state(title, remedy, action=action),
-        empty_figure(scheme, title, remedy, height=EMPTY_PIXELS),
-        {},
-        1,
-        HIDDEN,
-    )
+        if not number.isdecimal():
+            remedy = "Rounds are numbered from 1 up. Choose one from the list."
+    figure = empty_figure(scheme, title, remedy, height=EMPTY_PIXELS)
+    return _no_round(figure, empty_state(title, remedy, action=action))
 
 
-def row_of(entry: Mapping[str, Any], cluster_id: str) -> dict[str, Any]:
+def row_of(entry: RoundOut, cluster_id: str) -> dict[str, str]:
     return {
         "number": str(entry["number"]),
         "href": path_to(f"/rounds/{entry['number']}", cluster=cluster_id),
@@ -356,56 +329,48 @@ def gap_text(gap: float | None) -> str:
     return "0" if gap < 1e-9 else "<0.1 %" if gap < 0.001 else f"{gap * 100:.1f} %"
 
 
-def _facts_of(entry: Mapping[str, Any]) -> list[Any]:
-    solved = [
+def facts_of(entry: RoundDetailOut) -> list[Component]:
+    """What a round decided, how sure the solver was, and the prices."""
+    parts: list[Component] = []
+    if entry["fallback"]:
+        message = entry["message"] or "The present allocation stayed."
+        parts.append(dmc.Alert(message, title="The solver fell back", color="yellow", mb=8))
+    solved = [html.Span([html.B(name), value]) for name, value in _figures_of(entry)]
+    parts.append(html.Div(solved, className="strip"))
+    if _out_of_time(entry):
+        ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
+        parts.append(html.Div(ended, className="state state-yellow wraps"))
+    prices = prices_by_type(entry["prices"] or {})
+    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
+    parts.append(html.Div(chips, className="legend", style={"marginTop": "8px"}))
+    return parts
+
+
+def _figures_of(entry: RoundOut) -> Sequence[tuple[str, str]]:
+    used, there = entry["gpus_used"], entry["gpus_total"]
+    share = percent(used / there) if there else ABSENT
+    return [
         ("Policy", entry["policy"]),
         ("Placer", entry["placer"]),
         ("Status", entry["status"]),
         ("Method", entry["method"] or ABSENT),
         ("Objective", number(entry["objective"], 5)),
         ("Gap", gap_text(entry["gap"])),
-        (
-            "Solve",
-            ABSENT if entry["solve_seconds"] is None else f"{entry['solve_seconds'] * 1000:.1f} ms",
-        ),
-        ("Policy", f"{entry['policy_seconds'] * 1000:.1f} ms"),
-        ("Placement", f"{entry['place_seconds'] * 1000:.1f} ms"),
-        (
-            "GPUs",
-            f"{count(entry['gpus_used'])} of {count(entry['gpus_total'])} ({percent(entry['gpus_used'] / entry['gpus_total']) if entry['gpus_total'] else ABSENT})",
-        ),
+        ("Solve", _milliseconds(entry["solve_seconds"])),
+        ("Decision", _milliseconds(entry["policy_seconds"])),
+        ("Placement", _milliseconds(entry["place_seconds"])),
+        ("GPUs", f"{count(used)} of {count(there)} ({share})"),
         ("Running", count(entry["running_jobs"])),
         ("Pending", count(entry["pending_jobs"])),
         ("Moves", count(entry["changes"])),
     ]
-    solved[7] = ("Decision", solved[7][1])
-    ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
-    timed_out = (
-        [html.Div(ended, className="state state-yellow wraps")] if _out_of_time(entry) else []
-    )
-    prices = prices_by_type(entry["prices"] or {})
-    chips = [gpu_chip(name, f"{name} price {number(prices[name])}") for name in gpu_order(prices)]
-    fell_back = (
-        [
-            dmc.Alert(
-                entry["message"] or "The present allocation stayed.",
-                title="The solver fell back",
-                color="yellow",
-                mb=8,
-            )
-        ]
-        if entry["fallback"]
-        else []
-    )
-    return [
-        *fell_back,
-        html.Div([html.Span([html.B(name), value]) for name, value in solved], className="strip"),
-        *timed_out,
-        html.Div(chips, className="legend", style={"marginTop": "8px"}),
-    ]
 
 
-def _out_of_time(entry: Mapping[str, Any]) -> bool:
-    """Whether a clock ended the solver; of a round whose record was pruned nobody knows."""
-    record = entry.get("record")
+def _milliseconds(seconds: float | None) -> str:
+    return ABSENT if seconds is None else f"{seconds * 1000:.1f} ms"
+
+
+def _out_of_time(entry: RoundDetailOut) -> bool:
+    """Return whether a clock ended the solver; False if the record was pruned."""
+    record = entry["record"]
     return bool(record and record["report"].get("out_of_time"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
+from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls
 from frontend.components.laboratory_form import (
@@ -38,8 +40,9 @@ from frontend.components.trace_fields import (
     traces_of,
 )
 from frontend.formatting import clock, plural
-from frontend.forms import parse_seeds
+from frontend.forms import FormValues, parse_seeds
 from frontend.routing import submits
+from maat.api.simulations import SimulationOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -64,7 +67,7 @@ ERRORS = (
     "seeds",
     *conditions.ERRORS,
 )
-FORM = (
+FIELDS = (
     "name",
     "kind",
     "family",
@@ -80,65 +83,59 @@ FORM = (
 )
 
 
-def layout(**_query: Any) -> html.Div:
-    form = html.Div(
-        [
-            html.Div(id="simulate-problem"),
-            name_field("simulate", "Policy comparison"),
-            *trace_fields("simulate", jobs=40, hours=4, seed=1, several=True),
-            cluster_field("simulate"),
-            dmc.MultiSelect(
-                id="simulate-policies",
-                label="Policies to compare",
-                data=list(DEFAULT_POLICIES),
-                value=list(DEFAULT_POLICIES),
-                withAsterisk=True,
-            ),
-            dmc.MultiSelect(
-                id="simulate-placers",
-                label="Placers, each with every policy",
-                placeholder="the one that suits each policy",
-                data=[],
-                value=[],
-                clearable=True,
-            ),
-            html.Div(
-                [
-                    seeds_field("simulate", "0"),
-                    conditions.fidelity_field("simulate"),
-                ],
-                className="form-row",
-            ),
-            parameter_fields("simulate"),
-            *conditions.conditions_fields("simulate"),
-            dmc.Group(
-                [
-                    dmc.Button("Run simulation", id="simulate-button", n_clicks=0),
-                    html.Span(id="simulate-runs", className="hint"),
-                ],
-                gap=12,
-                mt=4,
-            ),
-        ],
-        className="form-stack",
-        **submits("simulate-button"),
-    )
+def layout(**_query: object) -> html.Div:
+    simulations = scrolls("simulate-list", label="Simulations")
     return html.Div(
         [
             page_title("Simulate"),
             html.Div(
                 [
-                    card("Compare policies", form, className="span-5"),
-                    card(
-                        "Simulations",
-                        scrolls("simulate-list", label="Simulations"),
-                        className="span-7",
-                    ),
+                    card("Compare policies", _form(), className="span-5"),
+                    card("Simulations", simulations, className="span-7"),
                 ],
                 className="columns",
             ),
             dcc.Store(id="simulate-key", data=uuid4().hex),
         ]
+    )
+
+
+def _form() -> html.Div:
+    policies = dmc.MultiSelect(
+        id="simulate-policies",
+        label="Policies to compare",
+        data=list(DEFAULT_POLICIES),
+        value=list(DEFAULT_POLICIES),
+        withAsterisk=True,
+    )
+    placers = dmc.MultiSelect(
+        id="simulate-placers",
+        label="Placers, each with every policy",
+        placeholder="the one that suits each policy",
+        data=[],
+        value=[],
+        clearable=True,
+    )
+    seeds = [seeds_field("simulate", "0"), conditions.fidelity_field("simulate")]
+    button = [
+        dmc.Button("Run simulation", id="simulate-button", n_clicks=0),
+        html.Span(id="simulate-runs", className="hint"),
+    ]
+    return html.Div(
+        [
+            html.Div(id="simulate-problem"),
+            name_field("simulate", "Policy comparison"),
+            *trace_fields("simulate", jobs=40, hours=4, seed=1, several=True),
+            cluster_field("simulate"),
+            policies,
+            placers,
+            html.Div(seeds, className="form-row"),
+            parameter_fields("simulate"),
+            *conditions.conditions_fields("simulate"),
+            dmc.Group(button, gap=12, mt=4),
+        ],
+        className="form-stack",
+        **submits("simulate-button"),
     )
 
 
@@ -158,48 +155,41 @@ def register(app: Dash, api: Api) -> None:
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"
     )
     register_placers(app, api, "simulate", placers="simulate-placers")
-
-    @app.callback(
-        Output("simulate-runs", "children"),
-        inputs={
-            "form": {
-                name: Input(f"simulate-{name}", "value")
-                for name in ("kind", "draws", "policies", "placers", "seeds")
-            }
-        },
+    counted = ("kind", "draws", "policies", "placers", "seeds")
+    answer(
+        app,
+        count_runs,
+        output={"words": Output("simulate-runs", "children")},
+        inputs={"form": {name: Input(f"simulate-{name}", "value") for name in counted}},
         state={"texts": State("simulate-text", "data")},
     )
-    async def count_runs(form: dict[str, Any], texts: list[str] | None) -> str:
-        return "" if parse_seeds(form["seeds"]) is None else plural(count_of(form, texts), "run")
-
-    @app.callback(Output("simulate-list", "children"), Input("live", "data"))
-    async def list_simulations(_live: Any) -> Any:
-        try:
-            async with api.visitor() as maat:
-                page = await maat.send(calls.simulations(limit=20))
-        except Failure as error:
-            return error_state(error)
-        return _table(page["items"])
-
-    register_run(
+    answer(
         app,
-        api,
-        LaboratoryForm(
-            prefix="simulate",
-            fields=FORM,
-            errors=ERRORS,
-            unfinished=unfinished,
-            body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
-            call=lambda body, key: calls.simulate(body, idempotency_key=key),
-            place=place,
-            address="/simulations",
-            empty_name="Give the simulation a name.",
-        ),
+        partial(list_simulations, api),
+        output={"table": Output("simulate-list", "children")},
+        inputs={"_live": Input("live", "data")},
     )
+    register_run(app, api, FORM)
+
+
+async def count_runs(*, form: FormValues, texts: list[str] | None) -> Changes:
+    """Say how many runs the form asks for."""
+    if parse_seeds(form["seeds"]) is None:
+        return {"words": ""}
+    return {"words": plural(count_of(form, texts), "run")}
+
+
+async def list_simulations(api: Api, *, _live: object) -> Changes:
+    try:
+        async with api.visitor() as maat:
+            page = await maat.send(calls.simulations(limit=20))
+    except Failure as error:
+        return {"table": error_state(error)}
+    return {"table": _table(page["items"])}
 
 
 def unfinished(
-    form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None
+    form: FormValues, texts: Sequence[str] | None, cluster_id: str | None
 ) -> dict[str, str]:
     """What the form itself can see: no policy, seeds that are no numbers, a file that is missing. All else the service checks."""
     wrong: dict[str, str] = {}
@@ -221,7 +211,7 @@ def unfinished(
     )
 
 
-def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
+def count_of(form: FormValues, texts: Sequence[str] | None) -> int:
     """Policies x placers x seeds x traces."""
     draws = form["draws"] if isinstance(form["draws"], int) else 1
     traces = {"generated": draws, "csv": len(texts or ())}.get(form["kind"], 1)
@@ -233,13 +223,11 @@ def count_of(form: Mapping[str, Any], texts: Sequence[str] | None) -> int:
     )
 
 
-def body_of(
-    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
-) -> RawBody:
+def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None) -> RawBody:
     """The form as the API's body: one run per policy, placer and seed, on every trace."""
     given = parameters_of(form["parameters"])
-    placers: list[dict[str, Any]] = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
-    runs: list[Any] = [
+    placers = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
+    runs: list[RawBody] = [
         {
             "policy": policy,
             "seed": seed,
@@ -260,7 +248,7 @@ def body_of(
     }
 
 
-def _parameters(given: Chosen, policy: str, placer: str | None) -> dict[str, Any]:
+def _parameters(given: Chosen, policy: str, placer: str | None) -> RawBody:
     """What was typed for a run's policy, and for its placer where one was chosen."""
     of_policy, of_placer = given.get(f"policy:{policy}"), given.get(f"placer:{placer}")
     return ({"policy_parameters": of_policy} if of_policy else {}) | (
@@ -289,7 +277,20 @@ def place(problem: FieldProblem, body: RawBody) -> str | None:
     )
 
 
-def _table(simulations: Sequence[Mapping[str, Any]]) -> Any:
+FORM: LaboratoryForm[SimulationOut] = LaboratoryForm(
+    prefix="simulate",
+    fields=FIELDS,
+    errors=ERRORS,
+    unfinished=unfinished,
+    body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
+    call=lambda body, key: calls.simulate(body, idempotency_key=key),
+    place=place,
+    address="/simulations",
+    empty_name="Give the simulation a name.",
+)
+
+
+def _table(simulations: Sequence[SimulationOut]) -> Component:
     if not simulations:
         return empty_state(
             "No simulation yet",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, said
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
     card,
@@ -29,84 +30,97 @@ from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
 from frontend.figures.sweep import METRICS, axis_title, metric_title, sweep_figure, value_text
 from frontend.formatting import number, percent
-from frontend.routing import aria, cluster_output, cluster_store, in_browser, one, register_cluster
+from frontend.routing import (
+    QueryValue,
+    aria,
+    cluster_output,
+    cluster_store,
+    in_browser,
+    one,
+    register_cluster,
+)
 from frontend.runs import named_measurements, replayed_cluster
+from maat.api.sweeps import RowOut, SweepDetail
 from maat.client import ApiError, calls
 
 HEIGHT = 420
 
 
-def layout(sweep_id: Any = "", metric: Any = None, rule: Any = None, **_query: Any) -> html.Div:
-    chosen = one(metric)
+SWEEP = "sweep"
+TAKES = {
+    "metric": among("figure of merit", METRICS),
+    "rule": among("rule of fairness", RULES),
+}
+# What a failed answer empties.
+PARTS = ("caption", "table", "request")
+
+
+def layout(
+    sweep_id: QueryValue = "",
+    metric: QueryValue = None,
+    rule: QueryValue = None,
+    **_query: object,
+) -> html.Div:
+    head = [
+        html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}),
+        html.Div(id="sweep-actions"),
+    ]
+    body = [
+        _sensitivity_card(one(metric), rule),
+        card(
+            "Means over the seeds",
+            scrolls("sweep-table", skeleton(140), label="Means over the seeds"),
+            className="span-12",
+        ),
+        card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
+    ]
+    return html.Div(
+        [
+            dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            cluster_store(SWEEP),
+            *cancel_stores(SWEEP),
+            dmc.Group(head, justify="space-between", className="page-head"),
+            html.Div(id="sweep-progress"),
+            html.Div(body, className="columns", id="sweep-body"),
+        ]
+    )
+
+
+def _sensitivity_card(metric: str | None, rule: QueryValue) -> Component:
+    """The figure, with the choice of what it shows."""
     choice = dmc.Select(
         id="sweep-metric",
         data=[{"value": name, "label": label} for name, (label, _) in METRICS.items()],
-        value=chosen if chosen in METRICS else next(iter(METRICS)),
+        value=metric if metric in METRICS else next(iter(METRICS)),
         allowDeselect=False,
         size="xs",
         w=190,
         **aria("Figure of merit"),
     )
-    return html.Div(
-        [
-            dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
-            cluster_store("sweep"),
-            *cancel_stores("sweep"),
-            dmc.Group(
-                [
-                    html.Div(skeleton(28), id="sweep-head", style={"minWidth": "320px"}),
-                    html.Div(id="sweep-actions"),
-                ],
-                justify="space-between",
-                className="page-head",
-            ),
-            html.Div(id="sweep-progress"),
-            html.Div(
-                [
-                    card(
-                        "Sensitivity",
-                        [
-                            graph("sweep-figure", height=HEIGHT),
-                            html.Div(id="sweep-caption", className="caption"),
-                        ],
-                        aside=dmc.Group(
-                            [
-                                choice,
-                                html.Span("ρ by", className="caption"),
-                                fairness_rule.selector("sweep-rule", rule),
-                            ],
-                            gap=8,
-                        ),
-                        className="span-12",
-                    ),
-                    card(
-                        "Means over the seeds",
-                        scrolls("sweep-table", skeleton(140), label="Means over the seeds"),
-                        className="span-12",
-                    ),
-                    card("What was simulated", html.Div(id="sweep-request"), className="span-12"),
-                ],
-                className="columns",
-                id="sweep-body",
-            ),
-        ]
+    rules = [
+        html.Span("ρ by", className="caption"),
+        fairness_rule.selector("sweep-rule", rule),
+    ]
+    content = [
+        graph("sweep-figure", height=HEIGHT),
+        html.Div(id="sweep-caption", className="caption"),
+    ]
+    return card(
+        "Sensitivity", content, aside=dmc.Group([choice, *rules], gap=8), className="span-12"
     )
 
 
 def register(app: Dash, api: Api) -> None:
-    register_cluster(app, "sweep")
+    register_cluster(app, SWEEP)
     add_page(
         __name__,
         path_template="/sweeps/<sweep_id>",
         name="Sweep",
         title="Sweep",
         layout=layout,
-        takes={
-            "metric": among("figure of merit", METRICS),
-            "rule": among("rule of fairness", RULES),
-        },
+        takes=TAKES,
     )
-    register_cancel(app, api, "sweep", calls.sweep, stays="Points that have ended stay.")
+    register_cancel(app, api, SWEEP, calls.sweep, stays="Points that have ended stay.")
     fairness_rule.keep_in_address(app, "sweep-rule")
     in_browser(
         app,
@@ -115,74 +129,70 @@ def register(app: Dash, api: Api) -> None:
         Input("sweep-metric", "value"),
         prevent_initial_call=True,
     )
-
-    @app.callback(
-        cluster_output("sweep"),
-        Output("sweep-head", "children"),
-        Output("sweep-actions", "children"),
-        Output("sweep-progress", "children"),
-        Output("sweep-figure", "figure"),
-        Output("sweep-caption", "children"),
-        Output("sweep-table", "children"),
-        Output("sweep-request", "children"),
-        Output("sweep-body", "style"),
-        Input("live", "data"),
-        Input("scheme", "data"),
-        Input("sweep-metric", "value"),
-        Input("sweep-cancelling", "data"),
-        Input("sweep-rule", "value"),
-        State("sweep-id", "data"),
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "cluster": cluster_output(SWEEP),
+            **{
+                name: Output(f"sweep-{name}", "children")
+                for name in ("head", "actions", "progress", *PARTS)
+            },
+            "figure": Output("sweep-figure", "figure"),
+            "body": Output("sweep-body", "style"),
+        },
+        inputs={
+            "_live": Input("live", "data"),
+            "scheme": Input("scheme", "data"),
+            "metric": Input("sweep-metric", "value"),
+            "_cancelling": Input("sweep-cancelling", "data"),
+            "chosen_rule": Input("sweep-rule", "value"),
+        },
+        state={"sweep_id": State("sweep-id", "data")},
     )
-    async def show(
-        _live: Any,
-        scheme: str | None,
-        metric: str,
-        _cancelling: Any,
-        chosen_rule: str | None,
-        sweep_id: str,
-    ) -> tuple[Any, ...]:
-        if not scheme:
-            return (no_update,) * 9
-        rule = fairness_rule.asked(chosen_rule)
-        try:
-            async with api.visitor() as maat:
-                sweep = await maat.send(calls.sweep(sweep_id, fairness_rule=rule))
-                operation = await maat.operation(sweep["operation_id"])
-        except Failure as error:
-            return _failed(error, scheme)
-        head = dmc.Group(
-            [
-                html.H1(sweep["name"] or sweep_id, className="page-title"),
-                state_chip(sweep["state"]),
-            ],
-            gap=12,
-        )
-        buttons = actions("sweep", operation, "New sweep", "/sweeps")
-        drawn = sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT)
-        told = progress(operation, failed="A point failed")
-        words = f"{caption(sweep)} {fairness_rule.meaning(rule)}"
-        cluster = replayed_cluster(sweep["request"])
-        return (
-            cluster,
-            head,
-            buttons,
-            told,
-            drawn,
-            words,
-            table(sweep),
-            request_facts(sweep),
-            {},
-        )
 
 
-def caption(sweep: Mapping[str, Any]) -> str:
+async def show(
+    api: Api,
+    *,
+    _live: object,
+    scheme: str | None,
+    metric: str,
+    _cancelling: object,
+    chosen_rule: str | None,
+    sweep_id: str,
+) -> Changes:
+    if not scheme:
+        return NOTHING
+    rule = fairness_rule.asked(chosen_rule)
+    try:
+        async with api.visitor() as maat:
+            sweep = await maat.send(calls.sweep(sweep_id, fairness_rule=rule))
+            operation = await maat.operation(sweep["operation_id"])
+    except Failure as error:
+        return failed(error, scheme)
+    title = html.H1(sweep["name"] or sweep_id, className="page-title")
+    return {
+        "cluster": replayed_cluster(sweep["request"]),
+        "head": dmc.Group([title, state_chip(sweep["state"])], gap=12),
+        "actions": actions(SWEEP, operation, "New sweep", "/sweeps"),
+        "progress": progress(operation, failed="A point failed"),
+        "figure": sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT),
+        "caption": f"{caption(sweep)} {fairness_rule.meaning(rule)}",
+        "table": table(sweep),
+        "request": request_facts(sweep),
+        "body": {},
+    }
+
+
+def caption(sweep: SweepDetail) -> str:
     """What a bar of the figure means."""
     if len(sweep["seeds"]) < 2:
         return "One seed: nothing is known of the spread."
     return f"Mean over up to {len(sweep['seeds'])} seeds; bars: one sample standard deviation each way."
 
 
-def table(sweep: Mapping[str, Any]) -> Any:
+def table(sweep: SweepDetail) -> Component:
     """Settings x figures of merit, each with its spread."""
     if not sweep["rows"]:
         return empty_state(
@@ -215,7 +225,7 @@ def table(sweep: Mapping[str, Any]) -> Any:
     return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table many-columns")
 
 
-def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:
+def _cell(row: RowOut, metric: str, *, spread: bool) -> str:
     show = percent if metric == "unfair_fraction" else number
     mean = show(row["mean"].get(metric))
     return (
@@ -223,7 +233,7 @@ def _cell(row: Mapping[str, Any], metric: str, *, spread: bool) -> str:
     )
 
 
-def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
+def request_facts(sweep: SweepDetail) -> html.Dl:
     request = sweep["request"]
     trace = ", ".join(
         f"{name} {value}" for name, value in request["trace"].items() if value is not None
@@ -243,27 +253,25 @@ def request_facts(sweep: Mapping[str, Any]) -> html.Dl:
     )
 
 
-def _failed(error: Exception, scheme: str) -> tuple[Any, ...]:
-    """A sweep that there is none of has no panels."""
+def failed(error: Exception, scheme: str) -> Changes:
+    """Return what to show of a failure. A sweep that does not exist has no panels."""
+    empty = dict.fromkeys(PARTS, "")
     if isinstance(error, ApiError) and error.status == 404:
-        state = missing(
+        absent = missing(
             "No such sweep",
             "It may belong to another tenant, or the link is mistyped.",
             "All sweeps",
             "/sweeps",
         )
-        return no_update, "", None, state, no_update, "", "", "", {"display": "none"}
+        hidden = {"display": "none"}
+        return {**empty, "head": "", "actions": None, "progress": absent, "body": hidden}
     title, remedy = said(error)
-    drawn = error_figure(scheme, title, remedy, height=HEIGHT)
-    head = html.H1(title, className="page-title")
-    return (
-        no_update,
-        head,
-        link_button("All sweeps", "/sweeps"),
-        None,
-        drawn,
-        "",
-        error_state(error),
-        "",
-        {},
-    )
+    return {
+        **empty,
+        "head": html.H1(title, className="page-title"),
+        "actions": link_button("All sweeps", "/sweeps"),
+        "progress": None,
+        "figure": error_figure(scheme, title, remedy, height=HEIGHT),
+        "table": error_state(error),
+        "body": {},
+    }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from math import isfinite
-from typing import Any
 from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
+from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.cards import (
     card,
@@ -45,8 +47,9 @@ from frontend.components.trace_fields import (
     traces_of,
 )
 from frontend.formatting import clock
-from frontend.forms import parse_seeds
+from frontend.forms import FormValues, parse_seeds
 from frontend.routing import in_browser, submits
+from maat.api.sweeps import SweepDetail, SweepOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -82,7 +85,7 @@ ERRORS = (
     "values2",
     *conditions.ERRORS,
 )
-FORM = (
+FIELDS = (
     "name",
     "kind",
     "family",
@@ -100,64 +103,15 @@ FORM = (
 )
 
 
-def layout(**_query: Any) -> html.Div:
-    choices = [{"value": name, "label": title} for name, title, _ in VARIED]
-    form = html.Div(
-        [
-            html.Div(id="sweeps-problem"),
-            name_field("sweeps", "Sensitivity"),
-            *trace_fields("sweeps", jobs=20, hours=1, seed=None),
-            cluster_field("sweeps"),
-            _row(
-                _select("sweeps-policy", "Policy", [("sia", "Sia")]),
-                dmc.Select(
-                    id="sweeps-placer",
-                    label="Placer",
-                    placeholder="the policy's own",
-                    data=[],
-                    value=None,
-                    clearable=True,
-                ),
-            ),
-            conditions.fidelity_field("sweeps"),
-            _row(
-                dmc.Select(
-                    id="sweeps-vary1", label="Vary", data=choices, value="p", allowDeselect=False
-                ),
-                dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES["p"]),
-            ),
-            _row(
-                dmc.Select(
-                    id="sweeps-vary2",
-                    label="And, one line each",
-                    data=[{"value": NOTHING, "label": "Nothing else"}, *choices],
-                    value=NOTHING,
-                    allowDeselect=False,
-                ),
-                dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True),
-            ),
-            seeds_field("sweeps", SEEDS_EXAMPLE, says="Each draws its own generated trace."),
-            parameter_fields("sweeps"),
-            *conditions.conditions_fields("sweeps"),
-            dmc.Group(
-                [
-                    dmc.Button("Run sweep", id="sweeps-button", n_clicks=0),
-                    html.Span(id="sweeps-count", className="hint"),
-                ],
-                gap=12,
-                mt=4,
-            ),
-        ],
-        className="form-stack",
-        **submits("sweeps-button"),
-    )
+def layout(**_query: object) -> html.Div:
+    sweeps = scrolls("sweeps-list", label="Sweeps")
     return html.Div(
         [
             page_title("Sweeps", link_button("Compare policies", "/simulate")),
             html.Div(
                 [
-                    card("Vary a setting", form, className="span-5"),
-                    card("Sweeps", scrolls("sweeps-list", label="Sweeps"), className="span-7"),
+                    card("Vary a setting", _form(), className="span-5"),
+                    card("Sweeps", sweeps, className="span-7"),
                 ],
                 className="columns",
             ),
@@ -167,7 +121,51 @@ def layout(**_query: Any) -> html.Div:
     )
 
 
-def _row(*fields: Any) -> html.Div:
+def _form() -> html.Div:
+    placer = dmc.Select(
+        id="sweeps-placer",
+        label="Placer",
+        placeholder="the policy's own",
+        data=[],
+        value=None,
+        clearable=True,
+    )
+    button = [
+        dmc.Button("Run sweep", id="sweeps-button", n_clicks=0),
+        html.Span(id="sweeps-count", className="hint"),
+    ]
+    return html.Div(
+        [
+            html.Div(id="sweeps-problem"),
+            name_field("sweeps", "Sensitivity"),
+            *trace_fields("sweeps", jobs=20, hours=1, seed=None),
+            cluster_field("sweeps"),
+            _row(_select("sweeps-policy", "Policy", [("sia", "Sia")]), placer),
+            conditions.fidelity_field("sweeps"),
+            *_varied_fields(),
+            seeds_field("sweeps", SEEDS_EXAMPLE, says="Each draws its own generated trace."),
+            parameter_fields("sweeps"),
+            *conditions.conditions_fields("sweeps"),
+            dmc.Group(button, gap=12, mt=4),
+        ],
+        className="form-stack",
+        **submits("sweeps-button"),
+    )
+
+
+def _varied_fields() -> list[Component]:
+    """What is varied, and perhaps a second setting, each with its values."""
+    settings = [(name, title) for name, title, _ in VARIED]
+    values = dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES[settings[0][0]])
+    more = dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True)
+    nothing = (NOTHING, "Nothing else")
+    return [
+        _row(_select("sweeps-vary1", "Vary", settings), values),
+        _row(_select("sweeps-vary2", "And, one line each", [nothing, *settings]), more),
+    ]
+
+
+def _row(*fields: Component) -> html.Div:
     return html.Div(list(fields), className="form-row")
 
 
@@ -186,11 +184,8 @@ def register(app: Dash, api: Api) -> None:
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")
     register_placers(app, api, "sweeps", placers="sweeps-placer")
-
-    for which in (
-        "1",
-        "2",
-    ):  # in the browser: an answer from the service could come after the reader has typed values of his own
+    # In the browser: an answer of the service could overwrite values typed meanwhile.
+    for which in ("1", "2"):
         in_browser(
             app,
             "exampleValues",
@@ -200,43 +195,39 @@ def register(app: Dash, api: Api) -> None:
             State("sweeps-examples", "data"),
             prevent_initial_call=True,
         )
-
-    @app.callback(
-        Output("sweeps-count", "children"),
-        Input("sweeps-values1", "value"),
-        Input("sweeps-values2", "value"),
-        Input("sweeps-vary2", "value"),
-        Input("sweeps-seeds", "value"),
-    )
-    async def count(values1: str, values2: str, vary2: str, seeds: str) -> str:
-        second = 1 if vary2 == NOTHING else len(parse_values(values2))
-        points = len(parse_values(values1)) * second * len(parse_seeds(seeds) or [])
-        return f"{points} simulations; those known already are not repeated" if points else ""
-
-    @app.callback(Output("sweeps-list", "children"), Input("live", "data"))
-    async def list_sweeps(_live: Any) -> Any:
-        try:
-            async with api.visitor() as maat:
-                page = await maat.send(calls.sweeps(limit=20))
-        except Failure as error:
-            return error_state(error)
-        return _table(page["items"])
-
-    register_run(
+    answer(
         app,
-        api,
-        LaboratoryForm(
-            prefix="sweeps",
-            fields=FORM,
-            errors=ERRORS,
-            unfinished=unfinished,
-            body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
-            call=lambda body, key: calls.start_sweep(body, idempotency_key=key),
-            place=place,
-            address="/sweeps",
-            empty_name="Give the sweep a name.",
-        ),
+        count_points,
+        output={"words": Output("sweeps-count", "children")},
+        inputs={
+            name: Input(f"sweeps-{name}", "value")
+            for name in ("values1", "values2", "vary2", "seeds")
+        },
     )
+    answer(
+        app,
+        partial(list_sweeps, api),
+        output={"table": Output("sweeps-list", "children")},
+        inputs={"_live": Input("live", "data")},
+    )
+    register_run(app, api, FORM)
+
+
+async def count_points(*, values1: str, values2: str, vary2: str, seeds: str) -> Changes:
+    """Say how many simulations the form asks for."""
+    second = 1 if vary2 == NOTHING else len(parse_values(values2))
+    points = len(parse_values(values1)) * second * len(parse_seeds(seeds) or [])
+    words = f"{points} simulations; those known already are not repeated"
+    return {"words": words if points else ""}
+
+
+async def list_sweeps(api: Api, *, _live: object) -> Changes:
+    try:
+        async with api.visitor() as maat:
+            page = await maat.send(calls.sweeps(limit=20))
+    except Failure as error:
+        return {"table": error_state(error)}
+    return {"table": _table(page["items"])}
 
 
 def parse_values(text: str | None) -> list[float | str]:
@@ -254,7 +245,7 @@ def _value(text: str) -> float | str:
 
 
 def unfinished(
-    form: Mapping[str, Any], texts: Sequence[str] | None, cluster_id: str | None
+    form: FormValues, texts: Sequence[str] | None, cluster_id: str | None
 ) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
@@ -271,9 +262,7 @@ def unfinished(
     )
 
 
-def body_of(
-    form: Mapping[str, Any], *, texts: Sequence[str] | None, cluster_id: str | None
-) -> RawBody:
+def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None) -> RawBody:
     """The form as the API's body."""
     vary: list[RawBody] = [{"name": form["vary1"], "values": parse_values(form["values1"])}]
     if form["vary2"] != NOTHING:
@@ -322,7 +311,20 @@ def place(problem: FieldProblem, body: RawBody) -> str | None:
     )
 
 
-def _table(sweeps: Sequence[Mapping[str, Any]]) -> Any:
+FORM: LaboratoryForm[SweepDetail] = LaboratoryForm(
+    prefix="sweeps",
+    fields=FIELDS,
+    errors=ERRORS,
+    unfinished=unfinished,
+    body=lambda form, texts, cluster_id: body_of(form, texts=texts, cluster_id=cluster_id),
+    call=lambda body, key: calls.start_sweep(body, idempotency_key=key),
+    place=place,
+    address="/sweeps",
+    empty_name="Give the sweep a name.",
+)
+
+
+def _table(sweeps: Sequence[SweepOut]) -> Component:
     if not sweeps:
         return empty_state(
             "No sweep yet", "Choose what to vary at the left, then run: the result stays here."

@@ -139,7 +139,7 @@ def test_no_two_neighbours_on_the_map_have_one_shade(server: Any, tab: Any) -> N
         {"gpu_type": "t4", "gpu_count": 4, "count": 30},
         {"gpu_type": "a100", "gpu_count": 8, "count": 30},
     ]
-    crowded = server.client.create_cluster(name="crowded", nodes=nodes, speed=6.0)["id"]
+    crowded = server.client.create_cluster({"name": "crowded", "nodes": nodes, "speed": 6.0})["id"]
     jobs = [
         {
             "name": f"one-of-many-{i}",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontend.pages.contest import _failed, differences, means
+from frontend.pages.simulation.contest import differences, failed, means
 from maat.client import ApiError
 
 
@@ -77,8 +77,10 @@ def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> Non
 
 @pytest.mark.parametrize("over", [False, True])
 def test_a_comparison_of_nothing_is_no_error_and_promises_only_what_may_come(over: bool) -> None:
-    shown, _, figure, *_ = _failed(ApiError(status=409, title="Conflict"), "light", over=over)
-    broken = _failed(ApiError(status=500, title="Fault"), "light", over=over)[2]
+    changes = failed(ApiError(status=409, title="Conflict"), "light", over=over)
+    shown: Any = changes["means"]
+    figure: Any = changes["ratios"]
+    broken: Any = failed(ApiError(status=500, title="Fault"), "light", over=over)["ratios"]
 
     words = f"{shown.children[0].children} {shown.children[1].children} {figure.layout.annotations[0].text}"
     assert ("yet" in words, "shows when" in words) == (not over, not over)

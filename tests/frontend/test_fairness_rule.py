@@ -9,7 +9,7 @@ import pytest
 
 from frontend.components.fairness_rule import MEANINGS, RULES, asked, meaning, selector
 from frontend.figures.simulation import fairness_figure
-from frontend.pages.simulation import least_fair
+from frontend.pages.simulation.tables import least_fair
 from maat.vocabulary import FairnessRule
 
 

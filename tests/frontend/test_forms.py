@@ -17,7 +17,17 @@ from frontend.components.conditions import (
     reservation_of,
     told,
 )
-from frontend.components.job_form import (
+from frontend.components.parameter_fields import described, errors_of, placeholder
+from frontend.components.reservation_fields import unfinished_reservation
+from frontend.components.trace_fields import FAMILIES, MAX_TRACES
+from frontend.forms import parse_seeds, spread
+from frontend.pages import simulate
+from frontend.pages.jobs import blocks
+from frontend.pages.reservations import body_of as reservation_body
+from frontend.pages.simulate import body_of as simulation_body
+from frontend.pages.simulate import count_of
+from frontend.pages.simulate import place as simulation_place
+from frontend.pages.submit.model import (
     body_of,
     in_form_words,
     refused,
@@ -26,15 +36,6 @@ from frontend.components.job_form import (
     unfinished,
     values_like,
 )
-from frontend.components.parameter_fields import described, errors_of, placeholder
-from frontend.components.reservation_fields import unfinished_reservation
-from frontend.components.trace_fields import FAMILIES, MAX_TRACES
-from frontend.forms import parse_seeds, spread
-from frontend.pages import jobs, simulate
-from frontend.pages.reservations import body_of as reservation_body
-from frontend.pages.simulate import body_of as simulation_body
-from frontend.pages.simulate import count_of
-from frontend.pages.simulate import place as simulation_place
 from frontend.problems import worded
 from maat.api import simulations as schemas
 from maat.client.errors import ApiError, FieldProblem
@@ -80,7 +81,7 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
     assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
-    assert jobs.MAX_LIMIT == pagination.MAX_LIMIT
+    assert blocks.MAX_LIMIT == pagination.MAX_LIMIT
     assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
 
 

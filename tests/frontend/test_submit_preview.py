@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.components.submit_preview import there
+from frontend.pages.submit.preview import there
 
 SERIES = [
     {

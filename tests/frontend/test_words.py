@@ -9,11 +9,12 @@ import pytest
 from frontend.components.conditions import told
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
-from frontend.pages.jobs import row_of, wanted
+from frontend.pages.jobs.rows import row_of, wanted
 from frontend.pages.reservations import reservations_table
-from frontend.pages.rounds import _facts_of
-from frontend.pages.side_by_side import partners_of
-from frontend.pages.simulation import _failed, _table
+from frontend.pages.rounds import facts_of
+from frontend.pages.simulation.callbacks import failed
+from frontend.pages.simulation.side_by_side import partners_of
+from frontend.pages.simulation.tables import runs_table
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.client import ApiError, Unreachable
@@ -172,7 +173,7 @@ def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: b
         "record": record,
     }
 
-    assert ("A clock ended the solver" in str(_facts_of(entry))) is ended
+    assert ("A clock ended the solver" in str(facts_of(entry))) is ended
 
 
 def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (
@@ -182,8 +183,10 @@ def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_
         Unreachable("no answer"),
         ApiError(status=503, title="The database is busy", retryable=True),
     ):
-        assert not _failed(passing, "light")[-1].startswith("over")
-    assert _failed(ApiError(status=404, title="No such simulation"), "light")[-1].startswith("over")
+        assert not failed(passing, "light")["seen"].startswith("over")
+    assert failed(ApiError(status=404, title="No such simulation"), "light")["seen"].startswith(
+        "over"
+    )
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
@@ -233,7 +236,7 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
         run("fifo", jobs=4, unfinished=4, avg_jct_hours=0.0),
     ]
 
-    head, body = _table(runs).children
+    head, body = runs_table(runs).children
 
     assert [cell.children for cell in head.children.children] == [
         "Run",
@@ -290,7 +293,7 @@ def test_failures_have_columns_only_where_a_node_failed() -> None:
             "error": None,
             "summary": summary,
         }
-        return [cell.children for cell in _table([run]).children[0].children.children]
+        return [cell.children for cell in runs_table([run]).children[0].children.children]
 
     assert heads(failures=0, interruptions=0) == ["Run", "State"]
     assert heads(failures=2, interruptions=1, lost_gpu_hours=0.5) == [

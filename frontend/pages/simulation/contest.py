@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, html, no_update
+from dash import Dash, Input, Output, State, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import fairness_rule
 from frontend.components.cards import (
     card,
@@ -23,6 +25,13 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure
 from frontend.formatting import ABSENT, number, percent, plural, rho_by
 from frontend.routing import aria
+from maat.api.simulations import (
+    ComparedContestant,
+    Comparison,
+    Interval,
+    PairedDifference,
+    Spread,
+)
 from maat.client import ApiError, calls
 
 WORST_RHO = "worst_rho"
@@ -58,7 +67,7 @@ NOTHING_FINISHED = (
 VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}
 
 
-def contest_cards() -> list[Any]:
+def contest_cards() -> list[Component]:
     baseline = dmc.Select(
         id="contest-baseline",
         data=[],
@@ -90,65 +99,75 @@ def contest_cards() -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("contest-means", "children"),
-        Output("contest-paired", "children"),
-        Output("contest-ratios", "figure"),
-        Output("contest-basis", "children"),
-        Output("contest-baseline", "data"),
-        Output("contest-baseline", "value"),
-        Input("simulation-seen", "data"),
-        Input("contest-baseline", "value"),
-        State("scheme", "data"),
-        State("simulation-id", "data"),
-        State("simulation-rule", "value"),
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "means": Output("contest-means", "children"),
+            "paired": Output("contest-paired", "children"),
+            "ratios": Output("contest-ratios", "figure"),
+            "basis": Output("contest-basis", "children"),
+            "offered": Output("contest-baseline", "data"),
+            "baseline": Output("contest-baseline", "value"),
+        },
+        inputs={
+            "seen": Input("simulation-seen", "data"),
+            "baseline": Input("contest-baseline", "value"),
+        },
+        state={
+            "scheme": State("scheme", "data"),
+            "simulation_id": State("simulation-id", "data"),
+            "rule": State("simulation-rule", "value"),
+        },
     )
-    async def show(
-        seen: str, baseline: str | None, scheme: str | None, simulation_id: str, rule: str | None
-    ) -> tuple[Any, ...]:
-        if not scheme:
-            return (no_update,) * 6
-        try:
-            async with api.visitor() as maat:
-                number_of_baseline = None if baseline is None else int(baseline)
-                call = calls.comparison(
-                    simulation_id,
-                    baseline=number_of_baseline,
-                    fairness_rule=fairness_rule.asked(rule),
-                )
-                found = await maat.send(call)
-        except Failure as error:
-            return _failed(error, scheme, over=seen.startswith("over"))
-        names = [contestant["name"] for contestant in found["contestants"]]
-        offered = [{"value": str(i), "label": name} for i, name in enumerate(names)]
-        basis = next((BASES[row["basis"]] for row in found["paired"]), "\u00a0")
-        return (
-            means(found),
-            differences(found),
-            ratio_figure(found, scheme=scheme),
-            basis,
-            offered,
-            str(found["baseline"]),
-        )
 
 
-def _failed(error: Exception, scheme: str, *, over: bool) -> tuple[Any, ...]:
-    """`over`: whether the simulation has ended: what has not finished by then never will."""
+async def show(
+    api: Api,
+    *,
+    seen: str,
+    baseline: str | None,
+    scheme: str | None,
+    simulation_id: str,
+    rule: str | None,
+) -> Changes:
+    """Compare all runs that have finished with those of the chosen baseline."""
+    if not scheme:
+        return NOTHING
+    call = calls.comparison(
+        simulation_id,
+        baseline=None if baseline is None else int(baseline),
+        fairness_rule=fairness_rule.asked(rule),
+    )
+    try:
+        async with api.visitor() as maat:
+            found = await maat.send(call)
+    except Failure as error:
+        return failed(error, scheme, over=seen.startswith("over"))
+    names = [contestant["name"] for contestant in found["contestants"]]
+    return {
+        "means": means(found),
+        "paired": differences(found),
+        "ratios": ratio_figure(found, scheme=scheme),
+        "basis": next((BASES[row["basis"]] for row in found["paired"]), "\u00a0"),
+        "offered": [{"value": str(i), "label": name} for i, name in enumerate(names)],
+        "baseline": str(found["baseline"]),
+    }
+
+
+def failed(error: Exception, scheme: str, *, over: bool) -> Changes:
+    """Return what to show of a failure. `over`: the simulation has ended, so no run will follow."""
     if isinstance(error, ApiError) and error.status == 409:
         title, means_say, ratios_say = NOTHING_FINISHED if over else NOTHING_YET
+        shown: Component = empty_state(title, means_say)
         figure = empty_figure(scheme, title, ratios_say, height=200)
-        return empty_state(title, means_say), None, figure, "\u00a0", no_update, no_update
-    return (
-        error_state(error),
-        None,
-        error_figure(scheme, "No comparison", height=200),
-        "\u00a0",
-        no_update,
-        no_update,
-    )
+    else:
+        shown = error_state(error)
+        figure = error_figure(scheme, "No comparison", height=200)
+    return {"means": shown, "paired": None, "ratios": figure, "basis": "\u00a0"}
 
 
-def means(comparison: Mapping[str, Any]) -> Any:
+def means(comparison: Comparison) -> Component:
     """Contestants x figures: mean ± sample standard deviation over runs. No column has a winner: whether one is told apart stands below."""
     contestants = comparison["contestants"]
     left = any(_left_jobs(contestant) for contestant in contestants)
@@ -186,17 +205,17 @@ def means(comparison: Mapping[str, Any]) -> Any:
     )
 
 
-def _head(comparison: Mapping[str, Any], field: str, head: str) -> str:
+def _head(comparison: Comparison, field: str, head: str) -> str:
     return f"Worst {rho_by(comparison['fairness_rule'])}" if field == WORST_RHO else head
 
 
-def _left_jobs(contestant: Mapping[str, Any]) -> bool:
+def _left_jobs(contestant: ComparedContestant) -> bool:
     """Whether any of its runs left jobs unfinished: its mean JCT is of fewer jobs than the others' then."""
     unfinished = contestant["figures"].get("unfinished")
     return unfinished is not None and unfinished["mean"] > 0
 
 
-def _figure_text(contestant: Mapping[str, Any], field: str, digits: int) -> str:
+def _figure_text(contestant: ComparedContestant, field: str, digits: int) -> str:
     text = spread_text(contestant["figures"].get(field), digits)
     return (
         f"{text}*"
@@ -205,14 +224,14 @@ def _figure_text(contestant: Mapping[str, Any], field: str, digits: int) -> str:
     )
 
 
-def spread_text(spread: Mapping[str, Any] | None, digits: int) -> str:
+def spread_text(spread: Spread | None, digits: int) -> str:
     if spread is None:
         return ABSENT
     mean = f"{spread['mean']:.{digits}f}"
     return mean if spread["deviation"] is None else f"{mean} ± {spread['deviation']:.{digits}f}"
 
 
-def differences(comparison: Mapping[str, Any]) -> Any:
+def differences(comparison: Comparison) -> Component | None:
     """Contestants x difference of JCT, ratio, share of jobs sooner, and what the interval allows to say."""
     if not comparison["paired"]:
         return None
@@ -242,7 +261,7 @@ def differences(comparison: Mapping[str, Any]) -> Any:
     return html.Div([table, *notes])
 
 
-def _difference(row: Mapping[str, Any], name: str) -> html.Tr:
+def _difference(row: PairedDifference, name: str) -> html.Tr:
     compared = f"{plural(row['jobs'], 'job')} in {plural(row['runs'], 'run')}"
     if row["left_out"]:
         compared += f", {number(row['left_out'])} left out"
@@ -261,7 +280,7 @@ def _difference(row: Mapping[str, Any], name: str) -> html.Tr:
     )
 
 
-def interval_text(interval: Mapping[str, Any], form: str) -> str:
+def interval_text(interval: Interval, form: str) -> str:
     if interval["low"] is None or interval["high"] is None:
         return f"{interval['estimate']:{form}} (unknown)"
     return f"{interval['estimate']:{form}} [{interval['low']:{form}}, {interval['high']:{form}}]"

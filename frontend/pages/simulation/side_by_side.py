@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure, said
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, graph
 from frontend.figures.base import error_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
 from frontend.routing import aria, in_browser
 from frontend.runs import run_names
+from maat.api.simulations import RunOut, RunResult
 from maat.client import AsyncClient, calls
 
 HEIGHT, CAPTION_HEIGHT = 420, 20
@@ -24,7 +27,7 @@ OFFERED_JOBS = 2000  # of a larger simulation, those that held most GPU-hours
 FIRST_JOBS = 3
 
 
-def pairs_card(first: str | None, second: str | None) -> Any:
+def pairs_card(first: str | None, second: str | None) -> Component:
     """Job against job, with the two runs that the address chose."""
     runs = [
         dmc.Select(
@@ -46,7 +49,7 @@ def pairs_card(first: str | None, second: str | None) -> Any:
     return card("Two runs, job by job", content, aside=versus, className="span-6")
 
 
-def allocations_card(jobs: Sequence[str]) -> Any:
+def allocations_card(jobs: Sequence[str]) -> Component:
     """Allocations of the jobs that the address chose, under the same two runs."""
     chooser = dmc.MultiSelect(
         id="compare-jobs",
@@ -76,80 +79,112 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
     )
 
-    @app.callback(
-        Output("compare-first", "data"),
-        Output("compare-first", "value"),
-        Output("compare-second", "data"),
-        Output("compare-second", "value"),
-        Output("compare-jobs", "data"),
-        Output("compare-jobs", "value"),
-        Input("simulation-seen", "data"),
-        Input("compare-first", "value"),
-        State("simulation-id", "data"),
-        State("compare-second", "value"),
-        State("compare-jobs", "value"),
+    shown = {
+        "_seen": Input("simulation-seen", "data"),
+        "first": Input("compare-first", "value"),
+    }
+    answer(
+        app,
+        partial(offer, api),
+        output={
+            "firsts": Output("compare-first", "data"),
+            "first": Output("compare-first", "value"),
+            "seconds": Output("compare-second", "data"),
+            "second": Output("compare-second", "value"),
+            "offered": Output("compare-jobs", "data"),
+            "jobs": Output("compare-jobs", "value"),
+        },
+        inputs=shown,
+        state={
+            "simulation_id": State("simulation-id", "data"),
+            "second": State("compare-second", "value"),
+            "jobs": State("compare-jobs", "value"),
+        },
     )
-    async def offer(
-        _seen: str,
-        first: str | None,
-        simulation_id: str,
-        second: str | None,
-        jobs: list[str] | None,
-    ) -> tuple[Any, ...]:
-        """The runs that have finished, against the first those of its trace, and its jobs; what was chosen stays where it is still there."""
-        try:
-            async with api.visitor() as maat:
-                done = await _finished(maat, simulation_id)
-                if not done:
-                    return (no_update,) * 6
-                one = next((run for run in done if run["id"] == first), done[0])
-                result = await maat.send(calls.run_result(simulation_id, one["id"]))
-        except Failure:
-            return (no_update,) * 6
-        names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
-        partners = partners_of(one, done)
-        offered = offered_jobs(result)
-        known = {option["value"] for option in offered}
-        chosen = [name for name in jobs or [] if name in known] or telling_jobs(result)
-        other = second if second in partners else next(iter(partners), None)
-        return _options(names, names), one["id"], _options(names, partners), other, offered, chosen
-
-    @app.callback(
-        Output("compare-pairs", "figure"),
-        Output("compare-allocations", "figure"),
-        Output("compare-sentence", "children"),
-        Input("simulation-seen", "data"),
-        Input("compare-first", "value"),
-        Input("compare-second", "value"),
-        Input("compare-jobs", "value"),
-        State("scheme", "data"),
-        State("simulation-id", "data"),
+    answer(
+        app,
+        partial(compare, api),
+        output={
+            "pairs": Output("compare-pairs", "figure"),
+            "allocations": Output("compare-allocations", "figure"),
+            "sentence": Output("compare-sentence", "children"),
+        },
+        inputs={
+            **shown,
+            "second": Input("compare-second", "value"),
+            "jobs": Input("compare-jobs", "value"),
+        },
+        state={
+            "scheme": State("scheme", "data"),
+            "simulation_id": State("simulation-id", "data"),
+        },
     )
-    async def compare(
-        _seen: str,
-        first: str | None,
-        second: str | None,
-        jobs: list[str] | None,
-        scheme: str | None,
-        simulation_id: str,
-    ) -> tuple[Any, ...]:
-        if not scheme:
-            return (no_update,) * 3
-        try:
-            async with api.visitor() as maat:
-                results = await _chosen(maat, simulation_id, [first, second], jobs or [])
-        except Failure as error:
-            figure = error_figure(scheme, *said(error), height=HEIGHT)
-            return figure, figure, "\u00a0"
-        pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
-        return (
-            pairs,
-            allocations_figure(results, jobs or [], scheme=scheme),
-            _sentence(list(results), pairs.layout.meta or {}),
-        )
 
 
-def partners_of(one: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+async def offer(
+    api: Api,
+    *,
+    _seen: str,
+    first: str | None,
+    simulation_id: str,
+    second: str | None,
+    jobs: list[str] | None,
+) -> Changes:
+    """Offer the runs that have finished, and the jobs of the first one.
+
+    The second run is of the same trace as the first. A choice stays as long as it is offered.
+    """
+    try:
+        async with api.visitor() as maat:
+            done = await _finished(maat, simulation_id)
+            if not done:
+                return NOTHING
+            one = next((run for run in done if run["id"] == first), done[0])
+            result = await maat.send(calls.run_result(simulation_id, one["id"]))
+    except Failure:
+        return NOTHING
+    names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
+    partners = partners_of(one, done)
+    offered = offered_jobs(result)
+    known = {option["value"] for option in offered}
+    return {
+        "firsts": _options(names, names),
+        "first": one["id"],
+        "seconds": _options(names, partners),
+        "second": second if second in partners else next(iter(partners), None),
+        "offered": offered,
+        "jobs": [name for name in jobs or [] if name in known] or telling_jobs(result),
+    }
+
+
+async def compare(
+    api: Api,
+    *,
+    _seen: str,
+    first: str | None,
+    second: str | None,
+    jobs: list[str] | None,
+    scheme: str | None,
+    simulation_id: str,
+) -> Changes:
+    """Draw the two chosen runs against each other, and the allocations of the chosen jobs."""
+    if not scheme:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            results = await _chosen(maat, simulation_id, [first, second], jobs or [])
+    except Failure as error:
+        figure = error_figure(scheme, *said(error), height=HEIGHT)
+        return {"pairs": figure, "allocations": figure, "sentence": "\u00a0"}
+    pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
+    return {
+        "pairs": pairs,
+        "allocations": allocations_figure(results, jobs or [], scheme=scheme),
+        "sentence": _sentence(list(results), pairs.layout.meta or {}),
+    }
+
+
+def partners_of(one: RunOut, runs: Sequence[RunOut]) -> list[str]:
     """Runs of the same trace, whose jobs are the same, those of the same seed first."""
     same = [run for run in runs if run["trace"] == one["trace"] and run["id"] != one["id"]]
     return [run["id"] for run in sorted(same, key=lambda run: run["seed"] != one["seed"])]
@@ -159,14 +194,14 @@ def _options(names: Mapping[str, str], ids: Iterable[str]) -> list[dict[str, str
     return [{"value": run_id, "label": names[run_id]} for run_id in ids]
 
 
-async def _finished(maat: AsyncClient, simulation_id: str) -> list[Any]:
+async def _finished(maat: AsyncClient, simulation_id: str) -> list[RunOut]:
     simulation = await maat.send(calls.simulation(simulation_id))
     return [run for run in simulation["runs"] if run["state"] == "succeeded"]
 
 
 async def _chosen(
     maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, RunResult]:
     """Run -> result with the allocations of these jobs, for those of the runs that have finished; a run is there once."""
     done = await _finished(maat, simulation_id)
     names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
@@ -179,7 +214,7 @@ async def _chosen(
     return {names[run_id]: answer for run_id, answer in zip(wanted, answers, strict=True)}
 
 
-def offered_jobs(result: Mapping[str, Any]) -> list[dict[str, str]]:
+def offered_jobs(result: RunResult) -> list[dict[str, str]]:
     """Jobs to choose from, those that held most GPU-hours first."""
     jobs = sorted(result["jobs"], key=lambda job: -sum(job["gpu_hours_by_type"].values()))[
         :OFFERED_JOBS
@@ -195,7 +230,7 @@ def offered_jobs(result: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def telling_jobs(result: Mapping[str, Any], count: int = FIRST_JOBS) -> list[str]:
+def telling_jobs(result: RunResult, count: int = FIRST_JOBS) -> list[str]:
     """What is shown before anybody chose: the largest job of each of the models that took most GPU-hours."""
     totals = {
         model: sum(hours.values()) for model, hours in result["gpu_hours_by_model_type"].items()
@@ -209,7 +244,7 @@ def telling_jobs(result: Mapping[str, Any], count: int = FIRST_JOBS) -> list[str
     ]
 
 
-def _sentence(names: Sequence[str], counted: Mapping[str, Any]) -> str:
+def _sentence(names: Sequence[str], counted: Mapping[str, int]) -> str:
     if len(names) < 2 or "jobs" not in counted:
         return "\u00a0"
     return f"{names[0]} finished {counted['sooner']} of {counted['jobs']} jobs sooner than {names[1]}, and {counted['later']} later."

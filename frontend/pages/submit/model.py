@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias, TypedDict
 
 from frontend.formatting import count, plural
+from frontend.forms import FormValues
 from frontend.problems import worded
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
-from maat.api.jobs import MAX_WORK, JobBody
+from maat.api.jobs import MAX_WORK, JobBody, JobOut
+from maat.api.models import ModelOnTypeOut, ModelOut
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
@@ -34,9 +36,41 @@ KINDS = (
 LATENCY = "latency-inference"
 EMPTY_NAME = "Give the job a name."
 
-Values = Mapping[str, Any]
-Capacity = Mapping[str, int]
+Values: TypeAlias = FormValues
+Capacity: TypeAlias = Mapping[str, int]
 """GPUs of the cluster by type, drained ones included; empty where there is no cluster."""
+
+
+class Model(TypedDict):
+    """What the form has to know of a model of the catalog."""
+
+    name: str
+    initial_batch_size: int
+    max_batch_size: int
+    restart_seconds: float
+    gpu_types: list[ModelOnTypeOut]
+
+
+class Told(TypedDict):
+    """What was said at the last press: the values then, and what was wrong with them."""
+
+    values: dict[str, object]
+    errors: dict[str, str]
+
+
+def named_model(models: Sequence[Model] | None, name: str | None) -> Model | None:
+    return next((model for model in models or () if model["name"] == name), None)
+
+
+def model_of(model: ModelOut) -> Model:
+    """Return the part of a model of the catalog that the form keeps."""
+    return {
+        "name": model["name"],
+        "initial_batch_size": model["initial_batch_size"],
+        "max_batch_size": model["max_batch_size"],
+        "restart_seconds": model["restart_seconds"],
+        "gpu_types": model["gpu_types"],
+    }
 
 
 def meaningless(adaptivity: str, kind: str) -> set[str]:
@@ -61,9 +95,9 @@ def capacity_of(state: ClusterStateOut) -> dict[str, int]:
     return found
 
 
-def types_of(model: Mapping[str, Any] | None, capacity: Capacity | None) -> list[str]:
+def types_of(model: Model | ModelOut | None, capacity: Capacity | None) -> list[str]:
     """GPU types on which the model runs and of which the cluster has enough for a replica; every type that it runs on where no cluster is known."""
-    fits = (model or {}).get("gpu_types", ())
+    fits = model["gpu_types"] if model else ()
     return [
         fit["gpu_type"]
         for fit in fits
@@ -72,7 +106,7 @@ def types_of(model: Mapping[str, Any] | None, capacity: Capacity | None) -> list
 
 
 def most_gpus(
-    model: Mapping[str, Any] | None, chosen: Sequence[str] | None, capacity: Capacity | None
+    model: Model | ModelOut | None, chosen: Sequence[str] | None, capacity: Capacity | None
 ) -> int | None:
     """The most GPUs of one type that the job could hold; None where no cluster is known."""
     usable = (
@@ -84,7 +118,7 @@ def most_gpus(
 
 
 def unfinished(
-    values: Values, model: Mapping[str, Any] | None, capacity: Capacity | None
+    values: Values, model: Model | ModelOut | None, capacity: Capacity | None
 ) -> dict[str, str]:
     """All that the form itself can see, by field. The service checks everything again."""
     empty = meaningless(values["adaptivity"], values["workload_kind"])
@@ -124,7 +158,7 @@ def _counts(values: Values, most: int | None) -> dict[str, str]:
     return found
 
 
-def _batches(values: Values, model: Mapping[str, Any] | None) -> dict[str, str]:
+def _batches(values: Values, model: Model | ModelOut | None) -> dict[str, str]:
     if model is None:
         return {}
     kind, batch, limit = values["workload_kind"], values["batch_size"], values["max_batch_size"]
@@ -164,8 +198,8 @@ def in_form_words(text: str) -> str:
 
 def still_wrong(
     values: Values,
-    told: Mapping[str, Any],
-    model: Mapping[str, Any] | None,
+    told: Told,
+    model: Model | ModelOut | None,
     capacity: Capacity | None,
 ) -> dict[str, str]:
     """Of what was told at the last press, what no change has mended; with what the form sees itself. `told`: `values` then and `errors`."""
@@ -203,7 +237,7 @@ def body_of(
     }
 
 
-def values_like(job: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def values_like(job: JobOut, changes: Mapping[str, object]) -> dict[str, object]:
     """The form filled as a job was declared, with some of it changed. An id of one's own is unique, so it is left empty."""
     given = {**job, **changes, "external_id": ""}
     return {
@@ -216,5 +250,5 @@ def values_like(job: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _positive(value: Any) -> bool:
+def _positive(value: object) -> bool:
     return isinstance(value, int | float) and value > 0

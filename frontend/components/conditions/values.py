@@ -1,0 +1,159 @@
+"""The conditions as the form holds them, and as the API names them."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TypedDict
+
+from dash import State
+
+from frontend.callbacks import Sources
+from frontend.components.reservation_fields import hours_of, reservation_states
+from frontend.forms import FormValues
+from maat.client.calls import RawBody
+
+NUMBERS = (
+    "rigid_share",
+    "strong_scaling_share",
+    "tuned_gpus",
+    "jobs_per_gpu",
+    "mtbf_hours",
+    "repair_minutes",
+)
+VALUES = (
+    "profiling",
+    "tuned",
+    "interference",
+    "slowdown",
+    "variability",
+    "variability_draw",
+    "locality_penalty",
+    *NUMBERS,
+)
+ERRORS = ("tuned", "interference", "variability", "variability_draw", "locality_penalty", *NUMBERS)
+UPLOADED = "uploaded:"
+# Field of a refusal -> where in the form it stands.
+PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
+
+
+class Reservation(TypedDict, total=False):
+    """A reservation of a trace as the API takes it: for a tenant, or for a job."""
+
+    gpu_type: str
+    gpu_count: int
+    tenant: str
+    job: str
+    start_seconds: float
+    end_seconds: float | None
+
+
+def reservation_of(values: FormValues) -> Reservation:
+    """The fields as the API's reservation of a trace."""
+    until = hours_of(values["until"])
+    reservation: Reservation = {
+        "gpu_type": values["type"].strip(),
+        "gpu_count": int(values["gpus"]),
+        "start_seconds": (hours_of(values["from"]) or 0.0) * 3600,
+        "end_seconds": None if until is None else until * 3600,
+    }
+    if values["for"] == "tenant":
+        reservation["tenant"] = values["holder"].strip()
+    else:
+        reservation["job"] = values["holder"].strip()
+    return reservation
+
+
+def condition_states(prefix: str) -> Sources:
+    """What `conditions_of` takes."""
+    values = {name: State(f"{prefix}-{name}", "value") for name in VALUES}
+    return values | {
+        "reservations": State(f"{prefix}-reservations", "data"),
+        "reserve": reservation_states(prefix),
+    }
+
+
+def half_set(form: FormValues) -> dict[str, str]:
+    """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails, a slowdown that does not read."""
+    wrong: dict[str, str] = {}
+    if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):
+        wrong["reservations"] = (
+            "This reservation is not added yet: press Reserve, or empty its fields."
+        )
+    if hours_of(form["repair_minutes"]) is not None and hours_of(form["mtbf_hours"]) is None:
+        wrong["repair_minutes"] = (
+            "No node fails: say about how often one does, or leave this empty."
+        )
+    if not _is_penalty(form["locality_penalty"] or ""):
+        wrong["locality_penalty"] = (
+            "Give one factor, such as 1.7, or one for each model that you name, such as resnet50=1.2, vgg19=3."
+        )
+    return wrong
+
+
+def conditions_of(form: FormValues) -> RawBody:
+    """The fields as the API names them; what is left as it is, is left out."""
+    given: RawBody = {}
+    for name in ("rigid_share", "strong_scaling_share"):
+        if isinstance(form[name], int | float) and form[name]:
+            given[name] = form[name]
+    if form["profiling"] != "fidelity":
+        given["profiling"] = form["profiling"]
+    if form["tuned"] != "none":
+        given["tuned"] = form["tuned"]
+        if isinstance(form["tuned_gpus"], int | float):
+            given["tuned_gpus"] = int(form["tuned_gpus"])
+    _add_sharing(given, form)
+    if form["variability"].startswith(UPLOADED):
+        given["variability"] = form["variability"].removeprefix(UPLOADED)
+    if form["variability_draw"] != "fidelity":
+        given["variability_draw"] = form["variability_draw"]
+    penalty = penalty_of(form["locality_penalty"] or "")
+    if penalty is not None:
+        given["locality_penalty"] = penalty
+    mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
+    if mtbf is not None:
+        given["failures"] = (
+            {"mtbf_hours": mtbf}
+            if repair is None
+            else {"mtbf_hours": mtbf, "repair_seconds": repair * 60}
+        )
+    if form["reservations"]:
+        given["reservations"] = form["reservations"]
+    return given
+
+
+def _add_sharing(given: RawBody, form: FormValues) -> None:
+    """A slowdown that was chosen and left empty is not sent: where it is needed, the service says so beside its field."""
+    if isinstance(form["jobs_per_gpu"], int | float) and form["jobs_per_gpu"] != 1:
+        given["jobs_per_gpu"] = int(form["jobs_per_gpu"])
+    if form["interference"] == "synthetic":
+        given["interference"] = "synthetic"
+    elif form["interference"].startswith(UPLOADED):
+        given["interference"] = form["interference"].removeprefix(UPLOADED)
+    elif form["interference"] == "constant" and isinstance(form["slowdown"], int | float):
+        given["interference"] = form["slowdown"]
+
+
+def penalty_of(text: str) -> float | dict[str, float] | None:
+    """`1.7` as one factor, `resnet50=1.2, vgg19=3` by model; None of nothing. Raises ValueError for what does not read."""
+    if "=" not in text:
+        return _factor(text) if text.strip() else None
+    named = [part.rpartition("=") for part in text.split(",")]
+    if not all(model.strip() for model, _, _ in named):
+        raise ValueError("a factor of no model")
+    return {model.strip(): _factor(factor) for model, _, factor in named}
+
+
+def _factor(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError("no number that JSON can carry")
+    return value
+
+
+def _is_penalty(text: str) -> bool:
+    try:
+        penalty_of(text)
+    except ValueError:
+        return False
+    return True

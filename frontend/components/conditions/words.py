@@ -1,0 +1,87 @@
+"""The conditions of a request in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from frontend.components.conditions.values import Reservation
+from frontend.components.reservation_fields import held_for
+from frontend.formatting import duration, number, plural
+from frontend.runs import StoredRequest
+from maat.api.measurements import UsedOut
+
+_BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
+_DRAWN = {"medians": ", each the median of a measured GPU", "rows": ", each a single measurement"}
+
+
+def told(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> list[tuple[str, str]]:
+    """Return the conditions of a request that differ from the usual ones, in words.
+
+    Args:
+        request: A simulation or a sweep as it was asked for.
+        measurements: The measurements that it was asked for with.
+    """
+    named = {
+        str(used["kind"]): used["name"] + (f", {used['gpu_type']}" if used["gpu_type"] else "")
+        for used in measurements
+    }
+    return [*_about_jobs(request, named), *_about_gpus(request, named), *_about_nodes(request)]
+
+
+def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is known of jobs, how often they are considered, what they ask for and share."""
+    lines = []
+    if request.get("profiling"):
+        lines.append(("Profiling", str(request["profiling"])))
+    if request.get("round_seconds"):
+        lines.append(("Round duration", f"{number(request['round_seconds'])} s"))
+    bound = [
+        f"{number(request[f'{name}_share'])} {words}"
+        for name, words in _BOUND
+        if request.get(f"{name}_share")
+    ]
+    if bound:
+        lines.append(("Share of jobs", ", ".join(bound)))
+    if request.get("tuned"):
+        most = plural(request["tuned_gpus"], "GPU")
+        lines.append(("Tuned jobs", f"{request['tuned']}, at most {most}"))
+    if request.get("jobs_per_gpu", 1) > 1:
+        lost = named.get("interference", request["interference"])
+        words = f"up to {request['jobs_per_gpu']}, interference {lost}"
+        lines.append(("Jobs per GPU", words))
+    return lines
+
+
+def _about_gpus(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:
+    """How unequal the GPUs of a type are."""
+    if not request.get("variability"):
+        return []
+    drawn = _DRAWN.get(request.get("variability_draw") or "", "")
+    measured = named.get("variability", request["variability"])
+    return [("GPUs of one type", f"unequal as {measured} measured{drawn}")]
+
+
+def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
+    """What nodes apart cost, how often nodes fail, and what is reserved on them."""
+    lines = []
+    if request.get("locality_penalty"):
+        lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"])))
+    if failures := request.get("failures"):
+        often = number(failures["mtbf_hours"])
+        words = f"each node about every {often} h, for {duration(failures['repair_seconds'])}"
+        lines.append(("Failures", words))
+    if request.get("reservations"):
+        lines.append(("Reserved", "; ".join(reserved(one) for one in request["reservations"])))
+    return lines
+
+
+def _slowdown(given: float | Mapping[str, float]) -> str:
+    if isinstance(given, Mapping):
+        return ", ".join(f"{number(factor)} for {model}" for model, factor in given.items())
+    return f"{number(given)} for every model"
+
+
+def reserved(one: Reservation) -> str:
+    """`4 × a100 for job bert-3, until 2 h`."""
+    holder = f"tenant {one['tenant']}" if one.get("tenant") else f"job {one['job']}"
+    return f"{one['gpu_count']} × {one['gpu_type']} for {holder}, {held_for(one['start_seconds'], one['end_seconds'])}"

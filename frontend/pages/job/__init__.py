@@ -1,0 +1,19 @@
+"""One job: why it waits or what it holds, its GPUs over time, and what happened to it."""
+
+from __future__ import annotations
+
+from dash import Dash
+
+from frontend.addresses import add_page
+from frontend.api import Api
+from frontend.pages.job import callbacks
+from frontend.pages.job.layout import layout
+from frontend.routing import register_cluster
+
+
+def register(app: Dash, api: Api) -> None:
+    register_cluster(app, "job")
+    add_page(
+        __name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout, takes={}
+    )
+    callbacks.register(app, api)

@@ -1,0 +1,61 @@
+"""The cards of a job's page, before data comes."""
+
+from __future__ import annotations
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from frontend.components.cards import card, graph, scrolls, skeleton
+from frontend.components.dialogs import dialog
+from frontend.routing import QueryValue, cluster_store, one
+
+
+def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
+    head = [
+        html.Div(skeleton(28), id="job-head", className="job-head"),
+        html.Div(id="job-actions"),
+    ]
+    return html.Div(
+        [
+            dcc.Store(id="job-id", data=one(job_id) or ""),
+            cluster_store("job"),
+            dcc.Store(id="job-over", data=False),
+            dcc.Store(id="job-cancel-pressed"),
+            dmc.Group(head, justify="space-between", className="page-head"),
+            _cards(),
+            _cancel_dialog(),
+        ]
+    )
+
+
+def _cards() -> html.Div:
+    left = [
+        html.Div(skeleton(96), id="job-why"),
+        card("GPUs and batch size over time", graph("job-timeline", height=340)),
+    ]
+    right = [
+        card("Now", html.Div(skeleton(180), id="job-now")),
+        card("Asked for", html.Div(skeleton(150), id="job-spec")),
+    ]
+    events = scrolls("job-events", skeleton(120), label="Events")
+    return html.Div(
+        [
+            html.Div(left, className="span-8 form-stack"),
+            html.Div(right, className="span-4 form-stack"),
+            card("Events", events, className="span-12"),
+        ],
+        className="columns",
+    )
+
+
+def _cancel_dialog() -> dmc.Modal:
+    warning = (
+        "It stops at the next round and gives its GPUs back. Its history stays. "
+        "This cannot be undone."
+    )
+    buttons = [
+        dmc.Button("Keep it", id="job-cancel-no", variant="default"),
+        dmc.Button("Cancel job", id="job-cancel-yes", color="red", className="danger"),
+    ]
+    content = [html.P(warning), dmc.Group(buttons, justify="flex-end")]
+    return dialog("job-cancel-ask", "Cancel this job?", content)

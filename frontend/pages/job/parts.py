@@ -1,0 +1,245 @@
+"""What a job's page says: why the job waits, what it holds, what was asked for, its events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+from dash.development.base_component import Component, ComponentType
+
+from frontend.components.cards import card, facts
+from frontend.components.evidence import evidence_words, reason_words
+from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
+from frontend.formatting import (
+    ABSENT,
+    clock,
+    count,
+    duration,
+    gpu_hours,
+    number,
+    parse_time,
+    percent,
+    plural,
+)
+from frontend.pages.jobs.rows import wanted
+from frontend.routing import aria, path_to
+from maat.api.jobs import (
+    AllocationOut,
+    BatchPlanOut,
+    ExplanationOut,
+    JobEventOut,
+    JobOut,
+    ReasonOut,
+    Remedy,
+)
+
+EVENTS_SHOWN = 100
+MAY_VARY = {
+    "rigid": "GPU type",
+    "strong-scaling": "GPU type, GPU count",
+    "adaptive": "GPU type, GPU count, batch size",
+}
+
+
+def head(job: JobOut) -> dmc.Group:
+    return dmc.Group(
+        [
+            html.H1(job["name"], className="page-title"),
+            state_chip(job["state"]),
+            html.Span(job["id"], className="caption"),
+        ],
+        gap=12,
+    )
+
+
+def why(job: JobOut, explanation: ExplanationOut) -> Component:
+    """The explanation: why the job waits or has what it has, or how it ended."""
+    primary = explanation["primary"] or job["reason"]
+    if not primary:
+        return card("Why", html.Div("No round has considered it yet.", className="hint"))
+    ended = job["state"] in FINAL_STATES
+    sentence = _ended_words(job) if ended else primary["sentence"]
+    evidence = [
+        html.Span([html.B(name), value]) for name, value in evidence_words(primary["evidence"])
+    ]
+    others = [reason for reason in explanation["reasons"] if reason["code"] != primary["code"]]
+    remedies = [_remedy(job, remedy) for remedy in explanation["remedies"]]
+    return card(
+        _why_title(job),
+        [
+            html.Div(sentence, className="sentence"),
+            html.Div(evidence, className="strip"),
+            *[html.Div(_waited_words(reason), className="hint") for reason in others],
+            *([html.Ul(remedies, className="remedies")] if remedies else []),
+        ],
+        aside=dmc.Group(_source(job, primary), gap=12),
+        className="explanation",
+    )
+
+
+def _why_title(job: JobOut) -> str:
+    if job["state"] in FINAL_STATES:
+        return "How it ended"
+    return "Why it waits" if job["allocation"] is None else "Why it has this"
+
+
+def _source(job: JobOut, reason: ReasonOut) -> list[Component]:
+    """The code of a reason in words, and the round that gave it."""
+    code = html.Span(reason_words(reason["code"]), className="caption", title=reason["code"])
+    number = reason["as_of_round"]
+    if number is None:
+        return [code]
+    way = path_to(f"/rounds/{number}", cluster=job["cluster_id"])
+    return [code, dcc.Link(f"round {number}", href=way, className="caption")]
+
+
+def _remedy(job: JobOut, remedy: Remedy) -> html.Li:
+    """What would help, with the way to the form filled so."""
+    way = path_to("/submit", cluster=job["cluster_id"], like=job["id"], remedy=remedy["code"])
+    return html.Li(
+        [remedy["sentence"], " ", dcc.Link("Submit it so", href=way)]
+        if remedy["changes"]
+        else remedy["sentence"]
+    )
+
+
+def _waited_words(reason: ReasonOut) -> str:
+    return f"Before its start, as of round {reason['as_of_round']}: {reason['sentence']}"
+
+
+def _ended_words(job: JobOut) -> str:
+    """How long it waited and ran, in the cluster's time."""
+    begun, ended, submitted = (
+        parse_time(job[name]) for name in ("started_at", "finished_at", "submitted_at")
+    )
+    if ended is None or submitted is None:
+        return f"{job['state'].capitalize()}."
+    if begun is None:
+        return f"{job['state'].capitalize()} after {duration((ended - submitted).total_seconds())} of waiting, without ever having run."
+    waited, ran = (
+        duration((begun - submitted).total_seconds()),
+        duration((ended - begun).total_seconds()),
+    )
+    return f"{job['state'].capitalize()} {ran} after its start; before, it waited {waited}."
+
+
+def now(job: JobOut) -> html.Dl:
+    """What the job holds and how far it is."""
+    held = job["allocation"]
+    bar = dmc.Progress(value=job["progress"] * 100, w=120, size="sm", **aria("Progress"))
+    goodput = job["goodput"]
+    return facts(
+        [
+            ("GPUs", _held(held)),
+            ("Progress", dmc.Group([bar, percent(job["progress"])], gap=8)),
+            ("Remaining", duration(job["remaining_seconds"])),
+            (
+                "Goodput",
+                ABSENT if goodput is None else f"{number(goodput)} effective samples/s",
+            ),
+            ("Batch size", _batch_words(held["batch"] if held else None)),
+            ("Waited", duration(job["wait_seconds"])),
+            ("GPU-hours", gpu_hours(job["gpu_hours"])),
+            ("Restarts", str(job["restarts"])),
+        ]
+    )
+
+
+def _held(held: AllocationOut | None) -> ComponentType:
+    if not held:
+        return "none"
+    nodes = plural(held["node_count"], "node")
+    chip: Component = gpu_chip(
+        held["gpu_type"], f"{held['gpu_count']} × {held['gpu_type']} on {nodes}"
+    )
+    return chip
+
+
+def _batch_words(batch: BatchPlanOut | None) -> str:
+    if not batch:
+        return ABSENT
+    total, each = count(batch["total_batch_size"]), count(batch["per_gpu_batch_size"])
+    return f"{total} samples: {each} per GPU, {plural(batch['accumulation_steps'], 'accumulation step')}"
+
+
+def spec(job: JobOut) -> html.Dl:
+    """What was asked for."""
+    return facts(
+        [
+            ("Model", job["model"]),
+            ("Does", _kind(job)),
+            ("May vary", MAY_VARY.get(job["adaptivity"], job["adaptivity"])),
+            ("GPUs", wanted(job)),
+            ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
+            ("Batch size", _wanted_batch(job)),
+            ("Work", f"{number(job['work_scale'])} × the model's standard training"),
+            ("Preemptible", "yes" if job["preemptible"] else "no"),
+            ("Owner", f"{job['owner']} of {job['tenant']}"),
+            ("Submitted (cluster time)", clock(job["submitted_at"])),
+            ("Started (cluster time)", clock(job["started_at"])),
+            ("Finished (cluster time)", clock(job["finished_at"])),
+        ]
+    )
+
+
+def _wanted_batch(job: JobOut) -> str:
+    if job["batch_size"]:
+        return count(job["batch_size"])
+    if job["max_batch_size"]:
+        return f"chosen, up to {count(job['max_batch_size'])}"
+    return "chosen"
+
+
+def _kind(job: JobOut) -> str:
+    words = {"training": "training", "batch-inference": "batch inference"}
+    if job["promised_seconds"] is not None:
+        return f"inference, {job['batch_size']} requests within {number(job['promised_seconds'])} s"
+    return words.get(job["workload_kind"], str(job["workload_kind"]))
+
+
+def events_table(events: Sequence[JobEventOut], cluster_id: str) -> list[Component] | Component:
+    """The newest events, newest first."""
+    if not events:
+        return html.Div("Nothing has happened to it yet.", className="hint")
+    newest = sorted(events, key=lambda event: event["id"], reverse=True)[:EVENTS_SHOWN]
+    heads = ("Cluster time", "Event", "State", "Round", "Details")
+    head = html.Thead(html.Tr([html.Th(text) for text in heads]))
+    rows = [_event_row(event, cluster_id) for event in newest]
+    table = html.Table([head, html.Tbody(rows)], className="plain-table")
+    if len(events) <= EVENTS_SHOWN:
+        return [table]
+    words = f"The newest {EVENTS_SHOWN} of {len(events)} events."
+    return [table, html.Div(words, className="hint")]
+
+
+def _event_row(event: JobEventOut, cluster_id: str) -> html.Tr:
+    number = event["round_number"]
+    way = path_to(f"/rounds/{number}", cluster=cluster_id)
+    return html.Tr(
+        [
+            html.Td(clock(event["at"])),
+            html.Td(event["kind"].replace("_", " ")),
+            html.Td(state_chip(event["state"]) if event["state"] else ""),
+            html.Td("" if number is None else dcc.Link(str(number), href=way)),
+            html.Td(details(event["data"])),
+        ]
+    )
+
+
+def details(data: Mapping[str, object], limit: int = 160) -> str:
+    """An event's data on one line."""
+    text = ", ".join(
+        f"{name.replace('_', ' ')} {_value(value)}"
+        for name, value in data.items()
+        if value not in (None, {}, [])
+    )
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, Mapping):
+        return "(" + details(value, 80) + ")"
+    return str(value)

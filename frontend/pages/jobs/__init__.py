@@ -1,0 +1,38 @@
+"""The job list: every job that matches the filters.
+
+The counts by state follow the same filters. Rows are read as they are scrolled to.
+"""
+
+from __future__ import annotations
+
+from dash import Dash
+
+from frontend.addresses import add_page, among, anything
+from frontend.api import Api
+from frontend.components.states import JOB_STATES
+from frontend.pages.jobs import callbacks
+from frontend.pages.jobs.layout import layout
+from frontend.pages.jobs.rows import SORTS
+
+ORDERS = tuple(sign + column for column in sorted(SORTS) for sign in ("", "-"))
+TAKES = {
+    "q": anything,
+    "state": among("job state", JOB_STATES),
+    "model": anything,
+    "gpu_type": anything,
+    "sort": among("order", ORDERS),
+}
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(
+        __name__,
+        path="/jobs",
+        name="Jobs",
+        title="Jobs",
+        order=2,
+        layout=layout,
+        takes=TAKES,
+        all_of=("/jobs", "All jobs"),
+    )
+    callbacks.register(app, api)

@@ -1,0 +1,253 @@
+"""What the job list shows of the service's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from dash import Dash, Input, Output, State, dcc, html
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.components.cards import empty_state, error_state
+from frontend.components.grid import told
+from frontend.components.states import JOB_STATES, STATES
+from frontend.formatting import count, plural
+from frontend.pages.jobs.blocks import Filters, RowsRequest, block, query_of
+from frontend.pages.jobs.rows import Row, row_of
+from frontend.pages.overview import add_demo_jobs
+from frontend.routing import QueryValue, in_browser, path_to
+from frontend.shell import NO_CLUSTER
+from maat.api.jobs import JobPage
+from maat.client import calls
+
+
+def register(app: Dash, api: Api) -> None:
+    _register_browser(app)
+    answer(
+        app,
+        partial(offer, api),
+        output={
+            "models": Output("jobs-model", "data"),
+            "types": Output("jobs-type", "data"),
+        },
+        inputs={"_cluster_id": Input("cluster-select", "value")},
+        state={
+            "models_now": State("jobs-model", "data"),
+            "types_now": State("jobs-type", "data"),
+        },
+    )
+    answer(
+        app,
+        partial(rows, api),
+        output={
+            "rows": Output("jobs-grid", "getRowsResponse"),
+            "counts": Output("jobs-counts", "children"),
+            "total": Output("jobs-total", "children"),
+            "cursors": Output("jobs-cursors", "data"),
+            "told": Output(told("jobs-grid"), "children"),
+        },
+        inputs={"request": Input("jobs-grid", "getRowsRequest")},
+        state={
+            "filters": State("jobs-filters", "data"),
+            "cursors": State("jobs-cursors", "data"),
+            "cluster_id": State("cluster-select", "value"),
+        },
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
+        partial(add_demo_jobs, api),
+        output={"notices": NOTICES},
+        inputs={"clicks": Input("jobs-demo", "n_clicks")},
+        state={"cluster_id": State("cluster-select", "value")},
+        prevent_initial_call=True,
+        running=[(Output("jobs-demo", "disabled"), True, False)],
+    )
+
+
+def _register_browser(app: Dash) -> None:
+    """Register the callbacks that run in the browser."""
+    in_browser(
+        app,
+        "jobFilters",
+        Output("jobs-filters", "data"),
+        Input("jobs-search", "value"),
+        Input("jobs-state", "value"),
+        Input("jobs-model", "value"),
+        Input("jobs-type", "value"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "sortInUrl",
+        Output("jobs-grid", "id"),
+        Input("jobs-grid", "getRowsRequest"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "fitColumns",
+        Output(told("jobs-grid"), "id"),
+        Input("jobs-grid", "getRowsRequest"),
+        State("jobs-grid-id", "data"),
+    )
+    in_browser(
+        app,
+        "restartGrid",
+        Output("jobs-grid-id", "data", allow_duplicate=True),
+        Input("jobs-filters", "data"),
+        Input("cluster-select", "value"),
+        State("jobs-grid-id", "data"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "refreshGrid",
+        Output("jobs-grid-id", "data"),
+        Input("live", "data"),
+        State("jobs-grid-id", "data"),
+        prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "clearFilters",
+        Output("jobs-search", "value"),
+        Output("jobs-state", "value"),
+        Output("jobs-model", "value"),
+        Output("jobs-type", "value"),
+        Input("jobs-clear", "n_clicks"),
+        prevent_initial_call=True,
+    )
+
+
+async def offer(
+    api: Api, *, _cluster_id: str | None, models_now: list[str], types_now: list[str]
+) -> Changes:
+    """Offer the models and GPU types of the catalog, and those that are offered now."""
+    try:
+        async with api.visitor() as maat:
+            models = (await maat.send(calls.models()))["items"]
+    except Failure:
+        return NOTHING
+    types = {entry["gpu_type"] for model in models for entry in model["gpu_types"]}
+    return {
+        "models": sorted({model["name"] for model in models} | set(models_now)),
+        "types": sorted(types | set(types_now)),
+    }
+
+
+async def rows(
+    api: Api,
+    *,
+    request: RowsRequest | None,
+    filters: Filters,
+    cursors: dict[str, str] | None,
+    cluster_id: str | None,
+) -> Changes:
+    """Answer the grid with a block of rows, and count by state what the filters match."""
+    if not request:
+        return NOTHING
+    if cluster_id == NO_CLUSTER:
+        return _without_cluster()
+    query = query_of(filters, cluster_id, request)
+    start, end = request["startRow"], request["endRow"]
+    try:
+        async with api.visitor() as maat:
+            page, learned = await block(
+                maat, query, start=start, rows=end - start, cursors=cursors or {}
+            )
+    except Failure as error:
+        return {"rows": _response([], 0), "cursors": {}, "told": error_state(error)}
+    return _shown(page, learned, filters, cluster_id, query["sort"])
+
+
+def _response(data: list[Row], total: int | None) -> dict[str, object]:
+    """Return the grid's form of an answer."""
+    return {"rowData": data, "rowCount": total}
+
+
+def _shown(
+    page: JobPage,
+    cursors: dict[str, str],
+    filters: Filters,
+    cluster_id: str | None,
+    sort: str | None,
+) -> Changes:
+    total = page["total"]
+    view: dict[str, QueryValue] = {
+        "q": filters["q"],
+        "state": filters["state"],
+        "model": filters["model"],
+        "gpu_type": filters["gpu_type"],
+        "sort": sort,
+    }
+    return {
+        "rows": _response([row_of(job) for job in page["items"]], total),
+        "counts": _counts(page["state_counts"], cluster_id, view),
+        "total": "" if total is None else _total_words(total, filters),
+        "cursors": cursors,
+        "told": _nothing(filters, cluster_id) if total == 0 else None,
+    }
+
+
+def _without_cluster() -> Changes:
+    return {
+        "rows": _response([], 0),
+        "counts": [],
+        "total": "",
+        "cursors": {},
+        "told": empty_state(
+            "No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."
+        ),
+    }
+
+
+def _total_words(total: int, filters: Filters) -> str:
+    """Only filters can match."""
+    return f"{count(total)} match" if any(filters.values()) else plural(total, "job")
+
+
+def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
+    """Why the list is empty: nothing was submitted, or the filters leave nothing. Its link has no id: Dash would still look for it when it is gone."""
+    used = [
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}"
+        for name, value in (
+            ("q", filters["q"]),
+            ("state", filters["state"]),
+            ("model", filters["model"]),
+            ("gpu_type", filters["gpu_type"]),
+        )
+        if value
+    ]
+    if not used:
+        return empty_state(
+            "No job yet", "Submit one, or add demo jobs: the next round considers them."
+        )
+    return empty_state(
+        "No job matches",
+        f"Filtered by {', '.join(used)}. Clear the filters to see all jobs.",
+        action=dcc.Link(
+            "All jobs", href=path_to("/jobs", cluster=cluster_id), className="button-link"
+        ),
+    )
+
+
+def _counts(
+    counts: Mapping[str, int], cluster_id: str | None, view: Mapping[str, QueryValue]
+) -> list[dcc.Link]:
+    """Counts by state of what the filters match, each a link that narrows `view`, the parameters of the page, to it."""
+    return [
+        dcc.Link(
+            html.Span(
+                [
+                    html.Span(STATES[name].glyph, className="state-glyph"),
+                    f"{count(counts[name])} {name}",
+                ],
+                className=f"state state-{STATES[name].hue}",
+            ),
+            href=path_to("/jobs", cluster=cluster_id, **{**view, "state": name}),
+        )
+        for name in JOB_STATES
+        if counts.get(name)
+    ]

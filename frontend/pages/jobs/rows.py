@@ -1,0 +1,170 @@
+"""Jobs as rows of the list: its columns, and what stands in them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from frontend.components.grid import RIGHT, Column
+from frontend.components.states import STATES
+from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
+from frontend.theme import gpu_colour
+from maat.api.jobs import JobOut
+
+Row: TypeAlias = dict[str, str | float | None]
+
+NEWEST_FIRST = "-submitted_at"
+# Columns have the service's names of what it sorts by: `sort` of the address and of the list.
+SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
+
+IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
+# On a narrow page the grid leaves out `remaining` and `restarts` (assets/maat.js, fitColumns). The name takes what the others leave; it is cut in its middle, where it must be, since names that begin alike end otherwise.
+COLUMNS: list[Column] = [
+    {
+        "field": "name",
+        "colId": "name",
+        "headerName": "Job",
+        "flex": 4,
+        "minWidth": 140,
+        "sortable": True,
+        "cellRenderer": "MaatLink",
+        "cellRendererParams": {"cutInMiddle": True},
+        "tooltipField": "name",
+    },
+    {
+        "field": "state",
+        "colId": "state",
+        "headerName": "State",
+        "width": 108,
+        "sortable": True,
+        "cellRenderer": "MaatState",
+        "tooltipField": "reason",
+    },
+    {
+        "field": "model",
+        "colId": "model",
+        "headerName": "Model",
+        "flex": 1,
+        "minWidth": 100,
+        "sortable": True,
+        "tooltipField": "model",
+    },
+    {
+        "field": "want",
+        "headerName": "Wants",
+        "headerTooltip": "GPUs that it asks for",
+        "width": 80,
+        "tooltipField": "want",
+    },
+    {
+        "field": "have",
+        "headerName": "Has",
+        "headerTooltip": "GPUs that it holds",
+        "width": 104,
+        "cellRenderer": "MaatGpus",
+    },
+    {
+        "field": "progress_share",
+        "colId": "progress",
+        "headerName": "Progress",
+        "width": 96,
+        "tooltipField": "remaining_words",
+        "sortable": True,
+        "cellRenderer": "MaatProgress",
+    },
+    {"field": "remaining", "headerName": "Remaining", "width": 94, **IN_CLUSTER_TIME, **RIGHT},
+    {
+        "field": "wait",
+        "headerName": "Waited",
+        "width": 86,
+        "tooltipField": "wait_exact",
+        **IN_CLUSTER_TIME,
+        **RIGHT,
+    },
+    {
+        "field": "gpu_hours",
+        "colId": "gpu_hours",
+        "headerName": "GPU-hours",
+        "width": 80,
+        "sortable": True,
+        **RIGHT,
+    },
+    {
+        "field": "submitted",
+        "colId": "submitted_at",
+        "headerName": "Submitted",
+        "width": 106,
+        "tooltipField": "submitted_exact",
+        "sortable": True,
+        **IN_CLUSTER_TIME,
+        **RIGHT,
+    },
+    {
+        "field": "tenant",
+        "headerName": "Tenant",
+        "flex": 1,
+        "minWidth": 70,
+        "tooltipField": "tenant",
+    },
+    {
+        "field": "restarts",
+        "colId": "restarts",
+        "headerName": "Restarts",
+        "width": 74,
+        "sortable": True,
+        **RIGHT,
+    },
+]
+
+
+def columns_sorted(wish: str | None) -> list[Column]:
+    """The columns, one of them sorted: by which `wish` says, as the service names it, else the newest first."""
+    given = wish if wish is not None and wish.removeprefix("-") in SORTS else NEWEST_FIRST
+    order = "desc" if given.startswith("-") else "asc"
+    return [
+        {**column, "sort": order} if column.get("colId") == given.removeprefix("-") else column
+        for column in COLUMNS
+    ]
+
+
+def row_of(job: JobOut) -> Row:
+    """A job as a row: words for people, hidden fields for links and colours."""
+    look = STATES.get(job["state"])
+    held = job["allocation"]
+    return {
+        "id": job["id"],
+        "href": f"/jobs/{job['id']}",
+        "name": job["name"],
+        "state": job["state"],
+        "glyph": look.glyph if look else "?",
+        "hue": look.hue if look else "gray",
+        "reason": (job["reason"] or {}).get("sentence"),
+        "model": job["model"],
+        "tenant": job["tenant"],
+        "want": wanted(job),
+        "have": gpus(held["gpu_count"], held["gpu_type"]) if held else ABSENT,
+        "colour": gpu_colour(held["gpu_type"]) if held else None,
+        "progress_share": job["progress"],
+        "remaining": duration(job["remaining_seconds"]),
+        "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now"
+        if held
+        else None,
+        "wait": duration(job["wait_seconds"]),
+        "wait_exact": f"{job['wait_seconds']:.0f} s of cluster time",
+        "gpu_hours": gpu_hours(job["gpu_hours"]),
+        "restarts": job["restarts"],
+        "submitted": clock(job["submitted_at"]).rpartition(":")[0],
+        "submitted_exact": f"{clock(job['submitted_at'])} of cluster time",
+    }
+
+
+def wanted(job: JobOut) -> str:
+    """`1 to 16`, `4`, `2 or more`."""
+    if job["adaptivity"] == "rigid":
+        return str(job["gpu_count"])
+    if job["max_gpus"] is None:
+        return f"{job['min_gpus']} or more"
+    return (
+        str(job["min_gpus"])
+        if job["min_gpus"] == job["max_gpus"]
+        else f"{job['min_gpus']} to {job['max_gpus']}"
+    )

@@ -1,0 +1,149 @@
+"""What the submit form offers: models and GPU types of the cluster, and which fields there are."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dash import Dash, Input, Output, State
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, Changes, answer
+from frontend.formatting import count, plural
+from frontend.pages.submit.fields import HIDDEN, SHAPED, SHOWN, box_id, field_id
+from frontend.pages.submit.model import (
+    LATENCY,
+    Capacity,
+    Model,
+    capacity_of,
+    meaningless,
+    model_of,
+    most_gpus,
+    named_model,
+    types_of,
+)
+from frontend.shell import NO_CLUSTER
+from frontend.theme import gpu_order
+from maat.client import calls
+
+COUNTS = ("gpu_count", "min_gpus", "max_gpus")
+
+
+def register(app: Dash, api: Api) -> None:
+    answer(
+        app,
+        partial(offer, api),
+        output={
+            "models": Output("submit-models", "data"),
+            "capacity": Output("submit-capacity", "data"),
+            "choices": Output("submit-model", "data"),
+            "chosen": Output("submit-model", "value"),
+        },
+        inputs={"cluster_id": Input("cluster-select", "value")},
+        state={"chosen": State("submit-model", "value")},
+    )
+    answer(
+        app,
+        suit,
+        output={
+            "types": Output("submit-gpu-types", "data"),
+            "chosen": Output("submit-gpu-types", "value"),
+            "batch": Output("submit-batch-size", "placeholder"),
+            "max_batch": Output("submit-max-batch-size", "placeholder"),
+        },
+        inputs={
+            "name": Input("submit-model", "value"),
+            "models": Input("submit-models", "data"),
+            "capacity": Input("submit-capacity", "data"),
+            "kind": Input("submit-workload-kind", "value"),
+        },
+        state={"chosen": State("submit-gpu-types", "value")},
+    )
+    answer(
+        app,
+        limit,
+        output={name: Output(field_id(name), "max") for name in COUNTS},
+        inputs={
+            "name": Input("submit-model", "value"),
+            "chosen": Input("submit-gpu-types", "value"),
+            "capacity": Input("submit-capacity", "data"),
+        },
+        state={"models": State("submit-models", "data")},
+    )
+    answer(
+        app,
+        shape,
+        output={name: Output(box_id(name), "style") for name in SHAPED},
+        inputs={
+            "adaptivity": Input("submit-adaptivity", "value"),
+            "kind": Input("submit-workload-kind", "value"),
+        },
+    )
+
+
+async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Changes:
+    """Offer the models that run on the cluster that the job goes to."""
+    capacity: Capacity = {}
+    try:
+        async with api.visitor() as maat:
+            models = (await maat.send(calls.models()))["items"]
+            if cluster_id is not None and cluster_id != NO_CLUSTER:
+                capacity = capacity_of(await maat.send(calls.cluster_state(cluster_id)))
+    except Failure:
+        return NOTHING
+    runs_here = [model for model in models if types_of(model, capacity)]
+    choices = [
+        {"value": model["name"], "label": f"{model['title']} · {model['dataset']}"}
+        for model in runs_here
+    ]
+    names = [model["name"] for model in runs_here]
+    return {
+        "models": [model_of(model) for model in runs_here],
+        "capacity": capacity,
+        "choices": choices,
+        "chosen": chosen if chosen in names else next(iter(names), None),
+    }
+
+
+async def suit(
+    *,
+    name: str | None,
+    models: list[Model],
+    capacity: Capacity | None,
+    kind: str,
+    chosen: list[str] | None,
+) -> Changes:
+    """Offer the GPU types that the model can use, and say what an empty batch size means."""
+    model = named_model(models, name)
+    types = gpu_order(types_of(model, capacity))
+    kept = [each for each in chosen or () if each in types]
+    changes: dict[str, object] = {"batch": "", "max_batch": ""}
+    changes["types"] = [
+        {
+            "value": each,
+            "label": f"{each} ({plural(capacity[each], 'GPU')})" if capacity else each,
+        }
+        for each in types
+    ]
+    if model is None:
+        return {**changes, "chosen": kept}
+    own = f"{count(model['initial_batch_size'])}, the model's own"
+    changes["batch"] = "requests" if kind == LATENCY else own
+    changes["max_batch"] = count(model["max_batch_size"])
+    return changes if kept == chosen else {**changes, "chosen": kept}
+
+
+async def limit(
+    *,
+    name: str | None,
+    chosen: list[str] | None,
+    capacity: Capacity | None,
+    models: list[Model],
+) -> Changes:
+    """Offer no more GPUs than the cluster has of one type."""
+    return dict.fromkeys(COUNTS, most_gpus(named_model(models, name), chosen, capacity))
+
+
+async def shape(*, adaptivity: str, kind: str) -> Changes:
+    """Hide the fields that mean nothing for this kind of job."""
+    empty = meaningless(adaptivity, kind)
+    return {name: HIDDEN if name in empty else SHOWN for name in SHAPED}
