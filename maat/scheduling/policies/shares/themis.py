@@ -23,7 +23,7 @@ from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.auction import Outcome, auction
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
-from maat.scheduling.solving.assignment_problem import SolveOptions
+from maat.scheduling.solving.assignment.problem import SolveOptions
 from maat.scheduling.solving.report import SolveReport
 
 SHORTEST_SECONDS = 1e-6  # least time that a job takes
