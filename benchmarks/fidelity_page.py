@@ -9,6 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
 
+from benchmarks.fidelity_metrics import (
+    CONTENTION,
+    METRICS,
+    Metric,
+    cell,
+    difference,
+    percent,
+    table,
+)
 from benchmarks.fidelity_runs import (
     ARTIFACT,
     ARTIFACT_TRACES,
@@ -39,39 +48,6 @@ from benchmarks.published import SIMULATOR as SIMULATOR_SOURCE
 Outcomes = Mapping[Run, Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A column: the field, its heading, digits, and the allowed deviations.
-
-    Deviations are shares, on each trace and on the mean; None: unlimited.
-    """
-
-    name: str
-    heading: str
-    digits: int
-    each: float | None = None
-    mean: float | None = None
-
-    def of(self, figures: RunFigures) -> float:
-        return float(getattr(figures, self.name))
-
-    def text(self, value: float) -> str:
-        return f"{value:.{self.digits}f}"
-
-
-METRICS = (
-    Metric("avg_jct_hours", "average JCT, h", 3, 0.05, 0.03),
-    Metric("p99_jct_hours", "p99 JCT, h", 2, 0.20, 0.12),
-    Metric("makespan_hours", "makespan, h", 2, 0.07),
-    Metric("gpu_hours_per_job", "GPU-hours per job", 2, mean=0.10),
-    Metric("restarts_per_job", "restarts per job", 2, mean=0.10),
-)
-CONTENTION = (
-    Metric("contention_mean", "contention, mean", 1),
-    Metric("contention_max", "contention, most", 0),
-)
-
-
 def page(outcomes: Outcomes) -> str:
     parts = [
         _head(),
@@ -93,25 +69,6 @@ def _head() -> str:
         f"profiles, on `{CLUSTER}` unless said.\n\n"
         f"- *Published simulator*: {SIMULATOR_SOURCE}.\n- *Paper*: {PAPER_SOURCE}."
     )
-
-
-def difference(ours: float, theirs: float) -> float:
-    """Return the relative difference, as a share of theirs."""
-    return ours / theirs - 1
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:+.1f} %".replace("-", "−")
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
-    """Write a Markdown table; the first columns are words, the others figures."""
-    lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _cell(metric: Metric, ours: float, theirs: float) -> str:
-    return f"{metric.text(ours)} ({metric.text(theirs)}, {percent(difference(ours, theirs))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +317,7 @@ def _beside_paper(outcomes: Outcomes) -> str:
             name = f"{family} 1" if len(runs) == 1 else f"{family} 1 to {len(runs)}"
             pooled = family_figures([outcomes[run] for run in runs])
             rows.append(
-                [name, *(_cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))]
+                [name, *(cell(m, m.of(pooled), m.of(published)) for m in (*METRICS, *CONTENTION))]
             )
     shown = table(["traces", *(m.heading for m in (*METRICS, *CONTENTION))], rows)
     words = _listed([*(tell(outcomes) for tell in MEASURED), *PAPER_DIFFERENCES])
@@ -387,7 +344,7 @@ def _simulator_beside_paper() -> str:
         rows.append(
             [
                 ", ".join(traces),
-                *(_cell(metric, mean[metric], metric.of(published)) for metric in METRICS),
+                *(cell(metric, mean[metric], metric.of(published)) for metric in METRICS),
             ]
         )
     return table(["traces", *(m.heading for m in METRICS)], rows)

@@ -19,7 +19,7 @@ from maat.api.fields import rfc3339
 from maat.api.service import HealthOut, WorkerOut
 
 _MISSED_ROUNDS = 3
-# A round younger than minus this was committed before the clock was set back.
+# A round dated further ahead than this was committed before the clock was set back.
 _CLOCKS_APART_SECONDS = 5.0
 
 

@@ -26,7 +26,7 @@ class RunOptions:
     ] = "0"
     processes: Annotated[
         int | None,
-        whole_option("--workers", least=1, most=256, help="Processes; by default one per core."),
+        whole_option("--workers", least=1, most=256, help="Processes; default: one per core."),
     ] = None
     cache: Annotated[
         Path | None,

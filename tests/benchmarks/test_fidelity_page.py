@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fidelity_page import difference, family_figures, moved, page
+from benchmarks.fidelity_metrics import difference
+from benchmarks.fidelity_page import family_figures, moved, page
 from benchmarks.fidelity_runs import (
     ARTIFACT,
     ARTIFACT_TRACES,

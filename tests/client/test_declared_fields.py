@@ -15,7 +15,7 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster
 from backend.simulations.traces import workload_of
-from frontend.components.job_form import body_of, values_like
+from frontend.pages.submit.model import body_of, values_like
 from maat.api.jobs import JobBody, JobOut
 from maat.client import Client
 from maat.scheduling import cluster as engine
