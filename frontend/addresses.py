@@ -9,7 +9,7 @@ from typing import Any
 import dash
 from dash import dcc, html
 
-from frontend.routing import several
+from frontend.routing import query_values
 
 # What is wrong with a value, as a sentence; None where it is understood.
 Check = Callable[[str], str | None]
@@ -94,7 +94,7 @@ def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list
     for name, given in query.items():
         if name == CLUSTER:
             continue
-        for value in several(given):
+        for value in query_values(given):
             if name not in takes:
                 known = ", ".join([CLUSTER, *takes])
                 found.append(

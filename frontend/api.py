@@ -66,7 +66,7 @@ def _is_about_the_visitor(header: str) -> bool:
     return header not in ABOUT_THE_MESSAGE and not header.startswith(ABOUT_THE_MESSAGE_PREFIXES)
 
 
-def said(error: Exception) -> tuple[str, str]:
+def error_message(error: Exception) -> tuple[str, str]:
     """A failure as a title and what to do about it."""
     if isinstance(error, ApiError):
         again = "Try again in a moment." if error.retryable else ""

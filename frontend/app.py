@@ -67,7 +67,7 @@ def mount_pages(service: FastAPI) -> Dash:
         serve_locally=True,
         suppress_callback_exceptions=True,
         include_pages_meta=False,
-        hooks={"request_post": "window.maatOnlyChanged"},
+        hooks={"request_post": "window.maat.onlyChanged"},
         add_log_handler=False,
     )
     cast(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from dash.development.base_component import Component
 
 from frontend.components.cards import error_state
-from frontend.problems import worded
+from frontend.problems import friendly_message
 from maat.client import ApiError
 from maat.client.errors import FieldProblem
 
@@ -17,7 +17,7 @@ FormValues: TypeAlias = Mapping[str, Any]
 MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
 
 
-def spread(
+def errors_by_field(
     error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str
 ) -> tuple[dict[str, str], Component | None]:
     """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
@@ -35,7 +35,9 @@ def spread(
             loose = True
             continue
         words = (
-            _row_words(error, problem) if field == "csv" else worded(problem, empty_name=empty_name)
+            _row_words(error, problem)
+            if field == "csv"
+            else friendly_message(problem, empty_name=empty_name)
         )
         beside[field] = " ".join(filter(None, (beside.get(field), words)))
     return beside, error_state(error) if loose else None

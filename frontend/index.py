@@ -16,31 +16,30 @@ INDEX = """<!DOCTYPE html>
         {%favicon%}
         {%css%}
         <script>
-            (function () {
-                var choice = null;
+            (() => {
+                let choice = null;
                 try {
-                    Object.keys(localStorage).forEach(function (key) {
-                        if (key.indexOf('scheme-choice') >= 0) { choice = JSON.parse(localStorage[key])[0]; }
+                    Object.keys(localStorage).forEach((key) => {
+                        if (key.includes('scheme-choice')) { choice = JSON.parse(localStorage[key])[0]; }
                     });
                 } catch (ignored) { choice = null; }
-                var dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+                const dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
-                var running = 0, rested = true, rest = null, send = window.fetch;
-                var whenIdle = window.requestIdleCallback || setTimeout;
+                let running = 0, rested = true, rest = null;
+                const send = window.fetch, whenIdle = window.requestIdleCallback || setTimeout;
                 function ended() {
                     running -= 1;
                     clearTimeout(rest);
-                    rest = setTimeout(function () { whenIdle(function () { rested = running === 0; }); }, 500);
+                    rest = setTimeout(() => whenIdle(() => { rested = running === 0; }), 500);
                 }
                 window.fetch = function (target) {
-                    var counted = String((target && target.url) || target).indexOf('_dash-update-component') >= 0;
+                    const counted = String((target && target.url) || target).includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
                     running += 1;
                     rested = false;
                     return send.apply(this, arguments).finally(ended);
                 };
-                window.maatBusy = function () { return running > 0; };
-                window.maatAtRest = function () { return rested; };
+                window.maat = { busy: () => running > 0, atRest: () => rested };
             })();
         </script>
     </head>

@@ -26,7 +26,7 @@ SAY_ENOUGH = frozenset(
 )
 
 
-def worded(problem: FieldProblem, *, empty_name: str) -> str:
+def friendly_message(problem: FieldProblem, *, empty_name: str) -> str:
     """The sentence to show; `empty_name` is what to say of a name that was left empty."""
     if problem.code in ("missing", "string_too_short") and problem.field == "name":
         return empty_name

@@ -14,7 +14,7 @@ QueryValue: TypeAlias = "str | Sequence[str] | None"
 
 
 def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
-    """A callback that runs in the browser: `function` of assets/maat.js."""
+    """A callback that runs in the browser: `function` of one of the scripts in assets/."""
     app.clientside_callback(ClientsideFunction("maat", function), *dependencies, **more)  # type: ignore[no-untyped-call]
 
 
@@ -28,7 +28,7 @@ def submits(button_id: str) -> dict[str, Any]:
     return {"data-submit": button_id}
 
 
-def presses(store_id: str, **what: str) -> dict[str, Any]:
+def click_target(store_id: str, **what: str) -> dict[str, Any]:
     """Makes a button put `what` it stands for, and when, into a store of its page.
 
     For buttons in what a page draws again: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
@@ -66,12 +66,12 @@ def path_to(path: str, *, cluster: str | None = None, **query: QueryValue) -> st
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-def one(value: QueryValue) -> str | None:
+def query_value(value: QueryValue) -> str | None:
     """A query parameter that stands once: the first of them where it was given several times."""
     first = value[0] if isinstance(value, list) and value else value
     return first if isinstance(first, str) else None
 
 
-def several(value: QueryValue) -> list[str]:
+def query_values(value: QueryValue) -> list[str]:
     """A query parameter that may stand several times."""
     return [] if value in (None, "") else list(value) if isinstance(value, list) else [str(value)]

@@ -17,7 +17,9 @@ from frontend.theme import MANTINE_THEME
 
 HEARTBEAT_MILLISECONDS = 3000
 NO_CLUSTER = "none"
-NARROW_PIXELS = 900  # as in assets/maat.css and maat.js: below, the navigation lies over the page and is closed until it is asked for
+NARROW_PIXELS = (
+    900  # as in assets/maat.css and navigation.js: below, the navigation lies over the page
+)
 
 NAVIGATION = (
     ("Overview", "/", "overview"),
@@ -223,7 +225,7 @@ def register_shell(app: Dash, api: Api) -> None:
 
 
 def _register_frame(app: Dash) -> None:
-    """Register colours, freshness, navigation and help (assets/shell.js)."""
+    """Register colours, freshness, navigation and help (assets/colours.js, heartbeat.js, navigation.js)."""
     in_browser(
         app,
         "scheme",

@@ -1,8 +1,8 @@
 /* Every chart in words, for those who do not see it: a name that sums it up, and its numbers as a table. Reads what Plotly has drawn. */
-(function () {
+(() => {
     'use strict';
 
-    var MOST_ROWS = 500, MOST_LINES = 6;
+    const MOST_ROWS = 500, MOST_LINES = 6;
 
     function text(value) {
         if (value === null || value === undefined) { return ''; }
@@ -13,53 +13,53 @@
     function listed(values) { return values ? Array.from(values) : []; }
 
     function title(plot, axis) {
-        var shown = plot._fullLayout && plot._fullLayout[axis] && plot._fullLayout[axis].title;
+        const shown = plot._fullLayout && plot._fullLayout[axis] && plot._fullLayout[axis].title;
         return (shown && text(shown.text)) || (axis === 'xaxis' ? 'x' : 'y');
     }
 
-    function lines(plot) { return (plot.data || []).filter(function (trace) { return trace.type !== 'heatmap' && listed(trace.y || trace.x).length; }); }
+    function lines(plot) { return (plot.data || []).filter(trace => trace.type !== 'heatmap' && listed(trace.y || trace.x).length); }
 
-    function heatmaps(plot) { return (plot.data || []).filter(function (trace) { return trace.type === 'heatmap'; }); }
+    function heatmaps(plot) { return (plot.data || []).filter(trace => trace.type === 'heatmap'); }
 
     /* ---- a name ---- */
 
     function extent(trace) {
-        var across = trace.orientation === 'h', values = listed(across ? trace.x : trace.y).filter(function (value) { return typeof value === 'number'; });
+        const across = trace.orientation === 'h', values = listed(across ? trace.x : trace.y).filter(value => typeof value === 'number');
         if (!values.length) { return text(trace.name) || 'values'; }
-        var least = Math.min.apply(null, values), most = Math.max.apply(null, values);
-        var range = least === most ? text(least) : text(least) + ' to ' + text(most);
-        return (text(trace.name) || 'values') + ': ' + range + (trace.type === 'bar' || trace.type === 'box' ? '' : ', last ' + text(values[values.length - 1]));
+        const least = Math.min.apply(null, values), most = Math.max.apply(null, values);
+        const range = least === most ? text(least) : `${text(least)} to ${text(most)}`;
+        return `${text(trace.name) || 'values'}: ${range}${trace.type === 'bar' || trace.type === 'box' ? '' : `, last ${text(values[values.length - 1])}`}`;
     }
 
-    function waits(plot) { var meta = plot.layout && plot.layout.meta; return Boolean(meta && meta.state === 'waiting'); }
+    function waits(plot) { const meta = plot.layout && plot.layout.meta; return Boolean(meta && meta.state === 'waiting'); }
 
     function summary(plot) {
-        var meta = plot.layout && plot.layout.meta, drawn = lines(plot), maps = heatmaps(plot);
+        const meta = plot.layout && plot.layout.meta, drawn = lines(plot), maps = heatmaps(plot);
         if (waits(plot)) { return 'Chart, nothing drawn yet'; }
-        if (meta && meta.state) { return listed(plot.layout.annotations).map(function (note) { return text(note.text); }).join(' '); }
+        if (meta && meta.state) { return listed(plot.layout.annotations).map(note => text(note.text)).join(' '); }
         if (!drawn.length && !maps.length) { return 'Chart, nothing drawn yet'; }
-        var axes = title(plot, 'yaxis') + ' by ' + title(plot, 'xaxis');
-        var told = maps.map(function (map) { return listed(map.y).length + ' rows, ' + listed(map.x).length + ' columns'; })
+        const axes = `${title(plot, 'yaxis')} by ${title(plot, 'xaxis')}`;
+        const told = maps.map(map => `${listed(map.y).length} rows, ${listed(map.x).length} columns`)
             .concat(drawn.slice(0, MOST_LINES).map(extent));
-        if (drawn.length > MOST_LINES) { told.push('and ' + (drawn.length - MOST_LINES) + ' more'); }
-        return 'Chart: ' + axes + '. ' + told.join('; ') + '.';
+        if (drawn.length > MOST_LINES) { told.push(`and ${drawn.length - MOST_LINES} more`); }
+        return `Chart: ${axes}. ${told.join('; ')}.`;
     }
 
     /* ---- a table ---- */
 
     function table(heads, rows) {
-        var made = document.createElement('table');
+        const made = document.createElement('table');
         made.className = 'plain-table';
-        var head = made.createTHead().insertRow(), body = made.createTBody();
-        heads.forEach(function (words) {
-            var cell = head.appendChild(document.createElement('th'));
+        const head = made.createTHead().insertRow(), body = made.createTBody();
+        heads.forEach(words => {
+            const cell = head.appendChild(document.createElement('th'));
             cell.scope = 'col';
             cell.textContent = words;
         });
-        rows.slice(0, MOST_ROWS).forEach(function (values) {
-            var row = body.insertRow();
-            values.forEach(function (value) {
-                var cell = row.insertCell();
+        rows.slice(0, MOST_ROWS).forEach(values => {
+            const row = body.insertRow();
+            values.forEach(value => {
+                const cell = row.insertCell();
                 cell.textContent = text(value);
                 if (typeof value === 'number') { cell.className = 'number'; }
             });
@@ -68,26 +68,26 @@
     }
 
     function rowsOf(plot) {
-        var rows = [];
-        lines(plot).forEach(function (trace) {
-            var x = listed(trace.x), y = listed(trace.y);
-            for (var at = 0; at < Math.max(x.length, y.length); at += 1) { rows.push([text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at]); }
+        const rows = [];
+        lines(plot).forEach(trace => {
+            const x = listed(trace.x), y = listed(trace.y);
+            for (let at = 0; at < Math.max(x.length, y.length); at += 1) { rows.push([text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at]); }
         });
         return rows;
     }
 
     function tables(plot) {
-        var made = heatmaps(plot).map(function (map) {
-            var x = listed(map.x), words = plot._fullLayout.xaxis.ticktext || x;
-            var rows = listed(map.z).map(function (values, at) { return [listed(map.y)[at]].concat(listed(values)); });
-            return table([title(plot, 'yaxis')].concat(x.map(function (value, at) { return text(words[at] === undefined ? value : words[at]); })), rows);
+        const made = heatmaps(plot).map(map => {
+            const x = listed(map.x), words = plot._fullLayout.xaxis.ticktext || x;
+            const rows = listed(map.z).map((values, at) => [listed(map.y)[at]].concat(listed(values)));
+            return table([title(plot, 'yaxis')].concat(x.map((value, at) => text(words[at] === undefined ? value : words[at]))), rows);
         });
-        var rows = rowsOf(plot);
+        const rows = rowsOf(plot);
         if (rows.length) { made.push(table(['Series', title(plot, 'xaxis'), title(plot, 'yaxis')], rows)); }
         if (rows.length > MOST_ROWS) {
-            var more = document.createElement('p');
+            const more = document.createElement('p');
             more.className = 'hint';
-            more.textContent = 'The first ' + MOST_ROWS + ' of ' + rows.length + ' points.';
+            more.textContent = `The first ${MOST_ROWS} of ${rows.length} points.`;
             made.push(more);
         }
         return made;
@@ -95,10 +95,10 @@
 
     /* ---- keeping both true ---- */
 
-    function fill(box) { var plot = box.querySelector('.js-plotly-plot'); if (plot) { box.querySelector('.chart-table').replaceChildren.apply(box.querySelector('.chart-table'), tables(plot)); } }
+    function fill(box) { const plot = box.querySelector('.js-plotly-plot'); if (plot) { box.querySelector('.chart-table').replaceChildren.apply(box.querySelector('.chart-table'), tables(plot)); } }
 
     function tell(plot) {
-        var box = plot.closest('.graph');
+        const box = plot.closest('.graph');
         plot.setAttribute('role', 'img');
         plot.setAttribute('aria-label', summary(plot));
         if (!box) { return; }
@@ -107,24 +107,24 @@
         if (box.classList.contains('as-table')) { fill(box); }
     }
 
-    var waiting = false;
+    let waiting = false;
     function look() {
         waiting = false;
-        document.querySelectorAll('.js-plotly-plot').forEach(function (plot) {
+        document.querySelectorAll('.js-plotly-plot').forEach(plot => {
             if (plot.maatTold || !plot.on || !plot._fullLayout) { return; }
             plot.maatTold = true;
-            plot.on('plotly_afterplot', function () { tell(plot); });
+            plot.on('plotly_afterplot', () => { tell(plot); });
             tell(plot);
         });
     }
-    new MutationObserver(function () {
+    new MutationObserver(() => {
         if (!waiting) { waiting = true; requestAnimationFrame(look); }
     }).observe(document.documentElement, {childList: true, subtree: true});
 
-    document.addEventListener('click', function (event) {
-        var toggle = event.target.closest && event.target.closest('.chart-toggle');
+    document.addEventListener('click', event => {
+        const toggle = event.target.closest && event.target.closest('.chart-toggle');
         if (!toggle) { return; }
-        var box = toggle.closest('.graph'), shown = box.classList.toggle('as-table');
+        const box = toggle.closest('.graph'), shown = box.classList.toggle('as-table');
         toggle.setAttribute('aria-pressed', String(shown));
         toggle.textContent = shown ? 'Chart' : 'Table';
         if (shown) { fill(box); }

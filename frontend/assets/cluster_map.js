@@ -1,14 +1,15 @@
 /* Draws the cluster map: one square a GPU, squares of one job joined, nodes side by side, as large as the place allows. What it draws is
    made by frontend/figures/cluster_map.py; it fetches nothing. Arrow keys walk over it, Enter opens what is under the focus. */
-(function () {
+(() => {
     'use strict';
 
-    var LARGEST = 64, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
-    var NODE_NAME = 14, TYPE_NAME = 34, LETTER = 6.6, LINE = 12;
-    var FEW_NODES = 60;  // of so many each is as wide as its name
+    const { maat } = window;
+    const LARGEST = 64, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
+    const NODE_NAME = 14, TYPE_NAME = 34, LETTER = 6.6, LINE = 12;
+    const FEW_NODES = 60;  // of so many each is as wide as its name
 
     function make(tag, className, text) {
-        var element = document.createElement(tag);
+        const element = document.createElement(tag);
         element.className = className;
         if (text !== undefined) { element.textContent = text; }
         return element;
@@ -17,82 +18,81 @@
     /* ---- elements ---- */
 
     function where(node, stretch) {
-        var last = stretch.first + stretch.count - 1;
-        return (stretch.count > 1 ? 'GPUs ' + stretch.first + ' to ' + last : 'GPU ' + stretch.first) + ' of ' + node.name + ', ' + node.gpu_type;
+        const last = stretch.first + stretch.count - 1;
+        return `${stretch.count > 1 ? `GPUs ${stretch.first} to ${last}` : `GPU ${stretch.first}`} of ${node.name}, ${node.gpu_type}`;
     }
 
-    function words(node, stretch) { return stretch.name + ', ' + where(node, stretch) + (stretch.tenant ? ', tenant ' + stretch.tenant : ''); }
+    function words(node, stretch) { return `${stretch.name}, ${where(node, stretch)}${stretch.tenant ? `, tenant ${stretch.tenant}` : ''}`; }
 
-    function nodeLink(node) { return '/cluster?node=' + encodeURIComponent(node.name); }
+    function nodeLink(node) { return `/cluster?node=${encodeURIComponent(node.name)}`; }
 
     function drawStretch(node, stretch, types) {
-        var link = make('a', 'gpu-stretch gpu-' + stretch.kind);
-        link.href = stretch.job ? '/jobs/' + encodeURIComponent(stretch.job) : nodeLink(node);
+        const link = make('a', `gpu-stretch gpu-${stretch.kind}`);
+        link.href = stretch.job ? `/jobs/${encodeURIComponent(stretch.job)}` : nodeLink(node);
         link.tabIndex = -1;
         link.setAttribute('aria-label', words(node, stretch));
         link.style.setProperty('--count', stretch.count);
-        link.maat = {node: node, stretch: stretch, paint: function (shade) {
-            var look = '-' + types.indexOf(node.gpu_type) + '-' + shade;
+        link.maat = {node, stretch, paint(shade) {
+            const look = `-${types.indexOf(node.gpu_type)}-${shade}`;
             if (link.maat.look === look) { return; }
             link.maat.look = look;
-            link.style.setProperty('--fill', 'var(--fill' + look + ')');
-            link.style.setProperty('--ink', 'var(--ink' + look + ')');
+            link.style.setProperty('--fill', `var(--fill${look})`);
+            link.style.setProperty('--ink', `var(--ink${look})`);
         }};
         if (stretch.kind === 'job') { link.maat.paint(stretch.shade); }
         return link;
     }
 
     function drawNode(node, types) {
-        var element = make('div', 'gpu-node');
+        const element = make('div', 'gpu-node');
         element.setAttribute('role', 'group');
-        element.setAttribute('aria-label', node.name + ': ' + node.held + ' of ' + node.gpu_count + ' ' + node.gpu_type + ' in use');
+        element.setAttribute('aria-label', `${node.name}: ${node.held} of ${node.gpu_count} ${node.gpu_type} in use`);
         element.appendChild(make('div', 'gpu-node-name', node.name));
-        var row = element.appendChild(make('div', 'gpu-row'));
-        node.stretches.forEach(function (stretch) { row.appendChild(drawStretch(node, stretch, types)); });
+        const row = element.appendChild(make('div', 'gpu-row'));
+        node.stretches.forEach(stretch => { row.appendChild(drawStretch(node, stretch, types)); });
         return element;
     }
 
-    function sum(nodes, field) { return nodes.reduce(function (total, node) { return total + node[field]; }, 0); }
+    function sum(nodes, field) { return nodes.reduce((total, node) => total + node[field], 0); }
 
     function typeWords(type, nodes) {
-        var out = sum(nodes, 'drained');
-        return type + ' · ' + sum(nodes, 'held') + ' of ' + sum(nodes, 'gpu_count') + ' GPUs in use on ' + nodes.length +
-            (nodes.length === 1 ? ' node' : ' nodes') + (out ? ', ' + out + ' drained' : '');
+        const out = sum(nodes, 'drained');
+        return `${type} · ${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use on ${nodes.length}${nodes.length === 1 ? ' node' : ' nodes'}${out ? `, ${out} drained` : ''}`;
     }
 
     function drawAll(map) {
-        var state = map.maat, types = state.types;
+        const state = map.maat, types = state.types;
         state.elements = [];
         state.heads = {};
-        var all = document.createDocumentFragment();
-        types.forEach(function (type) {
-            var places = state.nodes.map(function (_, place) { return place; }).filter(function (place) { return state.nodes[place].gpu_type === type; });
+        const all = document.createDocumentFragment();
+        types.forEach(type => {
+            const places = state.nodes.map((_, place) => place).filter(place => state.nodes[place].gpu_type === type);
             if (!places.length) { return; }
-            var head = all.appendChild(make('div', 'gpu-type'));
+            const head = all.appendChild(make('div', 'gpu-type'));
             head.appendChild(make('span', 'swatch')).style.backgroundColor = state.colours[type];
             state.heads[type] = head.appendChild(make('span', ''));
-            var box = all.appendChild(make('div', 'gpu-nodes'));
-            places.forEach(function (place) { state.elements[place] = box.appendChild(drawNode(state.nodes[place], types)); });
+            const box = all.appendChild(make('div', 'gpu-nodes'));
+            places.forEach(place => { state.elements[place] = box.appendChild(drawNode(state.nodes[place], types)); });
         });
         map.replaceChildren(all);
     }
 
     function drawChanged(map, places) {
-        var state = map.maat;
-        places.forEach(function (place) {
-            var old = state.elements[place], links = Array.from(old.querySelectorAll('a'));
-            var focused = links.indexOf(document.activeElement);
-            var element = state.elements[place] = drawNode(state.nodes[place], state.types);
+        const state = map.maat;
+        places.forEach(place => {
+            const old = state.elements[place], links = Array.from(old.querySelectorAll('a'));
+            const focused = links.indexOf(document.activeElement);
+            const element = state.elements[place] = drawNode(state.nodes[place], state.types);
             old.replaceWith(element);
-            if (focused >= 0) { var next = element.querySelectorAll('a'); next[Math.min(focused, next.length - 1)].focus({preventScroll: true}); }
+            if (focused >= 0) { const next = element.querySelectorAll('a'); next[Math.min(focused, next.length - 1)].focus({preventScroll: true}); }
         });
     }
 
     function paint(map, looks) {
-        looks.types.forEach(function (type, at) {
-            type.shades.forEach(function (shade, number) {
-                map.style.setProperty('--fill-' + at + '-' + number, shade.fill);
-                map.style.setProperty('--ink-' + at + '-' + number, shade.ink);
+        looks.types.forEach((type, at) => {
+            type.shades.forEach((shade, number) => {
+                map.style.setProperty(`--fill-${at}-${number}`, shade.fill);
+                map.style.setProperty(`--ink-${at}-${number}`, shade.ink);
             });
         });
     }
@@ -100,7 +100,7 @@
     function say(map, drawing) {
         if (map.dataset.said === drawing.title + drawing.remedy && !map.maat) { return; }
         map.dataset.said = drawing.title + drawing.remedy;
-        var state = make('div', 'panel-state' + (drawing.failed ? ' failed' : ''));
+        const state = make('div', `panel-state${drawing.failed ? ' failed' : ''}`);
         state.setAttribute('role', drawing.failed ? 'alert' : 'status');
         state.appendChild(make('div', 'state-title', drawing.title));
         state.appendChild(make('div', 'state-remedy', drawing.remedy));
@@ -111,12 +111,11 @@
     }
 
     function tell(map) {
-        var state = map.maat, nodes = state.nodes;
-        state.types.forEach(function (type) {
-            if (state.heads[type]) { state.heads[type].textContent = typeWords(type, nodes.filter(function (node) { return node.gpu_type === type; })); }
+        const state = map.maat, nodes = state.nodes;
+        state.types.forEach(type => {
+            if (state.heads[type]) { state.heads[type].textContent = typeWords(type, nodes.filter(node => node.gpu_type === type)); }
         });
-        map.setAttribute('aria-label', 'Cluster map: ' + sum(nodes, 'held') + ' of ' + sum(nodes, 'gpu_count') + ' GPUs in use on ' + nodes.length +
-            ' nodes. Arrow keys move over it, Enter opens a job or a node.');
+        map.setAttribute('aria-label', `Cluster map: ${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use on ${nodes.length} nodes. Arrow keys move over it, Enter opens a job or a node.`);
     }
 
     /* ---- size ---- */
@@ -125,10 +124,10 @@
     function apart(size) { return size < NAMED ? {x: 6, y: 3} : {x: 8, y: 8}; }
 
     function tallness(byType, size, width, named, wide) {
-        return Object.keys(byType).reduce(function (height, type) {
-            var row = 0, rows = 1;
-            byType[type].forEach(function (node) {
-                var needs = Math.max(node.gpu_count * size, wide ? node.name.length * LETTER : 0) + apart(size).x;
+        return Object.keys(byType).reduce((height, type) => {
+            let row = 0, rows = 1;
+            byType[type].forEach(node => {
+                const needs = Math.max(node.gpu_count * size, wide ? node.name.length * LETTER : 0) + apart(size).x;
                 if (row && row + needs > width + apart(size).x) { rows += 1; row = 0; }
                 row += needs;
             });
@@ -138,35 +137,34 @@
 
     /* The largest square with which the map fits its place, with names of nodes or else without; the smallest where none does: then it scrolls. */
     function largest(byType, width, height, few, smallest) {
-        var fits = function (size, named) { return tallness(byType, size, width, named, few) <= height; };
-        var roomy = function (size) {
-            return few || Object.keys(byType).every(function (type) { return byType[type].every(function (node) { return node.name.length * LETTER <= node.gpu_count * size; }); });
-        };
-        for (var size = LARGEST; size >= NAMED; size -= 1) { if (fits(size, true) && roomy(size)) { return {size: size, named: true}; } }
-        for (size = LARGEST; size > smallest && !fits(size, false); size -= 1) { continue; }
-        return {size: size, named: few};
+        const fits = (size, named) => tallness(byType, size, width, named, few) <= height;
+        const roomy = size => few || Object.keys(byType).every(type => byType[type].every(node => node.name.length * LETTER <= node.gpu_count * size));
+        for (let size = LARGEST; size >= NAMED; size -= 1) { if (fits(size, true) && roomy(size)) { return {size, named: true}; } }
+        let size = LARGEST;
+        while (size > smallest && !fits(size, false)) { size -= 1; }
+        return {size, named: few};
     }
 
     function fit(map) {
-        var state = map.maat;
+        const state = map.maat;
         if (!state || !map.offsetWidth) { return; }
-        var few = state.nodes.length <= FEW_NODES, byType = {};
-        state.nodes.forEach(function (node) { (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node); });
-        var chosen = largest(byType, map.offsetWidth - 12, map.clientHeight, few, Number(map.dataset.smallest));
-        var size = chosen.size, named = chosen.named;
-        map.style.setProperty('--square', size + 'px');
-        map.style.setProperty('--apart', apart(size).y + 'px ' + apart(size).x + 'px');
+        const few = state.nodes.length <= FEW_NODES, byType = {};
+        state.nodes.forEach(node => { (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node); });
+        const chosen = largest(byType, map.offsetWidth - 12, map.clientHeight, few, Number(map.dataset.smallest));
+        const size = chosen.size, named = chosen.named;
+        map.style.setProperty('--square', `${size}px`);
+        map.style.setProperty('--apart', `${apart(size).y}px ${apart(size).x}px`);
         map.classList.toggle('unnamed', !named);
         map.classList.toggle('few', few);
         state.size = size;
-        state.elements.forEach(function (element) { nameStretches(element, size); });
-        window.maatShades(map, state.shades);
+        state.elements.forEach(element => { nameStretches(element, size); });
+        maat.shades(map, state.shades);
     }
 
     /* In how many lines of so many letters a name stands, which breaks after hyphens and at spaces; Infinity where a part of it is too long. */
     function linesOf(name, letters) {
-        var lines = 1, used = 0;
-        (name.match(/[^-\s]*[-\s]*/g) || []).forEach(function (part) {
+        let lines = 1, used = 0;
+        (name.match(/[^-\s]*[-\s]*/g) || []).forEach(part => {
             if (part.trimEnd().length > letters) { lines = Infinity; }
             if (used && used + part.trimEnd().length > letters) { lines += 1; used = 0; }
             used += part.length;
@@ -176,19 +174,19 @@
 
     /* A name stands in its squares if it fits whole; else the pointer or the focus shows it. */
     function nameStretches(element, size) {
-        element.querySelectorAll('a').forEach(function (link) {
-            var stretch = link.maat.stretch, letters = Math.floor((stretch.count * size - 12) / LETTER), lines = Math.floor((size - 4) / LINE);
-            var text = stretch.kind === 'job' && linesOf(stretch.name, letters) <= lines ? stretch.name : '';
+        element.querySelectorAll('a').forEach(link => {
+            const stretch = link.maat.stretch, letters = Math.floor((stretch.count * size - 12) / LETTER), lines = Math.floor((size - 4) / LINE);
+            const text = stretch.kind === 'job' && linesOf(stretch.name, letters) <= lines ? stretch.name : '';
             if (link.textContent !== text) { link.replaceChildren.apply(link, text ? [make('span', 'gpu-name', text)] : []); }
         });
     }
 
-    var sizes = new ResizeObserver(function (entries) { entries.forEach(function (entry) { fit(entry.target); }); });
+    const sizes = new ResizeObserver(entries => { entries.forEach(entry => { fit(entry.target); }); });
 
     /* ---- pointer and focus ---- */
 
     function tip() {
-        var shown = document.getElementById('gpu-tip');
+        let shown = document.getElementById('gpu-tip');
         if (!shown) {
             shown = document.body.appendChild(make('div', 'gpu-tip'));
             shown.id = 'gpu-tip';
@@ -198,57 +196,60 @@
     }
 
     function light(map, link) {
-        var job = link && link.maat.stretch.job;
+        const job = link && link.maat.stretch.job;
         map.classList.toggle('dimmed', Boolean(job));
-        map.querySelectorAll('a').forEach(function (one) { one.classList.toggle('lit', Boolean(job) && one.maat.stretch.job === job); });
-        var box = tip();
+        map.querySelectorAll('a').forEach(one => { one.classList.toggle('lit', Boolean(job) && one.maat.stretch.job === job); });
+        const box = tip();
         box.style.display = link ? 'block' : 'none';
         if (!link) { return; }
-        var stretch = link.maat.stretch, at = link.getBoundingClientRect();
+        const stretch = link.maat.stretch, at = link.getBoundingClientRect();
         box.replaceChildren(make('div', 'gpu-tip-name', stretch.name), make('div', 'caption', where(link.maat.node, stretch)));
-        if (stretch.tenant) { box.appendChild(make('div', 'caption', 'tenant ' + stretch.tenant)); }
-        var left = Math.min(at.left, window.innerWidth - box.offsetWidth - 8), above = at.top - box.offsetHeight - 6;
-        box.style.left = Math.max(8, left) + 'px';
-        box.style.top = (above > 0 ? above : at.bottom + 6) + 'px';
+        if (stretch.tenant) { box.appendChild(make('div', 'caption', `tenant ${stretch.tenant}`)); }
+        const left = Math.min(at.left, window.innerWidth - box.offsetWidth - 8), above = at.top - box.offsetHeight - 6;
+        box.style.left = `${Math.max(8, left)}px`;
+        box.style.top = `${above > 0 ? above : at.bottom + 6}px`;
     }
 
     function at(event) { return event.target.closest && event.target.closest('.gpu-stretch'); }
 
     function mapOf(link) { return link.closest('.gpu-map'); }
 
-    document.addEventListener('mouseover', function (event) {
-        var link = at(event);
+    document.addEventListener('mouseover', event => {
+        const link = at(event);
         if (link) { light(mapOf(link), link); return; }
-        document.querySelectorAll('.gpu-map').forEach(function (map) { if (map.maat && tip().style.display === 'block' && !map.contains(document.activeElement)) { light(map, null); } });
+        document.querySelectorAll('.gpu-map').forEach(map => { if (map.maat && tip().style.display === 'block' && !map.contains(document.activeElement)) { light(map, null); } });
     });
-    document.addEventListener('focusin', function (event) {
-        var link = at(event);
+    document.addEventListener('focusin', event => {
+        const link = at(event);
         if (!link) { return; }
-        mapOf(link).querySelectorAll('a[tabindex="0"]').forEach(function (old) { old.tabIndex = -1; });
+        mapOf(link).querySelectorAll('a[tabindex="0"]').forEach(old => { old.tabIndex = -1; });
         link.tabIndex = 0;
         light(mapOf(link), link);
     });
-    document.addEventListener('focusout', function (event) { var link = at(event); if (link && link.isConnected) { light(mapOf(link), null); } });
-    document.addEventListener('scroll', function () { tip().style.display = 'none'; }, {capture: true, passive: true});
+    document.addEventListener('focusout', event => { const link = at(event); if (link && link.isConnected) { light(mapOf(link), null); } });
+    document.addEventListener('scroll', () => { tip().style.display = 'none'; }, {capture: true, passive: true});
 
     /* ---- keys ---- */
 
     function nearest(links, from, down) {
-        var here = from.getBoundingClientRect(), middle = here.left + here.width / 2, best = null, least = Infinity;
-        links.forEach(function (link) {
-            var box = link.getBoundingClientRect(), apart = down ? box.top - here.bottom : here.top - box.bottom;
+        const here = from.getBoundingClientRect();
+        const middle = here.left + here.width / 2;
+        let best = null;
+        let least = Infinity;
+        links.forEach(link => {
+            const box = link.getBoundingClientRect(), apart = down ? box.top - here.bottom : here.top - box.bottom;
             if (apart < 0) { return; }
-            var aside = Math.max(0, box.left - middle, middle - box.right);
+            const aside = Math.max(0, box.left - middle, middle - box.right);
             if (apart * 1000 + aside < least) { least = apart * 1000 + aside; best = link; }
         });
         return best;
     }
 
-    document.addEventListener('keydown', function (event) {
-        var from = at(event);
+    document.addEventListener('keydown', event => {
+        const from = at(event);
         if (!from || event.ctrlKey || event.metaKey || event.altKey) { return; }
-        var links = Array.from(mapOf(from).querySelectorAll('.gpu-stretch')), place = links.indexOf(from);
-        var to = {ArrowRight: links[place + 1], ArrowLeft: links[place - 1], Home: links[0], End: links[links.length - 1]}[event.key];
+        const links = Array.from(mapOf(from).querySelectorAll('.gpu-stretch')), place = links.indexOf(from);
+        let to = {ArrowRight: links[place + 1], ArrowLeft: links[place - 1], Home: links[0], End: links[links.length - 1]}[event.key];
         if (event.key === 'ArrowDown' || event.key === 'ArrowUp') { to = nearest(links, from, event.key === 'ArrowDown'); }
         if (/^(Arrow|Home|End)/.test(event.key)) { event.preventDefault(); }
         if (to) { to.focus(); to.scrollIntoView({block: 'nearest'}); light(mapOf(to), to); }
@@ -258,7 +259,7 @@
 
     function showNode(name) {
         try {
-            var api = window.dash_ag_grid.getApi('cluster-nodes'), row = api.getRowNode(name);
+            const api = window.dash_ag_grid.getApi('cluster-nodes'), row = api.getRowNode(name);
             if (!row) { return false; }
             api.ensureNodeVisible(row, 'middle');
             api.setFocusedCell(row.rowIndex, 'name');
@@ -267,76 +268,75 @@
         } catch (absent) { return false; }
     }
 
-    document.addEventListener('click', function (event) {
-        var link = at(event);
+    document.addEventListener('click', event => {
+        const link = at(event);
         if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
         event.preventDefault();
         tip().style.display = 'none';
         if (!link.maat.stretch.job && showNode(link.maat.node.name)) { return; }
-        window.maatGo(link.getAttribute('href'));
+        maat.go(link.getAttribute('href'));
     });
 
     /* ---- the callback ---- */
 
     /* Takes what changed into the map; what it then holds of every node, and whether that is other nodes than before. */
     function take(map, drawing) {
-        var old = map.maat || {nodes: [], types: [], digests: []};
-        var nodes = old.nodes.slice(0, drawing.count), digests = old.digests.slice(0, drawing.count);
-        var places = Object.keys(drawing.nodes).map(Number);
-        var others = old.nodes.length !== drawing.count;
-        places.forEach(function (place) {
-            var was = nodes[place], is = drawing.nodes[place];
+        const old = map.maat || {nodes: [], types: [], digests: []};
+        const nodes = old.nodes.slice(0, drawing.count), digests = old.digests.slice(0, drawing.count);
+        const places = Object.keys(drawing.nodes).map(Number);
+        let others = old.nodes.length !== drawing.count;
+        places.forEach(place => {
+            const was = nodes[place], is = drawing.nodes[place];
             others = others || !was || was.name !== is.name || was.gpu_type !== is.gpu_type || was.gpu_count !== is.gpu_count;
             nodes[place] = is;
             digests[place] = drawing.digests[place];
         });
-        var types = drawing.looks.types.map(function (type) { return type.name; }), colours = {};
-        drawing.looks.types.forEach(function (type) { colours[type.name] = type.colour; });
+        const types = drawing.looks.types.map(type => type.name), colours = {};
+        drawing.looks.types.forEach(type => { colours[type.name] = type.colour; });
         others = others || types.join() !== old.types.join();
-        map.maat = {nodes: nodes, digests: digests, types: types, colours: colours, elements: old.elements, heads: old.heads, size: old.size,
+        map.maat = {nodes, digests, types, colours, elements: old.elements, heads: old.heads, size: old.size,
             shades: drawing.looks.types.length ? drawing.looks.types[0].shades.length : 1};
-        return {others: others, places: places};
+        return {others, places};
     }
 
     function draw(map, drawing) {
-        var taken = take(map, drawing);
+        const taken = take(map, drawing);
         map.classList.remove('loading');
         paint(map, drawing.looks);
         if (taken.others) { drawAll(map); fit(map); sizes.observe(map); } else {
             drawChanged(map, taken.places);
-            taken.places.forEach(function (place) { nameStretches(map.maat.elements[place], map.maat.size); });
-            if (taken.places.length) { window.maatShades(map, map.maat.shades); }
+            taken.places.forEach(place => { nameStretches(map.maat.elements[place], map.maat.size); });
+            if (taken.places.length) { maat.shades(map, map.maat.shades); }
         }
-        if (!map.querySelector('a[tabindex="0"]')) { var first = map.querySelector('a'); if (first) { first.tabIndex = 0; } }
+        if (!map.querySelector('a[tabindex="0"]')) { const first = map.querySelector('a'); if (first) { first.tabIndex = 0; } }
         tell(map);
         return taken;
     }
 
     /* The node that the address names is shown once its row is there: the grid comes after the map. */
     function showAsked(name, nodes) {
-        var there = !name || nodes.some(function (node) { return node.name === name; });
-        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : 'There is no node “' + name + '” in this cluster. The list below has all its nodes.'});
+        const there = !name || nodes.some(node => node.name === name);
+        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : `There is no node “${name}” in this cluster. The list below has all its nodes.`});
         if (there) { showRow(name, 100); }
     }
 
     function showRow(name, tries) {
         if (name && tries && window.location.pathname === '/cluster' && !showNode(name)) {
-            setTimeout(function () { showRow(name, tries - 1); }, 100);
+            setTimeout(() => { showRow(name, tries - 1); }, 100);
         }
     }
 
-    window.dash_clientside = window.dash_clientside || {};
-    window.dash_clientside.maat = Object.assign(window.dash_clientside.maat || {}, {
-        drawMap: function (drawing, id) {
-            var skip = window.dash_clientside.no_update, map = document.getElementById(id);
-            var withRows = window.dash_clientside.callback_context.outputs_list.length > 1;
+    maat.callbacks({
+        drawMap(drawing, id) {
+            const skip = window.dash_clientside.no_update, map = document.getElementById(id);
+            const withRows = window.dash_clientside.callback_context.outputs_list.length > 1;
             if (!drawing || !map) { return withRows ? [skip, skip, skip] : skip; }
             if (drawing.title) { say(map, drawing); return withRows ? [null, [], skip] : null; }
-            var first = !map.maat, taken = draw(map, drawing), known = {scheme: drawing.scheme, digests: map.maat.digests};
+            const first = !map.maat, taken = draw(map, drawing), known = {scheme: drawing.scheme, digests: map.maat.digests};
             if (!withRows) { return known; }
             if (first) { showAsked(new URLSearchParams(window.location.search).get('node'), map.maat.nodes); }
             return taken.others ? [known, map.maat.nodes, skip]
-                : [known, skip, {update: taken.places.map(function (place) { return map.maat.nodes[place]; })}];
+                : [known, skip, {update: taken.places.map(place => map.maat.nodes[place])}];
         }
     });
 })();

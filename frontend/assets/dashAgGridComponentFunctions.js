@@ -1,84 +1,86 @@
 /* Cells that are more than text. React escapes whatever they show. */
-var dagcomponents = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
+(() => {
+    'use strict';
 
-dagcomponents.MaatLink = function (props) {
-    if (!props.data) { return loadingCell(); }
-    if (!props.value) { return null; }
-    var path = props.data[props.hrefField || 'href'], name = String(props.value);
-    return React.createElement('a', {
-        className: props.cutInMiddle ? 'cut-in-middle' : undefined,
-        title: props.cutInMiddle ? name : undefined,
-        href: path,
-        onClick: function (event) {
-            if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
-            event.preventDefault();
-            window.maatGo(path);
-        },
-    }, props.cutInMiddle ? cutInMiddle(name) : name);
-};
+    const dagcomponents = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
+    const END_KEPT = 10, LINE_KEPT = 18, PHONE_PIXELS = 600;  // on a phone the two parts stand on two lines (assets/maat.css)
 
-/* Two parts, of which the first gives way: what tells names apart stands mostly at their ends. */
-function cutInMiddle(name) {
-    var kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT, end = name.length > kept ? name.length - kept : 0;
-    return [React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)), React.createElement('span', {key: 'end'}, name.slice(end))];
-}
-var END_KEPT = 10, LINE_KEPT = 18, PHONE_PIXELS = 600;  // on a phone the two parts stand on two lines (assets/maat.css)
+    dagcomponents.MaatLink = props => {
+        if (!props.data) { return loadingCell(); }
+        if (!props.value) { return null; }
+        const path = props.data[props.hrefField || 'href'], name = String(props.value);
+        return React.createElement('a', {
+            className: props.cutInMiddle ? 'cut-in-middle' : undefined,
+            title: props.cutInMiddle ? name : undefined,
+            href: path,
+            onClick(event) {
+                if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
+                event.preventDefault();
+                window.maat.go(path);
+            },
+        }, props.cutInMiddle ? cutInMiddle(name) : name);
+    };
 
-dagcomponents.MaatState = function (props) {
-    if (!props.data) { return loadingCell(); }
-    if (!props.value) { return null; }
-    return React.createElement('span', {className: 'state state-' + props.data.hue}, [
-        React.createElement('span', {className: 'state-glyph', key: 'glyph'}, props.data.glyph), props.value]);
-};
+    /* Two parts, of which the first gives way: what tells names apart stands mostly at their ends. */
+    function cutInMiddle(name) {
+        const kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT, end = name.length > kept ? name.length - kept : 0;
+        return [React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)), React.createElement('span', {key: 'end'}, name.slice(end))];
+    }
 
-dagcomponents.MaatProgress = function (props) {
-    if (!props.data) { return loadingCell(); }
-    if (props.value === null || props.value === undefined) { return null; }
-    var share = Math.max(0, Math.min(1, props.value));
-    return React.createElement('span', {className: 'bar-cell'}, [
-        React.createElement('span', {className: 'bar', key: 'bar'}, React.createElement('span', {className: 'bar-fill', style: {width: share * 100 + '%'}})),
-        React.createElement('span', {className: 'bar-text', key: 'text'}, Math.floor(share * 100) + ' %')]);
-};
+    dagcomponents.MaatState = props => {
+        if (!props.data) { return loadingCell(); }
+        if (!props.value) { return null; }
+        return React.createElement('span', {className: `state state-${props.data.hue}`}, [
+            React.createElement('span', {className: 'state-glyph', key: 'glyph'}, props.data.glyph), props.value]);
+    };
 
-dagcomponents.MaatGpus = function (props) {
-    if (!props.data) { return loadingCell(); }
-    if (!props.value) { return null; }
-    return React.createElement('span', {className: 'gpu-cell'}, [
-        props.data.colour ? React.createElement('span', {className: 'swatch', key: 'swatch', style: {backgroundColor: props.data.colour}}) : null, props.value]);
-};
+    dagcomponents.MaatProgress = props => {
+        if (!props.data) { return loadingCell(); }
+        if (props.value === null || props.value === undefined) { return null; }
+        const share = Math.max(0, Math.min(1, props.value));
+        return React.createElement('span', {className: 'bar-cell'}, [
+            React.createElement('span', {className: 'bar', key: 'bar'}, React.createElement('span', {className: 'bar-fill', style: {width: `${share * 100}%`}})),
+            React.createElement('span', {className: 'bar-text', key: 'text'}, `${Math.floor(share * 100)} %`)]);
+    };
 
-/* Who holds the GPUs of a node: a link for each job that may be shown. */
-dagcomponents.MaatHolders = function (props) {
-    var held = (props.value || []).filter(function (stretch) { return stretch.kind === 'job'; });
-    var parts = [];
-    held.forEach(function (stretch, place) {
-        var words = stretch.name + (stretch.count > 1 ? ' (' + stretch.count + ')' : '');
-        var link = {field: 'href', data: {href: '/jobs/' + stretch.job}, value: words};
-        if (place) { parts.push(', '); }
-        parts.push(stretch.job ? React.createElement(dagcomponents.MaatLink, Object.assign({key: place}, link)) : words);
-    });
-    return React.createElement('span', {title: held.map(function (stretch) { return stretch.name; }).join(', ')}, parts);
-};
+    dagcomponents.MaatGpus = props => {
+        if (!props.data) { return loadingCell(); }
+        if (!props.value) { return null; }
+        return React.createElement('span', {className: 'gpu-cell'}, [
+            props.data.colour ? React.createElement('span', {className: 'swatch', key: 'swatch', style: {backgroundColor: props.data.colour}}) : null, props.value]);
+    };
 
-dagcomponents.MaatDrain = function (props) {
-    if (!props.data) { return null; }
-    var action = props.data.drained ? 'restore' : 'drain';
-    return React.createElement('button', {
-        type: 'button',
-        className: 'cell-button',
-        'aria-label': action + ' ' + props.data.name,
-        'data-press': 'cluster-pressed',
-        'data-what': JSON.stringify({action: action, node: props.data.name}),
-    }, action === 'drain' ? 'Drain' : 'Restore');
-};
+    /* Who holds the GPUs of a node: a link for each job that may be shown. */
+    dagcomponents.MaatHolders = props => {
+        const held = (props.value || []).filter(stretch => stretch.kind === 'job');
+        const parts = [];
+        held.forEach((stretch, place) => {
+            const words = stretch.name + (stretch.count > 1 ? ` (${stretch.count})` : '');
+            const link = {field: 'href', data: {href: `/jobs/${stretch.job}`}, value: words};
+            if (place) { parts.push(', '); }
+            parts.push(stretch.job ? React.createElement(dagcomponents.MaatLink, Object.assign({key: place}, link)) : words);
+        });
+        return React.createElement('span', {title: held.map(stretch => stretch.name).join(', ')}, parts);
+    };
 
-/* In a row of a list that is read as one scrolls, until it has come. */
-function loadingCell() { return React.createElement('span', {className: 'loading-line loading'}); }
+    dagcomponents.MaatDrain = props => {
+        if (!props.data) { return null; }
+        const action = props.data.drained ? 'restore' : 'drain';
+        return React.createElement('button', {
+            type: 'button',
+            className: 'cell-button',
+            'aria-label': `${action} ${props.data.name}`,
+            'data-press': 'cluster-pressed',
+            'data-what': JSON.stringify({action, node: props.data.name}),
+        }, action === 'drain' ? 'Drain' : 'Restore');
+    };
 
-/* In place of rows that have not come yet. */
-dagcomponents.MaatLoading = function () {
-    var lines = [92, 84, 96, 78, 88, 72].map(function (width, place) {
-        return React.createElement('span', {key: place, className: 'loading-line', style: {width: width + '%'}});
-    });
-    return React.createElement('div', {className: 'loading-lines loading', role: 'status', 'aria-label': 'Loading'}, lines);
-};
+    /* In a row of a list that is read as one scrolls, until it has come. */
+    function loadingCell() { return React.createElement('span', {className: 'loading-line loading'}); }
+
+    /* In place of rows that have not come yet. */
+    dagcomponents.MaatLoading = () => {
+        const lines = [92, 84, 96, 78, 88, 72].map((width, place) => React.createElement('span', {key: place, className: 'loading-line', style: {width: `${width}%`}}));
+        return React.createElement('div', {className: 'loading-lines loading', role: 'status', 'aria-label': 'Loading'}, lines);
+    };
+})();

@@ -1,8 +1,10 @@
 /* Functions that the grids name. Colours come from the page's own variables, so light and dark need no second theme. */
-var dagfuncs = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
+(() => {
+    'use strict';
 
-dagfuncs.maatTheme = function (theme) {
-    return theme.withParams({
+    const dagfuncs = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
+
+    dagfuncs.maatTheme = theme => theme.withParams({
         browserColorScheme: 'inherit',
         fontFamily: 'inherit',
         fontSize: 13,
@@ -22,4 +24,4 @@ dagfuncs.maatTheme = function (theme) {
         cellHorizontalPadding: 5,
         columnBorder: false,
     });
-};
+})();

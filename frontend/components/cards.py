@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
-from frontend.api import said
+from frontend.api import error_message
 from frontend.routing import aria
 
 GRAPH_CONFIG: Any = {
@@ -159,7 +159,7 @@ def missing(title: str, remedy: str, words: str, href: str) -> Component:
 
 def error_state(error: Exception) -> html.Div:
     """What failed, and what to do. The text comes from the service's problem document."""
-    title, remedy = said(error)
+    title, remedy = error_message(error)
     return html.Div(
         [
             html.Div(["⚠ ", title], className="state-title"),

@@ -8,7 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output
 
-from frontend.routing import aria, in_browser, one
+from frontend.routing import aria, in_browser, query_value
 from maat.vocabulary import FairnessRule
 
 RULES = tuple(FairnessRule)
@@ -21,7 +21,7 @@ MEANINGS: Mapping[FairnessRule, str] = {
 
 def asked(rule: Any) -> FairnessRule:
     """The rule that an address names; the first where it names none, or none that there is."""
-    named = one(rule)
+    named = query_value(rule)
     return next((known for known in RULES if known == named), RULES[0])
 
 

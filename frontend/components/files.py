@@ -21,7 +21,7 @@ class NoText(ValueError):
 def file_box(
     box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str
 ) -> dcc.Upload:
-    """Files that are too large are refused by name: assets/maat.js reads here how large one may be."""
+    """Files that are too large are refused by name: assets/upload.js reads here how large one may be."""
     limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES}
     target = html.Div(
         [words, html.A(choose, href="#", role="button", className="choose", **aria(label))],

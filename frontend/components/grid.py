@@ -1,6 +1,6 @@
 """The table of every page: AG Grid with 32 px rows, themed by its theme function, in the colours of the page.
 
-Until its rows have come it looks like loading. Why it has none is said in its place: in the element of `told(grid_id)`, which hides it while it is filled.
+Until its rows have come it looks like loading. Why it has none is said in its place: in the element of `placeholder_id(grid_id)`, which hides it while it is filled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Column: TypeAlias = dict[str, object]
 RIGHT: Column = {"type": "rightAligned"}
 
 
-def told(grid_id: str) -> str:
+def placeholder_id(grid_id: str) -> str:
     """The element that stands in place of a grid once it holds something: an empty or a failed state."""
     return f"{grid_id}-told"
 
@@ -63,4 +63,4 @@ def grid(
         style=style,
         **more,
     )
-    return html.Div([html.Div(id=told(grid_id), className="grid-told"), drawn])
+    return html.Div([html.Div(id=placeholder_id(grid_id), className="grid-told"), drawn])

@@ -15,7 +15,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.parameter_fields import Typed, errors_of, every, parameter_states
-from frontend.forms import FormValues, spread
+from frontend.forms import FormValues, errors_by_field
 from maat.api.simulations import SimulationOut
 from maat.api.sweeps import SweepDetail
 from maat.client.calls import Call, RawBody
@@ -134,7 +134,7 @@ async def run(
         async with api.visitor() as maat:
             begun = await maat.send(form.call(body, key))
     except Failure as error:
-        beside, problem = spread(
+        beside, problem = errors_by_field(
             error, lambda found: form.place(found, body), empty_name=form.empty_name
         )
         refused = _beside(form, parameters, beside)

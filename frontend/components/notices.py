@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from frontend.api import said
+from frontend.api import error_message
 
 Notice: TypeAlias = dict[str, str | int]
 
@@ -16,7 +16,7 @@ def notice(title: str, message: str = "") -> list[Notice]:
 
 
 def refusal(error: Exception) -> list[Notice]:
-    title, remedy = said(error)
+    title, remedy = error_message(error)
     return [
         {
             "action": "show",

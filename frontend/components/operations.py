@@ -16,7 +16,7 @@ from frontend.components.cards import card, link_button
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
-from frontend.routing import aria, presses
+from frontend.routing import aria, click_target
 from maat.api.operations import OperationOut
 from maat.api.simulations import SimulationOut
 from maat.api.sweeps import SweepDetail
@@ -68,7 +68,7 @@ def actions(prefix: str, operation: OperationOut, again: str, href: str) -> Comp
         id=f"{prefix}-cancel",
         variant="default",
         size="xs",
-        **presses(f"{prefix}-cancelled"),
+        **click_target(f"{prefix}-cancelled"),
     )
     return button
 

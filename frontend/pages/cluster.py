@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, anything
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
 from frontend.components.cluster_map import (
@@ -20,7 +20,7 @@ from frontend.components.cluster_map import (
     nodes_grid,
     register_cluster_map,
 )
-from frontend.components.grid import told
+from frontend.components.grid import placeholder_id
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.figures.cluster_map import Known, message
@@ -33,7 +33,7 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
-from frontend.routing import presses
+from frontend.routing import click_target
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
@@ -110,7 +110,7 @@ def register(app: Dash, api: Api) -> None:
             "actions": Output("cluster-actions", "children"),
             "reserved": Output("cluster-reserved", "children"),
             "reserve": Output("cluster-reserve", "children"),
-            "told": Output(told("cluster-nodes"), "children"),
+            "told": Output(placeholder_id("cluster-nodes"), "children"),
         },
         inputs={
             "_live": Input("live", "data"),
@@ -153,7 +153,7 @@ async def show(
             )
     except Failure as error:
         failed = error_state(error)
-        drawing = message(*said(error), failed=True)
+        drawing = message(*error_message(error), failed=True)
         return {"drawing": drawing, "note": "", "free": failed, "reserved": failed, "told": failed}
     may = MAY_RESERVE in me["permissions"]
     return {
@@ -196,7 +196,7 @@ def _pause_button(cluster: ClusterOut) -> dmc.Button:
         f"{action.capitalize()} cluster",
         variant="default",
         size="xs",
-        **presses("cluster-pressed", action=action),
+        **click_target("cluster-pressed", action=action),
     )
 
 

@@ -26,8 +26,8 @@ from frontend.components.dialogs import dialog
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
-from frontend.forms import spread
-from frontend.routing import aria, presses, submits
+from frontend.forms import errors_by_field
+from frontend.routing import aria, click_target, submits
 from maat.api.measurements import MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -280,7 +280,7 @@ async def upload(
         async with api.visitor() as maat:
             made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
     except Failure as error:
-        beside, problem = spread(error, place, empty_name="Give the measurements a name.")
+        beside, problem = errors_by_field(error, place, empty_name="Give the measurements a name.")
         return {
             "name": beside.get("name", ""),
             "files": beside.get("csv", ""),
@@ -372,7 +372,7 @@ def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
         "Delete",
         variant="subtle",
         size="compact-xs",
-        **presses("measurements-pressed", measurement=one["id"], name=one["name"]),
+        **click_target("measurements-pressed", measurement=one["id"], name=one["name"]),
         **aria(f"Delete the measurements {one['name']}"),
     )
     cells = [

@@ -13,7 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
@@ -31,7 +31,7 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.cluster_map import Known, message
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.formatting import ABSENT, clock, count, duration, parse_time, percent, plural
-from frontend.routing import QueryValue, in_browser, one, path_to
+from frontend.routing import QueryValue, in_browser, path_to, query_value
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
 from maat.api.jobs import JobOut
@@ -65,7 +65,7 @@ def layout(range: QueryValue = None, **_query: object) -> html.Div:
         card(
             "GPUs in use",
             graph("overview-usage", height=USAGE_HEIGHT),
-            aside=_range_choice(one(range)),
+            aside=_range_choice(query_value(range)),
         ),
         card("Jobs", graph("overview-pending", height=JOBS_HEIGHT)),
     ]
@@ -327,13 +327,13 @@ def _without_cluster(scheme: str) -> Changes:
 
 
 def _failed(error: Exception, scheme: str) -> Changes:
-    figure = error_figure(scheme, *said(error))
+    figure = error_figure(scheme, *error_message(error))
     return {
         "note": "",
         "tiles": [_across(error_state(error))],
         "usage": figure,
         "pending": figure,
-        "drawing": message(*said(error), failed=True),
+        "drawing": message(*error_message(error), failed=True),
     }
 
 

@@ -25,9 +25,9 @@ from frontend.components.reservation_fields import (
 )
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
-from frontend.forms import FormValues, spread
+from frontend.forms import FormValues, errors_by_field
 from frontend.others import OTHER_JOB, is_other
-from frontend.routing import aria, in_browser, presses
+from frontend.routing import aria, click_target, in_browser
 from maat.api.reservations import ReservationOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -75,7 +75,7 @@ def reserve_button(may: bool) -> dmc.Button | None:
         id="cluster-reserve-open",
         variant="subtle",
         size="compact-xs",
-        **presses("cluster-reserve-pressed"),
+        **click_target("cluster-reserve-pressed"),
     )
 
 
@@ -136,7 +136,7 @@ async def reserve(
             body = body_of(values, now=cluster["now"])
             await maat.send(calls.reserve(cluster_id, body, idempotency_key=key))
     except Failure as error:
-        beside, above = spread(error, _place, empty_name="")
+        beside, above = errors_by_field(error, _place, empty_name="")
         return {"error": beside.get("error", ""), "problem": above, "key": uuid4().hex}
     return {
         "asks": False,
@@ -209,7 +209,7 @@ def _row(one: ReservationOut, *, may: bool) -> html.Tr:
         "Remove",
         variant="subtle",
         size="compact-xs",
-        **presses("cluster-remove-pressed", reservation=one["id"]),
+        **click_target("cluster-remove-pressed", reservation=one["id"]),
         **aria(f"Remove the reservation of {what}"),
     )
     told = [

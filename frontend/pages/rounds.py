@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, anything, counting
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import (
     card,
@@ -23,13 +23,13 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
-from frontend.components.grid import RIGHT, Column, grid, told
+from frontend.components.grid import RIGHT, Column, grid, placeholder_id
 from frontend.components.states import gpu_chip
 from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, count, number, percent
-from frontend.routing import QueryValue, in_browser, one, path_to
+from frontend.routing import QueryValue, in_browser, path_to, query_value
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.api.rounds import RoundDetailOut, RoundOut
@@ -89,7 +89,7 @@ COLUMNS: list[Column] = [
 def layout(number: QueryValue = LATEST, page: QueryValue = None, **_query: object) -> html.Div:
     return html.Div(
         [
-            dcc.Store(id="round-number", data=one(number) or LATEST),
+            dcc.Store(id="round-number", data=query_value(number) or LATEST),
             # Which round is drawn, so that it is not asked for again.
             dcc.Store(id="round-shown"),
             page_title(
@@ -97,7 +97,7 @@ def layout(number: QueryValue = LATEST, page: QueryValue = None, **_query: objec
                 link_button("Latest round", "/rounds"),
                 note=html.Span(id="round-note", className="caption"),
             ),
-            html.Div([_list_side(), _round_side(one(page) or "")], className="columns"),
+            html.Div([_list_side(), _round_side(query_value(page) or "")], className="columns"),
         ]
     )
 
@@ -141,7 +141,7 @@ def _round_side(page: str) -> html.Div:
 
 def the_rounds(round: QueryValue = None, page: QueryValue = None, **_query: object) -> html.Div:
     """Return all rounds, with the one that the address asks for, or else with the latest."""
-    return layout(one(round) or LATEST, page)
+    return layout(query_value(round) or LATEST, page)
 
 
 def register(app: Dash, api: Api) -> None:
@@ -174,7 +174,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(show, api),
         output={
-            "told": Output(told("rounds-grid"), "children"),
+            "told": Output(placeholder_id("rounds-grid"), "children"),
             "rows": Output("rounds-grid", "rowData"),
             "prices": Output("rounds-prices", "figure"),
             "note": Output("round-note", "children"),
@@ -222,7 +222,7 @@ async def show(
             wanted: list[object] = [cluster_id, number, scheme, page]
             found = None if wanted == shown else await _one_round(maat, cluster_id, number)
     except Failure as error:
-        figure = error_figure(scheme, *said(error), height=EMPTY_PIXELS)
+        figure = error_figure(scheme, *error_message(error), height=EMPTY_PIXELS)
         return _without_rounds(figure, error_state(error))
     listed = {
         "told": None if rounds else empty_state(*NO_ROUND),

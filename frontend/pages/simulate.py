@@ -207,7 +207,9 @@ def unfinished(
     ):
         wrong["draws"] = f"Give a whole number from 1 to {MAX_TRACES}."
     return (
-        wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+        wrong
+        | conditions.incomplete_fields(form)
+        | missing_trace(form, texts=texts, cluster_id=cluster_id)
     )
 
 

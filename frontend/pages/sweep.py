@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
 from frontend.components.cards import (
@@ -36,7 +36,7 @@ from frontend.routing import (
     cluster_output,
     cluster_store,
     in_browser,
-    one,
+    query_value,
     register_cluster,
 )
 from frontend.runs import named_measurements, replayed_cluster
@@ -66,7 +66,7 @@ def layout(
         html.Div(id="sweep-actions"),
     ]
     body = [
-        _sensitivity_card(one(metric), rule),
+        _sensitivity_card(query_value(metric), rule),
         card(
             "Means over the seeds",
             scrolls("sweep-table", skeleton(140), label="Means over the seeds"),
@@ -76,7 +76,7 @@ def layout(
     ]
     return html.Div(
         [
-            dcc.Store(id="sweep-id", data=one(sweep_id) or ""),
+            dcc.Store(id="sweep-id", data=query_value(sweep_id) or ""),
             cluster_store(SWEEP),
             *cancel_stores(SWEEP),
             dmc.Group(head, justify="space-between", className="page-head"),
@@ -248,7 +248,7 @@ def request_facts(sweep: SweepDetail) -> html.Dl:
             *told_parameters(request),
             ("Fidelity", request["fidelity"]),
             ("Seeds", seeds),
-            *conditions.told(request, named_measurements(sweep.get("measurements") or ())),
+            *conditions.describe(request, named_measurements(sweep.get("measurements") or ())),
         ]
     )
 
@@ -265,7 +265,7 @@ def failed(error: Exception, scheme: str) -> Changes:
         )
         hidden = {"display": "none"}
         return {**empty, "head": "", "actions": None, "progress": absent, "body": hidden}
-    title, remedy = said(error)
+    title, remedy = error_message(error)
     return {
         **empty,
         "head": html.H1(title, className="page-title"),

@@ -258,7 +258,9 @@ def unfinished(
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = SEEDS_WRONG
     return (
-        wrong | conditions.half_set(form) | missing_trace(form, texts=texts, cluster_id=cluster_id)
+        wrong
+        | conditions.incomplete_fields(form)
+        | missing_trace(form, texts=texts, cluster_id=cluster_id)
     )
 
 

@@ -212,7 +212,7 @@ def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_i
                 window.fetch = ask;
                 return Promise.reject(new TypeError('no answer'));
             };
-            window.maatGo('/measurements');
+            window.maat.go('/measurements');
         }"""
     )
 
@@ -230,7 +230,7 @@ def test_an_answer_that_comes_after_its_page_was_left_does_no_harm(server: Any, 
                 const answer = await ask.apply(this, arguments);
                 if (String(options && options.body).includes('cluster-drawing.data')) {
                     window.fetch = ask;
-                    window.maatGo('/measurements');
+                    window.maat.go('/measurements');
                     while (document.querySelector('#cluster-nodes')) { await new Promise(drawn => requestAnimationFrame(drawn)); }
                     setTimeout(left, 0);
                 }

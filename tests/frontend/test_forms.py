@@ -13,14 +13,14 @@ from frontend.components.conditions import (
     MAX_TUNED_GPUS,
     PROFILING,
     TUNED,
-    half_set,
+    describe,
+    incomplete_fields,
     reservation_of,
-    told,
 )
 from frontend.components.parameter_fields import described, errors_of, placeholder
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
-from frontend.forms import parse_seeds, spread
+from frontend.forms import errors_by_field, parse_seeds
 from frontend.pages import simulate
 from frontend.pages.jobs import blocks
 from frontend.pages.reservations import body_of as reservation_body
@@ -36,7 +36,7 @@ from frontend.pages.submit.model import (
     unfinished,
     values_like,
 )
-from frontend.problems import worded
+from frontend.problems import friendly_message
 from maat.api import simulations as schemas
 from maat.client.errors import ApiError, FieldProblem
 from maat.scheduling import cluster
@@ -202,7 +202,7 @@ def test_an_empty_name_is_asked_for_in_plain_words() -> None:
     }
 
     assert (
-        worded(
+        friendly_message(
             FieldProblem.parse({**raw, "code": "string_too_short"}),
             empty_name="Give the job a name.",
         )
@@ -284,8 +284,8 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
 def test_what_was_begun_in_a_form_and_would_be_lost_is_said_beside_its_field(
     change: dict[str, Any], field: str
 ) -> None:
-    assert not half_set(FORM)
-    assert list(half_set({**FORM, **change})) == [field]
+    assert not incomplete_fields(FORM)
+    assert list(incomplete_fields({**FORM, **change})) == [field]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], wo
 def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field: str) -> None:
     problem = FieldProblem(pointer, pointer.rsplit("/", 1)[-1], "It is wrong.", "code", "Mend it.")
 
-    assert spread(
+    assert errors_by_field(
         ApiError(status=422, title="t", errors=(problem,)),
         lambda found: simulation_place(found, {"runs": []}),
         empty_name="",
@@ -366,7 +366,7 @@ def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field:
 def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
     problem = FieldProblem("/fidelity", "fidelity", "It is wrong.")
 
-    beside, above = spread(
+    beside, above = errors_by_field(
         ApiError(status=422, title="t", errors=(problem,)),
         lambda found: simulation_place(found, {"runs": []}),
         empty_name="",
@@ -461,7 +461,7 @@ def test_uploaded_measurements_are_sent_by_their_id() -> None:
         {"kind": "interference", "name": "Gavel", "gpu_type": "p100"},
         {"kind": "variability", "name": "TACC", "gpu_type": None},
     ]
-    assert told(body, used) == [
+    assert describe(body, used) == [
         ("Jobs per GPU", "up to 2, interference Gavel, p100"),
         ("GPUs of one type", "unequal as TACC measured"),
     ]
@@ -487,11 +487,11 @@ def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and
     assert (one["variability_draw"], one["locality_penalty"]) == ("rows", 1.7)
     assert by_model["locality_penalty"] == {"resnet50": 1.2, "vgg19": 3.0}
     used = [{"kind": "variability", "name": "TACC", "gpu_type": None}]
-    assert told(one, used) == [
+    assert describe(one, used) == [
         ("GPUs of one type", "unequal as TACC measured, each a single measurement"),
         ("Slowdown across nodes", "1.7 for every model"),
     ]
-    assert told(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]
+    assert describe(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]
 
 
 CIFAR: dict[str, Any] = {

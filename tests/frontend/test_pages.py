@@ -95,7 +95,7 @@ def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: Test
 
     assert answer.status_code == 200
     assert "/assets/maat.css" in answer.text
-    assert "/assets/maat.js" in answer.text
+    assert "/assets/00_core.js" in answer.text
 
 
 def test_a_first_request_for_a_deep_link_has_the_assets_too(tmp_path: Path) -> None:

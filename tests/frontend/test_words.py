@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontend.components.conditions import told
+from frontend.components.conditions import describe
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
@@ -250,11 +250,13 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
     request = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 64}
 
-    assert told(request) == [
+    assert describe(request) == [
         ("Tuned jobs", "any-pair, at most 64 GPUs"),
         ("Jobs per GPU", "up to 2, interference 1.25"),
     ]
-    assert told({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
+    assert (
+        describe({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
+    )
 
 
 def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -> None:
@@ -274,11 +276,11 @@ def test_what_was_simulated_tells_the_conditions_that_are_not_the_usual_ones() -
         "reservations": [reserved],
     }
 
-    assert told(request) == [
+    assert describe(request) == [
         ("Share of jobs", "0.5 rigid"),
         ("Reserved", "4 × a100 for tenant vision, until 2 h"),
     ]
-    assert told({"profiling": None, "failures": None, "reservations": []}) == []
+    assert describe({"profiling": None, "failures": None, "reservations": []}) == []
 
 
 def test_failures_have_columns_only_where_a_node_failed() -> None:

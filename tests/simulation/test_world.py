@@ -10,11 +10,12 @@ from maat.laboratory.content import content_key
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, ParameterError
 from maat.simulation.conditions import Conditions
-from maat.simulation.fidelity import FIDELITIES, ProfilingMode
+from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import Interference
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import ProfilingMode
 from maat.workloads.workloads import TraceJob, Workload
 
 JOBS = (

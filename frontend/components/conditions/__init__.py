@@ -21,10 +21,10 @@ from frontend.components.conditions.values import (
     PLACES,
     condition_states,
     conditions_of,
-    half_set,
+    incomplete_fields,
     reservation_of,
 )
-from frontend.components.conditions.words import reserved, told
+from frontend.components.conditions.words import describe, reserved
 
 __all__ = [
     "DRAW",
@@ -40,9 +40,9 @@ __all__ = [
     "conditions_fields",
     "conditions_of",
     "fidelity_field",
-    "half_set",
+    "incomplete_fields",
     "register_conditions",
     "reservation_of",
     "reserved",
-    "told",
+    "describe",
 ]

@@ -72,7 +72,7 @@ def condition_states(prefix: str) -> Sources:
     }
 
 
-def half_set(form: FormValues) -> dict[str, str]:
+def incomplete_fields(form: FormValues) -> dict[str, str]:
     """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails, a slowdown that does not read."""
     wrong: dict[str, str] = {}
     if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):

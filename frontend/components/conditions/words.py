@@ -14,7 +14,7 @@ _BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
 _DRAWN = {"medians": ", each the median of a measured GPU", "rows": ", each a single measurement"}
 
 
-def told(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> list[tuple[str, str]]:
+def describe(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> list[tuple[str, str]]:
     """Return the conditions of a request that differ from the usual ones, in words.
 
     Args:

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, html
 from dash.development.base_component import ComponentType
 
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import card, empty_state, error_state, link_button
 from frontend.components.notices import notice, refusal
@@ -19,7 +19,7 @@ from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
 from frontend.others import is_other
 from frontend.pages.job import parts
-from frontend.routing import cluster_output, in_browser, presses
+from frontend.routing import click_target, cluster_output, in_browser
 from maat.api.jobs import JobOut
 from maat.client import ApiError, calls
 
@@ -122,7 +122,7 @@ def _actions(job: JobOut) -> ComponentType:
         id="job-cancel",
         variant="default",
         size="xs",
-        **presses("job-cancel-pressed"),
+        **click_target("job-cancel-pressed"),
     )
     return button
 
@@ -140,7 +140,7 @@ async def cancel(api: Api, *, _yes: int | None, _no: int | None, job_id: str) ->
 
 
 def _failed(error: Exception, scheme: str, job_id: str) -> Changes:
-    title, remedy = said(error)
+    title, remedy = error_message(error)
     missing = isinstance(error, ApiError) and error.status == 404
     if missing:
         title, remedy = "Another tenant's job" if is_other(job_id) else "No such job", ""

@@ -7,7 +7,7 @@ from dash import dcc, html
 
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
-from frontend.routing import QueryValue, cluster_store, one
+from frontend.routing import QueryValue, cluster_store, query_value
 
 
 def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
@@ -17,7 +17,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
     ]
     return html.Div(
         [
-            dcc.Store(id="job-id", data=one(job_id) or ""),
+            dcc.Store(id="job-id", data=query_value(job_id) or ""),
             cluster_store("job"),
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
-from frontend.components.grid import told
+from frontend.components.grid import placeholder_id
 from frontend.components.states import JOB_STATES, STATES
 from frontend.formatting import count, plural
 from frontend.pages.jobs.blocks import Filters, RowsRequest, block, query_of
@@ -45,7 +45,7 @@ def register(app: Dash, api: Api) -> None:
             "counts": Output("jobs-counts", "children"),
             "total": Output("jobs-total", "children"),
             "cursors": Output("jobs-cursors", "data"),
-            "told": Output(told("jobs-grid"), "children"),
+            "told": Output(placeholder_id("jobs-grid"), "children"),
         },
         inputs={"request": Input("jobs-grid", "getRowsRequest")},
         state={
@@ -88,7 +88,7 @@ def _register_browser(app: Dash) -> None:
     in_browser(
         app,
         "fitColumns",
-        Output(told("jobs-grid"), "id"),
+        Output(placeholder_id("jobs-grid"), "id"),
         Input("jobs-grid", "getRowsRequest"),
         State("jobs-grid-id", "data"),
     )
@@ -159,7 +159,7 @@ async def rows(
             )
     except Failure as error:
         return {"rows": _response([], 0), "cursors": {}, "told": error_state(error)}
-    return _shown(page, learned, filters, cluster_id, query["sort"])
+    return shown(page, learned, filters, cluster_id, query["sort"])
 
 
 def _response(data: list[Row], total: int | None) -> dict[str, object]:
@@ -167,7 +167,7 @@ def _response(data: list[Row], total: int | None) -> dict[str, object]:
     return {"rowData": data, "rowCount": total}
 
 
-def _shown(
+def shown(
     page: JobPage,
     cursors: dict[str, str],
     filters: Filters,

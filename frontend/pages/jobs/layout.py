@@ -11,7 +11,7 @@ from frontend.components.grid import grid
 from frontend.components.states import JOB_STATES, state_text
 from frontend.pages.jobs.blocks import Filters
 from frontend.pages.jobs.rows import columns_sorted
-from frontend.routing import QueryValue, aria, one, several
+from frontend.routing import QueryValue, aria, query_value, query_values
 
 BLOCK_ROWS = 100
 LOADING_ROWS = 12  # shown until the first rows have come
@@ -26,10 +26,10 @@ def layout(
     **_query: object,
 ) -> html.Div:
     filters: Filters = {
-        "q": one(q) or None,
-        "state": [name for name in several(state) if name in JOB_STATES],
-        "model": several(model),
-        "gpu_type": several(gpu_type),
+        "q": query_value(q) or None,
+        "state": [name for name in query_values(state) if name in JOB_STATES],
+        "model": query_values(model),
+        "gpu_type": query_values(gpu_type),
     }
     counts = html.Div(
         id="jobs-counts",
@@ -45,7 +45,7 @@ def layout(
                 note=html.Span(id="jobs-total", className="caption"),
             ),
             dmc.Paper(
-                [dmc.Group(_fields(filters), gap=8, mb=8), counts, _list(one(sort))],
+                [dmc.Group(_fields(filters), gap=8, mb=8), counts, _list(query_value(sort))],
                 className="card",
                 withBorder=True,
             ),

@@ -17,7 +17,7 @@ NEWEST_FIRST = "-submitted_at"
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
 IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
-# On a narrow page the grid leaves out `remaining` and `restarts` (assets/maat.js, fitColumns). The name takes what the others leave; it is cut in its middle, where it must be, since names that begin alike end otherwise.
+# On a narrow page the grid leaves out `remaining` and `restarts` (assets/grid.js, fitColumns). The name takes what the others leave; it is cut in its middle, where it must be, since names that begin alike end otherwise.
 COLUMNS: list[Column] = [
     {
         "field": "name",

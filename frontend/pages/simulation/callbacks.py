@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 import plotly.graph_objects as go
 from dash import Dash, Input, Output, State, ctx, html
 
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
 from frontend.components.cards import error_state, facts, link_button, missing
@@ -190,7 +190,7 @@ def _request(simulation: SimulationOut) -> html.Dl:
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),
             ("Cluster", request["cluster"]),
             ("Fidelity", request.get("fidelity") or ABSENT),
-            *conditions.told(request, named_measurements(simulation["measurements"])),
+            *conditions.describe(request, named_measurements(simulation["measurements"])),
         ]
     )
 
@@ -213,7 +213,7 @@ def failed(error: Exception, scheme: str) -> Changes:
             "progress": absent,
             "seen": "over:missing",
         }
-    title, remedy = said(error)
+    title, remedy = error_message(error)
     return {
         **empty,
         "body": {},

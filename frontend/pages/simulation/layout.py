@@ -10,7 +10,7 @@ from frontend.components import fairness_rule
 from frontend.components.cards import card, definition, graph, scrolls, skeleton
 from frontend.components.operations import cancel_stores
 from frontend.pages.simulation import contest, side_by_side
-from frontend.routing import QueryValue, cluster_store, one, several
+from frontend.routing import QueryValue, cluster_store, query_value, query_values
 
 HEIGHT = 320
 
@@ -32,14 +32,14 @@ def layout(
         html.Div(id="simulation-drawn", className="caption span-12"),
         *_job_cards(rule),
         *_hours_cards(),
-        side_by_side.pairs_card(one(first), one(second)),
+        side_by_side.pairs_card(query_value(first), query_value(second)),
         _contention_card(),
-        side_by_side.allocations_card(several(job)),
+        side_by_side.allocations_card(query_values(job)),
         *_run_cards(),
     ]
     return html.Div(
         [
-            dcc.Store(id="simulation-id", data=one(simulation_id) or ""),
+            dcc.Store(id="simulation-id", data=query_value(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
             cluster_store("simulation"),
             *cancel_stores("simulation"),

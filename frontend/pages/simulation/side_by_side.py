@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, graph
 from frontend.figures.base import error_figure
@@ -174,7 +174,7 @@ async def compare(
         async with api.visitor() as maat:
             results = await _chosen(maat, simulation_id, [first, second], jobs or [])
     except Failure as error:
-        figure = error_figure(scheme, *said(error), height=HEIGHT)
+        figure = error_figure(scheme, *error_message(error), height=HEIGHT)
         return {"pairs": figure, "allocations": figure, "sentence": "\u00a0"}
     pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
     return {

@@ -14,7 +14,7 @@ from frontend.api import Api
 from frontend.components.cards import card, page_title
 from frontend.pages.submit import filling, offers, preview, submission
 from frontend.pages.submit.fields import job_fields
-from frontend.routing import QueryValue, in_browser, one
+from frontend.routing import QueryValue, in_browser, query_value
 
 
 def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object) -> html.Div:
@@ -30,7 +30,9 @@ def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object)
             dcc.Store(id="submit-models", data=[]),
             dcc.Store(id="submit-capacity"),
             dcc.Store(id="submit-told"),
-            dcc.Store(id="submit-like", data={"job": one(like), "remedy": one(remedy)}),
+            dcc.Store(
+                id="submit-like", data={"job": query_value(like), "remedy": query_value(remedy)}
+            ),
         ]
     )
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypedDict
 
 from frontend.formatting import count, plural
 from frontend.forms import FormValues
-from frontend.problems import worded
+from frontend.problems import friendly_message
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
 from maat.api.jobs import MAX_WORK, JobBody, JobOut
@@ -185,7 +185,7 @@ def refused(problems: Sequence[FieldProblem]) -> dict[str, str]:
             problem.field if problem.field in LABELS else problem.pointer.strip("/").split("/")[0]
         )
         if field in LABELS:
-            words = in_form_words(worded(problem, empty_name=EMPTY_NAME))
+            words = in_form_words(friendly_message(problem, empty_name=EMPTY_NAME))
             found[field] = " ".join(filter(None, (found.get(field), words)))
     return found
 

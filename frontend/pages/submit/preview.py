@@ -7,7 +7,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component, ComponentType
 
-from frontend.api import Api, Failure, said
+from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, facts, graph
 from frontend.figures.base import empty_figure, error_figure
@@ -106,7 +106,7 @@ async def preview(
         async with api.visitor() as maat:
             found = await maat.send(query)
     except Failure as error:
-        figure = error_figure(scheme, *said(error), height=HEIGHT)
+        figure = error_figure(scheme, *error_message(error), height=HEIGHT)
         return {"figure": figure, "expected": "", "facts": facts_now}
     series = there(found["series"], capacity)
     return {

@@ -1,0 +1,25 @@
+/* What the scripts share. The first by name, so that Dash loads it before the others. The one global is `window.maat`, begun by the script
+   in index.py. */
+(() => {
+    'use strict';
+
+    const maat = window.maat;
+
+    /* Adds callbacks that Python registers with `in_browser(app, "name", ...)`. */
+    maat.callbacks = (functions) => {
+        window.dash_clientside = window.dash_clientside || {};
+        window.dash_clientside.maat = Object.assign(window.dash_clientside.maat || {}, functions);
+    };
+
+    maat.noUpdate = () => window.dash_clientside.no_update;
+
+    maat.setProps = (id, props) => window.dash_clientside.set_props(id, props);
+
+    /* The component with this id, null if the page has none: getLayout throws where it was left with its page. */
+    maat.layoutOf = (id) => {
+        try { return window.dash_component_api.getLayout(id) || null; } catch (left) { return null; }
+    };
+
+    /* The element at or around the target of an event that matches, else null. */
+    maat.around = (target, selector) => (target.closest ? target.closest(selector) : null);
+})();

@@ -1,0 +1,60 @@
+/* Where the focus is. A control that is drawn again loses it: the control that does the same gets it, if there is one; when a dialog is
+   closed, the one that opened it. A focus that the reader has moved away stays away. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    let focused = null, opener = null;
+    let awaited = null; // id of the field that gets the focus as soon as its page is there
+
+    const inDialog = (element) => Boolean(element.closest('[role="dialog"]'));
+
+    /* The control of the page that does the same as one that is gone. */
+    function alike(element) {
+        const name = ['id', 'href', 'aria-label'].find((each) => element.getAttribute(each));
+        return name && document.querySelector(`${element.tagName}[${name}=${JSON.stringify(element.getAttribute(name))}]`);
+    }
+
+    document.addEventListener('focusin', (event) => {
+        if (inDialog(event.target) && focused && !inDialog(focused)) { opener = focused; }
+        focused = event.target;
+    });
+    document.addEventListener('focusout', (event) => {
+        setTimeout(() => {
+            if (focused === event.target && focused.isConnected && document.activeElement === document.body) { focused = null; }
+        }, 0);
+    });
+
+    function restore() {
+        if (!focused || focused.isConnected || document.activeElement !== document.body) { return; }
+        const again = alike(focused) || (inDialog(focused) && opener && alike(opener));
+        if (again) { again.focus({ preventScroll: true }); } else { focused = null; }
+    }
+
+    /* Gives a field the focus: now, or as soon as its page at `path` is there. */
+    maat.focusField = (id, path) => {
+        const field = document.getElementById(id);
+        if (!field) {
+            awaited = id;
+            maat.go(path);
+            return;
+        }
+        awaited = null;
+        field.focus();
+        if (field.select) { field.select(); }
+    };
+    document.addEventListener('pointerdown', () => { awaited = null; });
+
+    new MutationObserver(() => {
+        restore();
+        if (awaited && document.getElementById(awaited)) { maat.focusField(awaited); }
+    }).observe(document.documentElement, { childList: true, subtree: true });
+
+    maat.callbacks({
+        /* The first field of a form can be typed into at once. */
+        focusOn(id) {
+            setTimeout(() => document.getElementById(id)?.focus({ preventScroll: true }), 0);
+            return maat.noUpdate();
+        },
+    });
+})();

@@ -1,0 +1,55 @@
+/* Forms and buttons: Enter submits, a press waits for what was typed, and a button that is drawn again loses no press. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    const TOLD_AFTER = 350; // milliseconds: a field tells its form what was typed after its debounce
+    const pressed = new WeakSet(); // forms whose press waits
+    let typedAt = 0;
+
+    document.addEventListener('input', (event) => {
+        if (maat.around(event.target, '[data-submit]')) { typedAt = Date.now(); }
+    }, true);
+
+    /* A press that comes before the form knows what was typed waits until it does. */
+    document.addEventListener('click', (event) => {
+        const form = maat.around(event.target, '[data-submit]');
+        const left = typedAt + TOLD_AFTER - Date.now();
+        if (left <= 0 || !form || !event.target.closest(`#${form.dataset.submit}`)) { return; }
+        event.stopImmediatePropagation();
+        event.preventDefault();
+        if (pressed.has(form)) { return; }
+        pressed.add(form);
+        setTimeout(() => {
+            pressed.delete(form);
+            document.getElementById(form.dataset.submit).click();
+        }, left);
+    }, true);
+
+    /* Puts a press into the store of its page. See click_target() in routing.py for why not by the button's own n_clicks. */
+    document.addEventListener('click', (event) => {
+        const button = maat.around(event.target, '[data-press]');
+        if (!button || button.disabled) { return; }
+        maat.setProps(button.dataset.press, { data: { at: Date.now(), ...JSON.parse(button.dataset.what) } });
+    });
+
+    const isPlainField = (element) => element.tagName === 'INPUT'
+        && element.getAttribute('aria-expanded') !== 'true' && !element.getAttribute('aria-haspopup');
+
+    /* Presses the button of the form in which Enter was pressed. Returns whether it did. */
+    maat.submitByKey = (event) => {
+        const form = maat.around(event.target, '[data-submit]');
+        if (event.key !== 'Enter' || !form || event.defaultPrevented) { return false; }
+        if (!isPlainField(event.target) && !event.ctrlKey && !event.metaKey) { return false; }
+        event.target.blur();
+        setTimeout(() => document.getElementById(form.dataset.submit).click(), 0);
+        return true;
+    };
+
+    maat.callbacks({
+        openOn: (press) => (press ? true : maat.noUpdate()),
+
+        /* Values to try of a setting; none, and a disabled field, if no setting is chosen. */
+        exampleValues: (name, examples) => [examples[name] || '', !(name in examples)],
+    });
+})();

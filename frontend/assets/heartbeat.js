@@ -1,0 +1,78 @@
+/* The heartbeat: asks the service how it is, lets the page refresh, and says of which moment its figures are. Fetches only
+   /api/v1/health. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    const STALE_SECONDS = 15;
+    /* Pages whose figures follow the rounds. The result of a simulation does not age. */
+    const OF_ROUNDS = /^\/(cluster|jobs(\/.+)?|rounds(\/[^/]+)?)?$/;
+    let lastAnswer = Date.now();
+    let beatsAstray = 0;
+
+    function span(seconds) {
+        if (seconds < 60) { return `${Math.round(seconds)} s`; }
+        if (seconds < 3600) { return `${Math.round(seconds / 60)} min`; }
+        if (seconds < 86400) { return `${Math.round(seconds / 3600)} h`; }
+        return `${Math.round(seconds / 86400)} d`;
+    }
+
+    /* Dims figures that are old, and returns the words for it. `since`: the time of the figures, null while they are of now. */
+    function aged(since) {
+        if (since === null) {
+            delete document.documentElement.dataset.maatStale;
+            return '';
+        }
+        document.documentElement.dataset.maatStale = '';
+        const at = new Date(since).toISOString();
+        const ago = span((Date.now() - since) / 1000);
+        return `Not of now: this page shows how it stood ${ago} ago, at ${at.slice(11, 19)} UTC on ${at.slice(0, 10)}.`;
+    }
+
+    /* The time of the last round if rounds have stopped and the page follows them, else null. */
+    function withoutRounds(health) {
+        const worker = health.worker || {};
+        const age = worker.last_round_age_seconds;
+        const stale = worker.state === 'stale' && typeof age === 'number' && OF_ROUNDS.test(window.location.pathname);
+        return stale ? Date.now() - 1000 * age : null;
+    }
+
+    function freshness(health) {
+        const worker = health.worker || {};
+        const age = worker.last_round_age_seconds ?? null;
+        if (worker.state === 'none' || age === null) { return ['no round yet', 'freshness waiting']; }
+        if (worker.state === 'stale') { return [`stale · last round ${span(age)} ago`, 'freshness stale']; }
+        return [`live · round ${span(age)} ago`, 'freshness live'];
+    }
+
+    /* Whether the page of the address was asked for and did not come: nothing else would ask for it again. */
+    function astray() {
+        const shown = maat.shownPath();
+        const elsewhere = shown !== null && shown !== window.location.pathname && !maat.busy();
+        beatsAstray = elsewhere ? beatsAstray + 1 : 0;
+        return beatsAstray > 1;
+    }
+
+    maat.callbacks({
+        async heartbeat(_beats, live) {
+            const skip = maat.noUpdate();
+            try {
+                const answer = await fetch('/api/v1/health', { headers: { Accept: 'application/json' } });
+                if (!answer.ok && answer.status !== 503) {
+                    return [skip, `no access (${answer.status})`, 'freshness stale', aged(lastAnswer)];
+                }
+                const health = await answer.json();
+                lastAnswer = Date.now();
+                if (astray()) { window.location.reload(); }
+                const [words, look] = freshness(health);
+                const idle = !document.hidden && maat.atRest();
+                return [live && !idle ? skip : { at: Date.now() }, words, look, aged(withoutRounds(health))];
+            } catch (unreachable) {
+                const silent = (Date.now() - lastAnswer) / 1000;
+                const soon = silent < STALE_SECONDS;
+                const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;
+                return [skip, words, 'freshness stale', aged(soon ? null : lastAnswer)];
+            }
+        },
+    });
+})();
