@@ -152,7 +152,7 @@ def test_a_job_that_may_use_none_of_the_clusters_gpu_types_is_refused_before_it_
         SIMULATIONS, json=body(traces=[{"kind": "csv", "text": text}], cluster="a100=1x4")
     )
     assert refused.status_code == 422
-    assert "which the trace has for t4 alone" in refused.json()["errors"][0]["message"]
+    assert "which the trace has for t4 only" in refused.json()["errors"][0]["message"]
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
