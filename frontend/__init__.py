@@ -1,1 +1,4 @@
-"""The pages of Maat: Dash on the service's own ASGI application. Everything they show comes through the REST API."""
+"""The pages of Maat: Dash on the service's own ASGI application.
+
+Everything they show comes through the REST API.
+"""

@@ -1,4 +1,4 @@
-"""How a page gets its address, which parameters it takes, and what is said of those that it does not understand."""
+"""Addresses of pages: their paths, their parameters, and a note on those that are not understood."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ def add_page(
     all_of: tuple[str, str] | None = None,
     **where: Any,
 ) -> None:
-    """Register a page: `path` or `path_template`, and `name` and `order` where it stands in the navigation.
+    """Register a page.
 
-    `takes`: the parameters of its address; what is wrong in them is said above the page, with the way to `all_of`, path and words. None: no matter which.
+    Args:
+        takes: The parameters of its address, each with its check. What is wrong in them is said
+            above the page. None: any parameter may be given.
+        all_of: Path and words of the link beside that note; the page itself if None.
+        where: `path` or `path_template`, and `name` and `order` in the navigation.
     """
     template = where.get("path_template") or where["path"]
     in_path = findall(r"<(\w+)>", template)
@@ -98,7 +102,8 @@ def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list
             if name not in takes:
                 known = ", ".join([CLUSTER, *takes])
                 found.append(
-                    f"This page has no parameter {quoted(name)} (here {quoted(value)}). Its address takes {known}."
+                    f"This page has no parameter {quoted(name)} (here {quoted(value)}). "
+                    f"Its address takes {known}."
                 )
             elif wrong := takes[name](value):
                 found.append(wrong)
@@ -106,7 +111,7 @@ def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list
 
 
 def _note(sentences: Iterable[str], path: str, words: str) -> html.Div:
-    """Above the page: what of its address it could not follow, and the way to the page without it."""
+    """Return the note above a page: what is wrong in its address, and the page without it."""
     lines = [html.Div(sentence) for sentence in sentences]
     remedy = html.Div(
         [

@@ -1,4 +1,4 @@
-"""The way from a page to the REST API: in-process, as the visitor. Holds no credentials of its own."""
+"""Call the REST API from a page: in-process and as the visitor, without own credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maat.client import ApiError, AsyncClient, Unreachable
 Scope = MutableMapping[str, Any]
 Service = Callable[[Scope, Any, Any], Awaitable[None]]
 
-# What speaks of the callback's own message, not of who sends it: the call in-process is another message.
+# Headers of the callback's own message: the call in-process is another message.
 ABOUT_THE_MESSAGE = frozenset(
     {
         "connection",
@@ -35,7 +35,7 @@ Failure = (ApiError, Unreachable)
 
 
 class Api:
-    """Calls the service that runs in this process, with the headers and the connection of the visitor who triggered the callback."""
+    """Calls the service in this process with the headers and the connection of the visitor."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -45,7 +45,7 @@ class Api:
         return self.client_of(get_current_request().scope)
 
     def client_of(self, visit: Mapping[str, Any]) -> AsyncClient:
-        """A client that speaks as the sender of the request with this ASGI scope: for the service, the same visitor."""
+        """Return a client that the service takes for the sender of the request with this scope."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in visit["headers"]
         }

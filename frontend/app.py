@@ -1,6 +1,7 @@
-"""The composition root: the service's application with the pages mounted on it. `uvicorn frontend.app:app` serves both.
+"""The composition root: the service's application with the pages mounted on it.
 
-The one file outside backend/ and worker/ that knows the service's code; everything else here knows its API.
+`uvicorn frontend.app:app` serves both. Only this file of the frontend imports the service's code;
+the others use its API.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def create_app(settings: Settings | None = None, *, on_sockets: bool = False) ->
 
 
 class TrustedScripts(Dash):
-    """Pages whose own inline scripts the service's Content-Security-Policy names. Dash makes some of them with the first page only."""
+    """Dash whose inline scripts are named in the service's Content-Security-Policy.
+
+    Dash makes some of these scripts with the first page only.
+    """
 
     def index(self, *arguments: Any, **named: Any) -> Any:
         html = super().index(*arguments, **named)  # type: ignore[no-untyped-call]
@@ -48,7 +52,10 @@ class TrustedScripts(Dash):
 
 
 def mount_pages(service: FastAPI) -> Dash:
-    """Put the pages on an application. Its own routes keep precedence; unknown paths below /api stay the service's 404."""
+    """Put the pages on an application.
+
+    Its own routes keep precedence; unknown paths below /api stay the service's 404.
+    """
     dash.page_registry.clear()
     service.add_exception_handler(DependencyException, _no_such_script)
     service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
@@ -88,13 +95,13 @@ def mount_pages(service: FastAPI) -> Dash:
 
 
 async def _no_such_script(request: Request, _: Exception) -> Response:
-    """Dash calls a script that no page uses a fault of its own; it is an address with nothing there, answered as the service answers any."""
+    """Answer 404 for a script that no page uses; Dash would answer with a server error."""
     absent = HTTPException(404, f"There is nothing at {request.url.path}.")
     return cast(Response, await request.app.exception_handlers[HTTPException](request, absent))
 
 
 def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
-    """Deep links: every other path is a page, or the page that says there is none (which answers 404)."""
+    """Answer every other path with its page, or with 404 and the page that says so."""
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
@@ -129,7 +136,7 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, made when a server asks for it, so that importing this module opens no database. It answers real connections."""
+    """Make `app` when a server asks for it, so that importing this module opens no database."""
     if name == "app":
         globals()["app"] = create_app(on_sockets=True)
         return globals()["app"]

@@ -1,4 +1,4 @@
-"""The script that draws charts: Plotly's own bundle of the kinds that the pages use (`plotly.js-cartesian-dist-min`), in place of the whole.
+"""The script that draws charts: Plotly's bundle of the kinds of charts that the pages use.
 
 The whole bundle is three times as large, and to evaluate it is the longest task of every page with a chart. A test holds its version to that of
 the Python package, whose figures it draws.

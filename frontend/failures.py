@@ -1,4 +1,4 @@
-"""Errors that no callback expected, into the log with their traceback. Dash answers them with a bare 500 and says nothing; what a page shows is its own."""
+"""Log unexpected errors of callbacks with their traceback. Dash only answers them with a 500."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ log = logging.getLogger(__name__)
 
 
 class LoggedFailures:
-    """Stands inside the middleware of Dash, which ends every error. Logs neither headers nor body: they hold tokens and people's files."""
+    """Logs errors before the middleware of Dash swallows them.
+
+    Logs neither headers nor body, because they hold tokens and people's files.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

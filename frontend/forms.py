@@ -1,4 +1,4 @@
-"""What forms share: a refusal of the service spread over the fields it names, and what several fields hold."""
+"""Parts of several forms: problems by field, seeds, values of fields."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def parse_seeds(text: str | None) -> list[int] | None:
 
 
 def _row_words(error: ApiError, problem: FieldProblem) -> str:
-    """What is wrong in a file: the detail names row and value, which the field's own message leaves out."""
+    """Return what is wrong in a file, with row and value, which only the detail names."""
     words = error.detail or problem.message
     return words if not problem.remedy or problem.remedy in words else f"{words} {problem.remedy}"

@@ -1,4 +1,4 @@
-"""Words for jobs of other tenants, which the API names by keys such as `other-1` within one answer."""
+"""Words for jobs of other tenants, which the API names by keys such as `other-1`."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def is_other(job_id: str) -> bool:
 
 
 def told_job(name: str) -> str:
-    """A job's name as a page tells it: of another tenant's, that it is one, and the key that tells it from others."""
+    """Return a job's name to show; for another tenant's job, that it is one, and its key."""
     return f"{OTHER_JOB} ({name})" if is_other(name) else name

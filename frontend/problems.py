@@ -1,4 +1,4 @@
-"""A field's problem as a person reads it beside the field. The service's own sentences stay; a validator's bare ones are put in other words."""
+"""Problems of fields as a form shows them: the service's sentences, or friendlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and callbacks say to the browser: functions that run there, addresses, the cluster to which a page belongs."""
+"""Functions that run in the browser, addresses, and the cluster to which a page belongs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ def submits(button_id: str) -> dict[str, Any]:
 def click_target(store_id: str, **what: str) -> dict[str, Any]:
     """Makes a button put `what` it stands for, and when, into a store of its page.
 
-    For buttons in what a page draws again: an n_clicks whose callback has not begun by then is gone with the button that it belonged to.
+    For buttons in a part that is drawn again: a drawn-again button has lost its n_clicks, and with
+    them every press whose callback has not begun.
     """
     return {"data-press": store_id, "data-what": json.dumps(what)}
 
 
 def cluster_store(page: str) -> dcc.Store:
-    """Of a page whose address names no cluster, the one to which what it shows belongs: the frame then shows that one."""
+    """Return the store of the cluster of a page whose address names none; the frame shows it."""
     return dcc.Store(id=f"{page}-cluster")
 
 
@@ -57,7 +58,7 @@ def register_cluster(app: Dash, page: str) -> None:
 
 
 def path_to(path: str, *, cluster: str | None = None, **query: QueryValue) -> str:
-    """The address of a page of the cluster, with the parameters that hold something; a list stands several times."""
+    """Return an address with the parameters that are not empty; a list stands several times."""
     given = {
         name: value
         for name, value in {"cluster": cluster, **query}.items()

@@ -1,4 +1,4 @@
-"""What the runs of a simulation, and the measurements that it was asked for with, are called on its page."""
+"""Names of the runs and of the measurements of a simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ StoredRequest: TypeAlias = Mapping[str, Any]
 
 
 def run_names(runs: Sequence[RunOut]) -> list[str]:
-    """Policy and placer; with trace or seed where runs differ by it, and a number where they would still have one name."""
+    """Return policy and placer of each run, with what else tells the runs apart.
+
+    That is the trace, the seed, or a number.
+    """
     seeds = len({run["seed"] for run in runs}) > 1
     traces = len({run["trace"] for run in runs}) > 1
     names: list[str] = []
@@ -29,7 +32,7 @@ def run_names(runs: Sequence[RunOut]) -> list[str]:
 
 
 def named_measurements(used: Sequence[UsedOut]) -> list[UsedOut]:
-    """Each with the name that its page calls it by: it says where the measurements were deleted since."""
+    """Return the measurements under the names to show: a deleted one says so."""
     return [
         {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}
         for one in used

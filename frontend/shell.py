@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, cluster choice, freshness, colour scheme, keyboard help. Shows no data of its own but these."""
+"""The frame of every page: navigation, cluster, freshness, colour scheme, keyboard help."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def register_shell(app: Dash, api: Api) -> None:
 
 
 def _register_frame(app: Dash) -> None:
-    """Register colours, freshness, navigation and help (assets/colours.js, heartbeat.js, navigation.js)."""
+    """Register colours, freshness, navigation and help."""
     in_browser(
         app,
         "scheme",

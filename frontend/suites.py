@@ -1,4 +1,4 @@
-"""The scripts of the page libraries, compressed once and away from the event loop. Knows nothing of what is in them."""
+"""The scripts of the page libraries, compressed once and away from the event loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Stored:
 
 
 class CompressedSuites:
-    """Answers a script that was asked for before from memory, gzipped. The first time it asks the application and compresses in a thread.
+    """Answers scripts gzipped from memory; compresses each in a thread the first time.
 
     Kept by the script's name without its fingerprint, so that invented fingerprints cannot fill the memory.
     """

@@ -1,4 +1,4 @@
-"""The look in one place: colours, the Mantine theme, and one Plotly template for light and one for dark. Draws nothing."""
+"""The look: colours, the Mantine theme, and the Plotly templates for light and dark."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def palette(scheme: str | None) -> Palette:
 
 
 def gpu_colour(gpu_type: str) -> str:
-    """The colour of a GPU type. A type that is not known takes a colour by its name: always the same one."""
+    """Return the colour of a GPU type; an unknown type gets a colour that follows from its name."""
     known = _ALIASES.get(gpu_type.lower(), gpu_type.lower())
     if known in KNOWN_GPU_TYPES:
         return OKABE_ITO[KNOWN_GPU_TYPES.index(known)]
@@ -123,7 +123,7 @@ def readable_on(colour: str) -> str:
 
 
 def legible(colour: str, scheme: str | None) -> str:
-    """The colour as an ink for words: towards the text colour until it reads on a card (contrast 4.5)."""
+    """Return the colour mixed with the text colour until it is legible on a card (contrast 4.5)."""
     colours = palette(scheme)
     shares = (mix(colour, colours.text, step / 10) for step in range(11))
     return next(

@@ -1,1 +1,1 @@
-"""Figures: pure functions from what the API answered, and a colour scheme, to a Plotly figure. They fetch nothing."""
+"""Figures: pure functions from an answer of the API and a colour scheme to a Plotly figure."""

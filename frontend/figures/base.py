@@ -1,4 +1,4 @@
-"""What every figure shares: the empty figure of a scheme, its message states, step lines, end-of-line labels, and the point limit."""
+"""Parts of every figure: axes, messages, step lines, labels of lines, the limit of points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> 
 def message_figure(
     scheme: str | None, title: str, remedy: str, *, height: int | None = None, failed: bool = False
 ) -> go.Figure:
-    """What stands where a chart cannot: what is the case, and what to do. Names no axes, for it has none."""
+    """Return a figure without axes that says why there is no chart, and what to do."""
     colours = palette(scheme)
     drawn = go.Figure(layout={"template": template(scheme), "height": height})
     drawn.update_xaxes(visible=False)
@@ -60,7 +60,10 @@ def error_figure(
 
 
 def thinned(points: Sequence[object], limit: int = MAX_POINTS) -> list[int]:
-    """Indices of at most `limit` points, first and last among them. A safety net: the service has already reduced its series."""
+    """Return the indices of at most `limit` points, the first and the last among them.
+
+    The service reduces its series already; this is a second limit.
+    """
     count = len(points)
     if count <= limit:
         return list(range(count))
@@ -97,8 +100,12 @@ def label_or_legend(
     span: float,
     x: tuple[object, object],
 ) -> None:
-    """Name each line at its end where there are few, else by a legend. `ends`: name -> last x, last y, colour; `span`: height of the y axis; `x`: its ends,
-    set because a label would else stretch the axis.
+    """Name each line at its end if there are few lines, else in a legend.
+
+    Args:
+        ends: Name of a line -> its last x, its last y, its colour.
+        span: Height of the y axis.
+        x: Ends of the x axis. They are set because a label would stretch the axis.
     """
     drawn.update_xaxes(range=list(x))
     if len(ends) > MAX_LABELLED_LINES:

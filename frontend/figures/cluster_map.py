@@ -1,6 +1,7 @@
-"""The cluster map as data: of every node its GPUs, side by side by who holds them, in the colours of their types. assets/cluster_map.js draws it.
+"""The cluster map as data: the GPUs of every node, and which job holds them.
 
-No Plotly figure: two thousand squares that can be reached by key, wrapped to the width there is, are elements of the page.
+assets/cluster_map.js draws it as elements of the page instead of a Plotly figure, so that every
+square can be reached by key and the map wraps to the width of the page.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ SHADES = 5
 
 
 class Stretch(TypedDict):
-    """GPUs of one node, side by side, that one job holds, or that are free, or out of service. Without `job` nothing leads to their holder."""
+    """Adjacent GPUs of one node that one job holds, or that are free, or out of service.
+
+    `job` is None if the visitor may not see the job.
+    """
 
     first: int
     count: int
@@ -62,7 +66,8 @@ def map_changes(
 ) -> dict[str, object] | None:
     """What a browser that has drawn `known` lacks of the map; None where that is nothing.
 
-    `nodes` holds the changed ones by their place among the `count` that there are, `digests` what to know them by, `looks` the colours.
+    `nodes` holds the changed nodes by their place among all `count`, `digests` their digests, and
+    `looks` the colours.
     """
     nodes = node_drawings(cells)
     digests = [_digest(node) for node in nodes]
@@ -124,7 +129,11 @@ def _node(name: str, gpus: Sequence[GpuOut]) -> NodeDrawing:
 
 
 def _stretches(gpus: Sequence[GpuOut]) -> list[Stretch]:
-    """A job's shade follows from its id, and is the next one where the job at its left has the same. assets/cluster_shades.js looks at those above and below."""
+    """Return the stretches of a node.
+
+    The shade of a job follows from its id; the next shade is taken if the job at its left has the
+    same. assets/cluster_shades.js compares with the rows above and below.
+    """
     found: list[Stretch] = []
     for (kind, name, job), side_by_side in groupby(
         enumerate(gpus), key=lambda item: _holder(item[1])

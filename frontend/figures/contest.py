@@ -1,4 +1,4 @@
-"""Policies against a baseline: JCT ratios with their intervals, as a picture of what can be told apart and what cannot."""
+"""Policies against a baseline: JCT ratios with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ SYMBOLS = {"faster": "triangle-left", "slower": "triangle-right", "not told apar
 
 
 def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Figure:
-    """One row per contestant: the geometric mean of JCT over the baseline's, with its 95 % interval, on a logarithmic axis; 1 is a dotted line."""
+    """One row per contestant: geometric mean of JCT over the baseline's, with its 95 % interval.
+
+    The axis is logarithmic; 1 is a dotted line.
+    """
     paired = [row for row in comparison["paired"] if row["ratio"]["low"] is not None]
     names = [contestant["name"] for contestant in comparison["contestants"]]
     if not paired:
@@ -67,7 +70,10 @@ def _interval(row: Mapping[str, Any], name: str, neutral: str) -> go.Scatter:
         "thickness": 2,
         "color": colour,
     }
-    words = f"{escape(name)}: {ratio['estimate']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}], {row['jobs']} jobs in {row['runs']} runs"
+    words = (
+        f"{escape(name)}: {ratio['estimate']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}], "
+        f"{row['jobs']} jobs in {row['runs']} runs"
+    )
     return go.Scatter(
         x=[ratio["estimate"]],
         y=[escape(name)],

@@ -1,4 +1,4 @@
-"""Predicted goodput against GPU count, one line per GPU type: the preview beside the submit form."""
+"""Predicted goodput by GPU count, one line per GPU type: the preview of the submit form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def goodput_figure(
     height: int = 320,
     learns: bool = True,
 ) -> go.Figure:
-    """Lines with points: GPUs x goodput (effective samples/s; of inference samples/s), one per GPU type; the hover tells the batch plan."""
+    """Lines with points: GPUs x goodput (effective samples/s; samples/s of inference).
+
+    One line per GPU type; the hover says the batch plan.
+    """
     lines = {str(line["gpu_type"]): line["points"] for line in series if line["points"]}
     if not lines:
         return empty_figure(
@@ -59,6 +62,7 @@ def goodput_figure(
 
 def _plan(gpu_type: str, point: GoodputPoint) -> str:
     return (
-        f"{escape(gpu_type)}: {number(point['goodput'])} effective samples/s = {number(point['throughput'])} samples/s × {point['efficiency'] * 100:.0f} %, "
+        f"{escape(gpu_type)}: {number(point['goodput'])} effective samples/s = "
+        f"{number(point['throughput'])} samples/s × {point['efficiency'] * 100:.0f} %, "
         f"batch {point['total_batch_size']}, step {number(point['step_seconds'])} s"
     )

@@ -24,7 +24,10 @@ def job_timeline_figure(
     finished_at: str | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Two step charts on one axis of cluster time: GPUs held, coloured by GPU type; total batch size below. At zero it waits."""
+    """Two step charts over cluster time: GPUs held, coloured by type, and total batch size.
+
+    The job waits where it holds no GPU.
+    """
     end = finished_at or now
     spans = [
         span for span in spans if _instant(span["to_at"] or end) > _instant(span["from_at"])
@@ -110,7 +113,10 @@ def _bars(
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
         y += [span["gpu_count"], span["gpu_count"], 0]
-        words = f"{span['gpu_count']} × {escape(name)} on {span['node_count']} node{'s' if span['node_count'] != 1 else ''}, from round {span['round_number']}"
+        words = (
+            f"{span['gpu_count']} × {escape(name)} on {plural(span['node_count'], 'node')}, "
+            f"from round {span['round_number']}"
+        )
         text += [words, words, ""]
     return x, y, text
 
@@ -127,6 +133,10 @@ def _batches(
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
         y += [span["total_batch_size"], span["total_batch_size"], None]
-        words = f"{span['total_batch_size']} samples = {plural(span['gpu_count'], 'GPU')}, {span['per_gpu_batch_size']} per GPU, {plural(span['accumulation_steps'] or 0, 'accumulation step')}"
+        words = (
+            f"{span['total_batch_size']} samples = {plural(span['gpu_count'], 'GPU')}, "
+            f"{span['per_gpu_batch_size']} per GPU, "
+            f"{plural(span['accumulation_steps'] or 0, 'accumulation step')}"
+        )
         text += [words, words, ""]
     return x, y, text

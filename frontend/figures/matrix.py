@@ -1,4 +1,4 @@
-"""The goodput matrix of a round: jobs x configurations, the chosen cells outlined, cells that cannot run greyed."""
+"""The goodput matrix of a round: jobs x configurations, with the chosen cells framed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_JOBS = 60
 MAX_COLUMNS = 120
 EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
-# Of labels that none overlaps another: upright ones, and a letter of those that lie; what stands beside the cells: names and the scale.
+# Pixels of an upright label, of a letter of one that lies, and of names and scale beside the cells.
 UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 290
 
 
@@ -157,7 +157,10 @@ def _by_job(cells: Mapping[tuple[int, int], tuple[float, float | None]]) -> dict
 
 
 def _columns(record: RoundRecord, shown: range) -> list[int]:
-    """Columns that some shown job can use, in the table's order: at most MAX_COLUMNS, the chosen ones always among them."""
+    """Return the columns that some shown job can use, in the table's order.
+
+    At most MAX_COLUMNS, the chosen ones always among them.
+    """
     used = sorted(
         {
             column

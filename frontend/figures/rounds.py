@@ -16,7 +16,10 @@ NO_PRICE = 1e-6  # what rounding leaves of the price of a type that is not scarc
 
 
 def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
-    """The prices of GPU types among the prices of all limits (`capacity:a100` is the limit of the type's own capacity)."""
+    """Return the prices of GPU types among those of all limits.
+
+    `capacity:a100` is the limit of the capacity of a100.
+    """
     return {
         name.removeprefix(_CAPACITY): price
         for name, price in prices.items()
@@ -25,7 +28,7 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figure:
-    """Step lines: round x price (objective per GPU), one per GPU type. `rounds` may come in any order."""
+    """Step lines: round x price (objective per GPU), one per GPU type, from rounds in any order."""
     priced = sorted((entry["number"], prices_by_type(entry["prices"] or {})) for entry in rounds)
     priced = [(number, prices) for number, prices in priced if prices]
     types = gpu_order(name for _, prices in priced for name in prices)

@@ -1,4 +1,7 @@
-"""One module per page: `register(app, api)` gives it an address and its callbacks; `layout` is what stands there before data comes."""
+"""One module or package per page.
+
+`register(app, api)` gives it an address and its callbacks; `layout` shows before data comes.
+"""
 
 from frontend.pages import (
     cluster,

@@ -1,4 +1,4 @@
-"""The cluster, GPU by GPU: who holds what, what is free together, and nodes taken out of service."""
+"""The cluster, GPU by GPU: which job holds which, what is free together, drained nodes."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def act(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
 
 
 def free_table(state: ClusterStateOut) -> Component:
-    """Free GPUs per type, and the most that are free together on one node: what could be placed at once."""
+    """Return free GPUs per type, and the most that are free together on one node."""
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:
         return empty_state("No node", ADD_NODES)

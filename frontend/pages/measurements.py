@@ -1,4 +1,4 @@
-"""Uploaded measurements: the form that takes them, and the list of those there are, for simulations and sweeps to name."""
+"""Uploaded measurements, which simulations and sweeps can name: the form and the list."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def unfinished(name: str, files: Sequence[File]) -> dict[str, str]:
 
 
 def place(problem: FieldProblem) -> str | None:
-    """Where in the form a refused field stands: whatever is wrong in a file is told below the box, with row and value."""
+    """Return where the form shows a refused field; problems in a file show below the box."""
     return (
         "csv"
         if problem.pointer.startswith("/files")
@@ -394,7 +394,7 @@ def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
 
 
 def covers_text(one: MeasurementOut) -> str:
-    """Of unequal GPUs what was measured on which; of interference, which is of many models, how many."""
+    """Return what was measured on each GPU type, or of interference for how many models."""
     covers = one["covers"]
     if one["kind"] == "variability":
         return "; ".join(

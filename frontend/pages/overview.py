@@ -39,7 +39,7 @@ from maat.api.rounds import RoundOut
 from maat.client import calls
 
 DEMO_JOBS = 20
-# The first screen is filled, whatever its height: what is left of it below the tiles, shared by two charts and beside them the map.
+# The room below the tiles on the first screen: two charts share it, the map stands beside them.
 ROOM = "(100vh - 352px)"
 USAGE_HEIGHT, JOBS_HEIGHT, MAP_HEIGHT = (
     f"max(200px, calc({ROOM} * 0.55))",

@@ -1,4 +1,4 @@
-"""The part of the cluster's page that shows what is reserved, and where operators reserve GPUs and remove reservations."""
+"""Reservations on the cluster's page: the list, and how operators add and remove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laboratory's form: a trace, a cluster, the policies to compare, seeds; and the simulations there are."""
+"""The form that compares policies on a trace and a cluster, and the list of simulations."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def list_simulations(api: Api, *, _live: object) -> Changes:
 def unfinished(
     form: FormValues, texts: Sequence[str] | None, cluster_id: str | None
 ) -> dict[str, str]:
-    """What the form itself can see: no policy, seeds that are no numbers, a file that is missing. All else the service checks."""
+    """Return what the form itself can see to be wrong, by field; the service checks the rest."""
     wrong: dict[str, str] = {}
     seeds = parse_seeds(form["seeds"])
     if not form["policies"]:
@@ -259,7 +259,7 @@ def _parameters(given: Chosen, policy: str, placer: str | None) -> RawBody:
 
 
 def place(problem: FieldProblem, body: RawBody) -> str | None:
-    """Where in the form a refused field stands. A trace's text is told of beside the file, whatever column is wrong."""
+    """Return where the form shows a refused field; problems in a CSV show beside the file."""
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"
     owners = {

@@ -1,4 +1,4 @@
-"""One sweep: its progress while it runs, a figure of merit against what is varied, and the numbers behind it."""
+"""One sweep: its progress, a figure of merit against what is varied, and the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a sensitivity sweep: a trace, a cluster, what is varied, seeds; and the sweeps there are."""
+"""The form of a sensitivity sweep, and the list of sweeps."""
 
 from __future__ import annotations
 

@@ -115,7 +115,12 @@ def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_t
 def test_a_simulation_of_what_a_cluster_did_shows_that_cluster(two: Any, open_tab: Any) -> None:
     replayed = {"kind": "cluster", "cluster_id": two.second}
     made = two.client.simulate(
-        name="again", traces=[replayed], cluster="a100=1x8", runs=[{"policy": "fifo"}]
+        {
+            "name": "again",
+            "traces": [replayed],
+            "cluster": "a100=1x8",
+            "runs": [{"policy": "fifo"}],
+        }
     )
 
     page = open_tab().open(f"{two.url}/simulations/{made['id']}")

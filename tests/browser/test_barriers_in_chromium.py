@@ -81,7 +81,9 @@ def measured(server: Any) -> None:
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{pairs}"}
-    server.client.upload_measurement(kind="interference", name="in the dialog", files=[file])
+    server.client.upload_measurement(
+        {"kind": "interference", "name": "in the dialog", "files": [file]}
+    )
 
 
 @pytest.mark.usefixtures("measured")

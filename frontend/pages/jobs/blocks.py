@@ -56,9 +56,13 @@ def query_of(filters: Filters, cluster_id: str | None, request: RowsRequest) -> 
 async def block(
     maat: AsyncClient, query: JobFilters, *, start: int, rows: int, cursors: Mapping[str, str]
 ) -> tuple[JobPage, dict[str, str]]:
-    """Rows `start` to `start + rows` of a keyset list, and the cursors learned: row offset -> cursor of the page that starts there.
+    """Return rows `start` to `start + rows` of the list, and the cursors that are known then.
 
-    The grid asks by offset, the service pages by cursor: from the nearest cursor that is known the rows between are stepped over.
+    The grid asks by offset, the service pages by cursor. The rows between the nearest known cursor
+    and `start` are read and skipped.
+
+    Args:
+        cursors: Offset of a row -> cursor of the page that starts there.
     """
     known = {} if start == 0 else {int(offset): cursor for offset, cursor in cursors.items()}
     at = max((offset for offset in known if offset <= start), default=0)

@@ -209,7 +209,10 @@ def _total_words(total: int, filters: Filters) -> str:
 
 
 def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
-    """Why the list is empty: nothing was submitted, or the filters leave nothing. Its link has no id: Dash would still look for it when it is gone."""
+    """Say why the list is empty: no job was submitted, or none matches the filters.
+
+    The link has no id, because Dash would look for it after it is gone.
+    """
     used = [
         f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}"
         for name, value in (
@@ -236,7 +239,10 @@ def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
 def _counts(
     counts: Mapping[str, int], cluster_id: str | None, view: Mapping[str, QueryValue]
 ) -> list[dcc.Link]:
-    """Counts by state of what the filters match, each a link that narrows `view`, the parameters of the page, to it."""
+    """Count by state what the filters match.
+
+    Each count is a link to the list of these jobs. `view`: the parameters of the page.
+    """
     return [
         dcc.Link(
             html.Span(

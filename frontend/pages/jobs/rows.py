@@ -17,7 +17,9 @@ NEWEST_FIRST = "-submitted_at"
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
 IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
-# On a narrow page the grid leaves out `remaining` and `restarts` (assets/grid.js, fitColumns). The name takes what the others leave; it is cut in its middle, where it must be, since names that begin alike end otherwise.
+# On a narrow page the grid leaves out `remaining` and `restarts` (assets/grid.js, fitColumns).
+# The name takes the room that is left. It is cut in its middle, because names that begin alike
+# differ at their ends.
 COLUMNS: list[Column] = [
     {
         "field": "name",
@@ -117,7 +119,7 @@ COLUMNS: list[Column] = [
 
 
 def columns_sorted(wish: str | None) -> list[Column]:
-    """The columns, one of them sorted: by which `wish` says, as the service names it, else the newest first."""
+    """Return the columns, sorted by the one that `wish` names, or else the newest job first."""
     given = wish if wish is not None and wish.removeprefix("-") in SORTS else NEWEST_FIRST
     order = "desc" if given.startswith("-") else "asc"
     return [

@@ -1,4 +1,4 @@
-"""The part of a simulation's page that says how its policies compare over all traces and seeds, and how sure that is."""
+"""How the policies of a simulation compare over all traces and seeds, with intervals."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def failed(error: Exception, scheme: str, *, over: bool) -> Changes:
 
 
 def means(comparison: Comparison) -> Component:
-    """Contestants x figures: mean ± sample standard deviation over runs. No column has a winner: whether one is told apart stands below."""
+    """Contestants x figures: mean ± sample standard deviation over runs."""
     contestants = comparison["contestants"]
     left = any(_left_jobs(contestant) for contestant in contestants)
     offered = (UNFINISHED, *FIGURES) if left else FIGURES
@@ -210,7 +210,7 @@ def _head(comparison: Comparison, field: str, head: str) -> str:
 
 
 def _left_jobs(contestant: ComparedContestant) -> bool:
-    """Whether any of its runs left jobs unfinished: its mean JCT is of fewer jobs than the others' then."""
+    """Return whether a run left jobs unfinished: its mean JCT is then of fewer jobs."""
     unfinished = contestant["figures"].get("unfinished")
     return unfinished is not None and unfinished["mean"] > 0
 
@@ -232,7 +232,7 @@ def spread_text(spread: Spread | None, digits: int) -> str:
 
 
 def differences(comparison: Comparison) -> Component | None:
-    """Contestants x difference of JCT, ratio, share of jobs sooner, and what the interval allows to say."""
+    """Contestants x difference of JCT, ratio, share of jobs sooner, and the verdict."""
     if not comparison["paired"]:
         return None
     names = [contestant["name"] for contestant in comparison["contestants"]]

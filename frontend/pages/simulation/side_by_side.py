@@ -1,4 +1,4 @@
-"""The part of a simulation's page that sets two of its runs side by side, job by job. What is chosen stands in the address."""
+"""Two runs of a simulation side by side, job by job. The address keeps what is chosen."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ async def _finished(maat: AsyncClient, simulation_id: str) -> list[RunOut]:
 async def _chosen(
     maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]
 ) -> dict[str, RunResult]:
-    """Run -> result with the allocations of these jobs, for those of the runs that have finished; a run is there once."""
+    """Return run -> result with the allocations of these jobs, for runs that have finished."""
     done = await _finished(maat, simulation_id)
     names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
     wanted = [run_id for run_id in dict.fromkeys(run_ids) if run_id in names]
@@ -231,7 +231,7 @@ def offered_jobs(result: RunResult) -> list[dict[str, str]]:
 
 
 def telling_jobs(result: RunResult, count: int = FIRST_JOBS) -> list[str]:
-    """What is shown before anybody chose: the largest job of each of the models that took most GPU-hours."""
+    """Return the jobs shown at first: the largest of each model that took most GPU-hours."""
     totals = {
         model: sum(hours.values()) for model, hours in result["gpu_hours_by_model_type"].items()
     }

@@ -58,7 +58,7 @@ def drawn_words(drawn: Sequence[RunOut], done: Sequence[RunOut]) -> str:
 
 
 def runs_table(runs: Sequence[RunOut]) -> Component:
-    """Runs x figures of merit. Jobs that did not finish, and failures, have columns where there are any."""
+    """Runs x figures of merit. Unfinished jobs and failures have columns if there are any."""
     summaries = [_known(run["summary"] or {}) for run in runs]
     unfinished = [UNFINISHED] if any(summary.get("unfinished") for summary in summaries) else []
     failures = OF_FAILURES if any(summary.get("failures") for summary in summaries) else ()
@@ -94,7 +94,7 @@ def runs_table(runs: Sequence[RunOut]) -> Component:
 
 
 def notes(runs: Sequence[RunOut]) -> list[html.Div]:
-    """What a reader of the figures should know: what a policy lacks, and what keeps jobs that did not finish from GPUs."""
+    """Return notes on runs: what a policy lacks, and why jobs did not finish."""
     told: dict[str, list[str]] = {}
     for name, run in zip(run_names(runs), runs, strict=True):
         summary = run["summary"] or {}
@@ -110,7 +110,7 @@ def notes(runs: Sequence[RunOut]) -> list[html.Div]:
 
 
 def _known(summary: Mapping[str, object]) -> dict[str, object]:
-    """A summary without completion times where no job completed: a zero would win the comparison."""
+    """Return a summary without completion times if no job completed: a zero would look best."""
     nothing_finished = bool(summary.get("jobs")) and summary.get("unfinished") == summary["jobs"]
     known = {
         field: None if nothing_finished and field in OF_FINISHED_JOBS else value

@@ -1,4 +1,4 @@
-"""The fields of the submit form: what a job needs to say and no more. Knows neither what happens to them nor what they are worth."""
+"""The fields of the submit form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a job: which say something of which kind of job, what of the cluster they offer, what is wrong with them in the form's own words."""
+"""The fields of a job: which apply to which kind of job, what they offer, what is wrong in them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def model_of(model: ModelOut) -> Model:
 
 
 def meaningless(adaptivity: str, kind: str) -> set[str]:
-    """Fields that say nothing of such a job. Latency-bound inference has its batch whatever else may vary: the requests that it answers together."""
+    """Return the fields that do not apply to such a job.
+
+    Latency-bound inference always has a batch size: the requests that it answers together.
+    """
     by_adaptivity = {
         "rigid": {"min_gpus", "max_gpus", "max_batch_size"},
         "strong-scaling": {"gpu_count", "max_batch_size"},
@@ -96,7 +99,10 @@ def capacity_of(state: ClusterStateOut) -> dict[str, int]:
 
 
 def types_of(model: Model | ModelOut | None, capacity: Capacity | None) -> list[str]:
-    """GPU types on which the model runs and of which the cluster has enough for a replica; every type that it runs on where no cluster is known."""
+    """Return the GPU types of which the cluster has enough for a replica of the model.
+
+    Every type on which the model runs if no cluster is known.
+    """
     fits = model["gpu_types"] if model else ()
     return [
         fit["gpu_type"]
@@ -202,7 +208,7 @@ def still_wrong(
     model: Model | ModelOut | None,
     capacity: Capacity | None,
 ) -> dict[str, str]:
-    """Of what was told at the last press, what no change has mended; with what the form sees itself. `told`: `values` then and `errors`."""
+    """Return the errors of the last press that no change has mended, and those the form sees."""
     before = told["values"]
     unchanged = {
         field: words for field, words in told["errors"].items() if values[field] == before[field]
@@ -238,7 +244,7 @@ def body_of(
 
 
 def values_like(job: JobOut, changes: Mapping[str, object]) -> dict[str, object]:
-    """The form filled as a job was declared, with some of it changed. An id of one's own is unique, so it is left empty."""
+    """Return the form as a job was declared, with changes. Its own id, being unique, is empty."""
     given = {**job, **changes, "external_id": ""}
     return {
         field: []

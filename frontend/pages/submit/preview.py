@@ -1,4 +1,4 @@
-"""What to expect of the job in the submit form before it is submitted: its goodput on each GPU type, in a chart and in words."""
+"""The goodput that the job of the submit form would have on each GPU type."""
 
 from __future__ import annotations
 
