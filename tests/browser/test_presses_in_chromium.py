@@ -67,7 +67,10 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     expect(
         page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first
     ).to_be_visible()
+    tab.page.unroute_all()  # the page reads the clusters once the service has said that it is well
     page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
+    expect(page.get_by_role("button", name="drain ").first).to_be_visible()
+    without_beats(page)
     page.get_by_role("button", name="drain ").first.click()
     page.get_by_role("button", name="restore ").click()
     expect(page.get_by_role("button", name="restore ")).to_have_count(0)
