@@ -1,4 +1,4 @@
-"""The `maat` command. The library alone has none of its parts; the extra `maat[cli]` brings them."""
+"""The `maat` command. Its parts come with the extra `maat[cli]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 
 def main() -> None:
     """Run the command line. Exit code 2: what was asked for cannot be done as asked."""
-    # Matrices here are small: a thread pool costs more than it gives, and simulations run side by side. Before numpy is imported.
+    # Matrices here are small: a thread pool costs more than it gives, and simulations run side by
+    # side. This must happen before numpy is imported.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     gc.set_threshold(

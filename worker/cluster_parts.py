@@ -1,4 +1,4 @@
-"""The policy and the placer that a cluster's row names: the same for a round and for a rehearsal."""
+"""The policy and placer that a cluster's row names, for rounds and rehearsals alike."""
 
 from __future__ import annotations
 

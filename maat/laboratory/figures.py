@@ -34,7 +34,7 @@ class Figure:
 
 
 def name_by_rule(figure: str, rule: FairnessRule) -> str:
-    """What a figure of finish-time fairness is called under a rule: by the default rule plain, by others with the rule's name."""
+    """Name a figure of finish-time fairness: plain by the default rule, else with the rule."""
     return figure if rule is DEFAULT_RULE else f"{figure}_{rule.value.replace('-', '_')}"
 
 
