@@ -1,6 +1,6 @@
 """Routes of reservations.
 
-Whoever may read the cluster sees all reservations; the holder is shown to those who may see it.
+Every reader of the cluster sees all reservations; only readers who may see the holder see its name.
 """
 
 from __future__ import annotations

@@ -273,7 +273,7 @@ def _drawn(entry: RoundDetailOut, scheme: str, page: int, *, follows: bool) -> C
 
 
 def _no_round(figure: go.Figure, state: Component) -> Changes:
-    """Return the parts of the page that show one round, where there is none."""
+    """Return the parts of the page for one round when no round can be shown."""
     return {
         "note": "",
         "facts": state,
