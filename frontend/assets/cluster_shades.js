@@ -1,4 +1,4 @@
-/* Which shade of its type's colour each job has on the cluster map: its own, unless a neighbour at its side, above or below has the same.
+/* Gives each job on the cluster map one shade of its type's colour, unlike those of the jobs at its sides, above and below.
    Who stands above whom follows from the width there is, so the browser decides. */
 (() => {
     'use strict';
@@ -7,10 +7,13 @@
     const BESIDE = 10;  // pixels between nodes that stand side by side; more is no neighbourhood
     const MOST_PASSES = 30;
 
+    /* A box of the drawing for every stretch of GPUs. Those of one job share their `tint`: the shade and the neighbours of the job. */
     function boxes(links) {
+        const tints = new Map();
         return links.map(link => {
-            const at = link.getBoundingClientRect();
-            return {link, top: Math.round(at.top), left: at.left, right: at.right, near: [], shade: link.maat.stretch.shade};
+            const at = link.getBoundingClientRect(), { stretch } = link.maat, whose = stretch.job || link;
+            if (!tints.has(whose)) { tints.set(whose, {shade: stretch.shade, near: new Set()}); }
+            return {link, top: Math.round(at.top), left: at.left, right: at.right, tint: tints.get(whose)};
         });
     }
 
@@ -20,7 +23,11 @@
         return Array.from(rows.keys()).sort((one, other) => one - other).map(top => rows.get(top));
     }
 
-    function join(one, other) { one.near.push(other); other.near.push(one); }
+    function join({tint: one}, {tint: other}) {
+        if (one === other) { return; }
+        one.near.add(other);
+        other.near.add(one);
+    }
 
     /* Neighbours know each other afterwards. Boxes of a row stand from left to right. */
     function meet(rows) {
@@ -35,26 +42,26 @@
         });
     }
 
-    function alike(box) { return box.near.some(other => other.shade === box.shade); }
+    function alike(tint) { return Array.from(tint.near).some(other => other.shade === tint.shade); }
 
     /* The shade that fewest neighbours have; of those the next one after its own, a later one in later passes, so that no two swap for ever. */
-    function rarest(box, shades, pass) {
+    function rarest(tint, shades, pass) {
         const used = new Array(shades).fill(0);
-        let best = box.shade;
-        box.near.forEach(other => { used[other.shade] += 1; });
+        let best = tint.shade;
+        tint.near.forEach(other => { used[other.shade] += 1; });
         for (let step = 1; step < shades; step += 1) {
-            const shade = (box.shade + step + pass) % shades;
+            const shade = (tint.shade + step + pass) % shades;
             if (used[shade] < used[best]) { best = shade; }
         }
-        return used[best] < used[box.shade] || !pass ? best : (box.shade + 1 + pass) % shades;
+        return used[best] < used[tint.shade] || !pass ? best : (tint.shade + 1 + pass) % shades;
     }
 
-    /* Gives every box a shade that none of its neighbours has: stretches side by side in rows are a planar map, for which four would do. */
-    function tellApart(all, shades) {
+    /* Changes shades until no two neighbours have the same, or passes run out: jobs spread over far nodes can touch more jobs than there are shades. */
+    function tellApart(tints, shades) {
         for (let pass = 0; pass < MOST_PASSES; pass += 1) {
-            const wrong = all.filter(alike);
+            const wrong = tints.filter(alike);
             if (!wrong.length) { return; }
-            wrong.forEach(box => { if (alike(box)) { box.shade = rarest(box, shades, pass); } });
+            wrong.forEach(tint => { if (alike(tint)) { tint.shade = rarest(tint, shades, pass); } });
         }
     }
 
@@ -62,8 +69,8 @@
         map.querySelectorAll('.gpu-nodes').forEach(place => {
             const all = boxes(Array.from(place.querySelectorAll('.gpu-job')));
             meet(rowsOf(all));
-            tellApart(all, shades);
-            all.forEach(box => { box.link.maat.paint(box.shade); });
+            tellApart(Array.from(new Set(all.map(box => box.tint))), shades);
+            all.forEach(box => { box.link.maat.paint(box.tint.shade); });
         });
     };
 })();

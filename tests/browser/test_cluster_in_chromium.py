@@ -121,20 +121,21 @@ def test_two_thousand_gpus_keep_the_page_small(server: Any, tab: Any) -> None:
 NEIGHBOURS_ALIKE = """() => {
     const all = [...document.querySelectorAll('#cluster-map .gpu-nodes')].map(place => [...place.querySelectorAll('.gpu-job')].map(link => {
         const box = link.getBoundingClientRect();
-        return {fill: link.style.getPropertyValue('--fill'), top: box.top, bottom: box.bottom, left: box.left, right: box.right};
+        return {job: link.getAttribute('href'), fill: link.style.getPropertyValue('--fill'), top: box.top, bottom: box.bottom, left: box.left, right: box.right};
     }));
     const near = (one, other) => one.top === other.top
         ? Math.max(one.left, other.left) - Math.min(one.right, other.right) <= 10
         : Math.max(one.left, other.left) < Math.min(one.right, other.right) && Math.max(one.top, other.top) - Math.min(one.bottom, other.bottom) < 24;
-    let alike = 0, pairs = 0;
+    let alike = 0, pairs = 0, parted = 0, several = 0;
     all.forEach(place => place.forEach((one, at) => place.slice(at + 1).forEach(other => {
-        if (near(one, other)) { pairs += 1; alike += one.fill === other.fill; }
+        if (one.job === other.job) { several += 1; parted += one.fill !== other.fill; }
+        else if (near(one, other)) { pairs += 1; alike += one.fill === other.fill; }
     })));
-    return {pairs, alike};
+    return {pairs, alike, several, parted};
 }"""
 
 
-def test_no_two_neighbours_on_the_map_have_one_shade(server: Any, tab: Any) -> None:
+def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(server: Any, tab: Any) -> None:
     nodes = [
         {"gpu_type": "t4", "gpu_count": 4, "count": 30},
         {"gpu_type": "a100", "gpu_count": 8, "count": 30},
@@ -145,7 +146,7 @@ def test_no_two_neighbours_on_the_map_have_one_shade(server: Any, tab: Any) -> N
             "name": f"one-of-many-{i}",
             "model": "cifar10",
             "cluster_id": crowded,
-            "max_gpus": 1 + i % 4,
+            "max_gpus": 1 + i % 4 if i % 10 else 16,
             "work_scale": 100.0,
         }
         for i in range(200)
@@ -164,6 +165,8 @@ def test_no_two_neighbours_on_the_map_have_one_shade(server: Any, tab: Any) -> N
         found = page.evaluate(NEIGHBOURS_ALIKE)
         assert found["pairs"] > 200
         assert found["alike"] == 0
+        assert found["several"] > 10
+        assert found["parted"] == 0
 
 
 def test_the_grids_of_the_page_have_nothing_to_complain_of(server: Any, tab: Any) -> None:
