@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--cache", type=Path, help="folder of results: what stands there is not simulated again"
     )
     parser.add_argument(
-        "--chromium", help="browser that draws the picture; by default Playwright's own"
+        "--chromium",
+        default=shutil.which("chromium"),
+        help="browser that draws the picture; by default chromium on the PATH, or Playwright's own",
     )
     options = parser.parse_args(arguments)
     data = os.environ.get("MAAT_DATA")

@@ -25,6 +25,7 @@ from benchmarks.round import ROUND_SECONDS, SHARES, WARM_UP_ROUNDS
 from benchmarks.table import Cell, Figures
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster as EngineCluster
+from worker.garbage import collect_less_often
 from worker.live import step_cluster
 from worker.live_memory import MEMORY
 from worker.step_seconds import PARTS, StepSeconds
@@ -54,6 +55,7 @@ def measure(database_url: str | None, *, jobs: Sequence[int] = JOBS, stored: int
 
     `database_url`: an empty PostgreSQL database to measure besides SQLite.
     """
+    collect_less_often()  # as the worker does
     rows: list[dict[str, Cell]] = []
     for count in jobs:
         with _sqlite() as database:

@@ -14,12 +14,13 @@ import logging
 
 from celery import Celery
 from celery.platforms import set_pdeathsig
-from celery.signals import after_setup_logger, beat_embedded_init
+from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 
 from backend.logs import FORMAT, WithoutMessages
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, SIMULATIONS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
 from worker.beat import every
+from worker.garbage import collect_less_often
 
 ROUNDS_QUEUE = "rounds"
 TICK_SECONDS = 1.0
@@ -83,6 +84,12 @@ def _write_no_messages(logger: logging.Logger, **_: object) -> None:
     """Log no error messages: errors of simulations quote the traces that users sent."""
     for handler in logger.handlers:
         handler.setFormatter(WithoutMessages(FORMAT))
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _collect_less_often(**_: object) -> None:
+    """Set it before the pool forks: its processes inherit it."""
+    collect_less_often()
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]
