@@ -100,7 +100,8 @@ def up_command(
         int, whole_option("--port", least=1, most=65535, help="First port to try.")
     ] = 8000,
     data_dir: Annotated[
-        Path, typer.Option(help="Folder of the database, the queue and the logs.")
+        Path,
+        typer.Option(envvar="MAAT_DATA_DIR", help="Folder of the database, the queue and the logs."),
     ] = Path("var"),
     demo_cluster: Annotated[
         bool,

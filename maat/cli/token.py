@@ -46,7 +46,8 @@ def create(
     data_dir: Annotated[
         Path,
         typer.Option(
-            help="The data folder of `maat up`. MAAT_DATABASE_URL, if set, takes precedence."
+            envvar="MAAT_DATA_DIR",
+            help="The data folder of `maat up`. MAAT_DATABASE_URL, if set, takes precedence.",
         ),
     ] = Path("var"),
 ) -> None:

@@ -50,6 +50,16 @@ def test_the_token_lets_its_user_in_from_elsewhere(settings: Settings) -> None:
     )
 
 
+def test_the_data_folder_of_the_environment_is_used(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAAT_DATA_DIR", str(settings.data_path))
+
+    made = create("--name", "laptop")
+
+    assert (made.returncode, made.stderr) == (0, "")
+
+
 def test_a_user_that_is_not_there_is_refused_by_name(settings: Settings) -> None:
     refused = create("--data-dir", str(settings.data_path), "--user", "nobody")
 
